@@ -1,0 +1,97 @@
+"""What an op may say when it is lowered: the interface of the builder.
+
+The engine implements it over MLIR. Values are opaque but for their `type`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from atled.core.types import ArrayType
+
+
+class Value:
+    """A value in the module being built. A literal has no handle until somebody needs one."""
+
+    __slots__ = ("handle", "literal", "type")
+
+    def __init__(self, handle: Any, type: ArrayType, literal: Any = None) -> None:
+        self.handle = handle
+        self.type = type
+        self.literal = literal
+
+
+class U8(int):
+    """An integer attribute of 8 unsigned bits."""
+
+
+class I32(int):
+    """An integer attribute of 32 bits."""
+
+
+class U64(int):
+    """An integer attribute of 64 unsigned bits."""
+
+
+class Builder(Protocol):
+    """Emits operations into one block of a module."""
+
+    platform: str
+
+    def at(self, source: Any, name: str) -> None:
+        """Operations emitted from here on come from this place."""
+        ...
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        types: Sequence[ArrayType],
+        attributes: dict[str, Any] | None = None,
+        regions: Sequence[Any] = (),
+    ) -> Any:
+        """Emit one operation. Attributes are Python values: bools, strings, tuples of ints (arrays of 64 bits),
+        `#...` text to parse, or NumPy arrays. One result comes back as a value, several as a tuple."""
+        ...
+
+    def constant(self, value: Any, type: ArrayType) -> Value:
+        """A constant; a scalar value fills the whole shape."""
+        ...
+
+    def spread(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """A scalar repeated over `shape`; other values as they are."""
+        ...
+
+    def broadcast(self, x: Value, shape: tuple[int, ...], dimensions: Sequence[int]) -> Value:
+        """`x` with its axes at `dimensions` of a larger shape."""
+        ...
+
+    def region(self, types: Sequence[ArrayType], body: Callable[..., Any]) -> Any:
+        """A region for `emit`, whose block takes values of these types and returns what `body(build, *values)` does."""
+        ...
+
+    def apply(self, f: Callable[..., Any], *operands: Value) -> Any:
+        """Lower a function that is written with ops."""
+        ...
+
+    def call(self, program: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
+        """Call a program as a function of the module, emitted once."""
+        ...
+
+    def inline(self, program: Any, operands: Sequence[Value]) -> list[Value]:
+        """Emit a program's equations in this block."""
+        ...
+
+    def custom_call(
+        self,
+        target: str,
+        operands: Sequence[Value],
+        types: Sequence[ArrayType],
+        config: dict[str, Any],
+        operand_layouts: Sequence[Sequence[int]] | None = None,
+        result_layouts: Sequence[Sequence[int]] | None = None,
+        has_side_effect: bool = False,
+    ) -> Any:
+        """Call a function that is registered with the engine by name."""
+        ...

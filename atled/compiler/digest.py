@@ -1,0 +1,69 @@
+"""A program's fingerprint: equal for programs that compile to the same code, in any process.
+
+Names and source lines do not count. Compiled programs are looked up on disk by it, so nothing needs to be lowered, and
+MLIR needs not even be loaded, when the program has been compiled before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from atled.core.dtypes import KeyDtype
+from atled.core.program import Program, Var
+from atled.core.types import ArrayType
+
+
+class NotPortable(Exception):
+    """The program refers to something of this process, such as a Python function, and has no lasting fingerprint."""
+
+
+def digest(program: Program) -> str:
+    """The fingerprint, as hexadecimal text."""
+    return program.memo("digest", lambda: hashlib.sha256(_describe(program).encode()).hexdigest())
+
+
+def _describe(program: Program) -> str:
+    number: dict[Any, int] = {v: i for i, v in enumerate(program.inputs)}
+    parts = [repr(program.input_types)]
+
+    def operand(v: Any) -> str:
+        if type(v) is Var:
+            return str(number[v])
+        return f"{np.asarray(v.value, v.type.dtype).tobytes().hex()}:{v.type}"
+
+    for e in program.equations:
+        parts.append(f"{_signature(e.op)} {' '.join([operand(v) for v in e.operands])}")
+        for v in e.results:
+            number[v] = len(number)
+    parts.append(" ".join([operand(v) for v in program.outputs]))
+    return "\n".join(parts)
+
+
+def _signature(op: Any) -> str:
+    known = op.__dict__.get("_signature")
+    if known is None:
+        values = [_canonical(getattr(op, f.name)) for f in dataclasses.fields(op)]
+        known = op.__dict__["_signature"] = f"{type(op).__name__}({','.join(values)})"
+    return known
+
+
+def _canonical(value: Any) -> str:
+    if value is None or isinstance(value, (bool, int, str)):
+        return repr(value)
+    if isinstance(value, (float, complex)):
+        return repr(value)
+    if isinstance(value, (np.dtype, KeyDtype)):
+        return value.name
+    if isinstance(value, tuple):
+        return f"({','.join(map(_canonical, value))})"
+    if isinstance(value, Program):
+        return digest(value)
+    if isinstance(value, ArrayType):
+        return repr(value)
+    if isinstance(value, np.generic):
+        return f"{value.dtype.name}:{value.tobytes().hex()}"
+    raise NotPortable(type(value).__name__)

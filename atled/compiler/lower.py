@@ -1,0 +1,50 @@
+"""Walks a program and lets each op lower itself.
+
+Random keys are stored as two words on a leading axis, so an op on keys is its own batched form on the words: the
+walk asks for that and no op needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atled.compiler.builder import Builder, Value
+from atled.core.program import Program, Var, record
+from atled.core.sharding import physical
+from atled.core.types import ArrayType
+
+
+def lower(build: Builder, program: Program, operands: Sequence[Value]) -> list[Value]:
+    """Emit the equations of a program; returns the values of its outputs."""
+    env: dict[Any, Value] = dict(zip(program.inputs, operands, strict=True))
+    for e in program.equations:
+        args = [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in e.operands]
+        build.at(e.source, e.op.name)
+        if not e.op.takes_keys and (e.results[0].type.kind == "k" or any([a.type.kind == "k" for a in args])):
+            out = _lower_on_keys(build, e.op, args)
+        else:
+            out = e.op.lower(build, *args)
+        if type(out) is Value:
+            env[e.results[0]] = out
+        else:
+            for v, value in zip(e.results, out, strict=True):
+                env[v] = value
+    return [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in program.outputs]
+
+
+def _lower_on_keys(build: Builder, op: Any, args: list[Value]) -> Any:
+    is_key = tuple([a.type.kind == "k" for a in args])
+    words = [Value(a.handle, ArrayType(*physical(a.type)), a.literal) for a in args]
+    promised = op.result_type(*[a.type for a in args])
+    several = type(promised) is tuple
+    promised = promised if several else (promised,)
+
+    def batched(*xs: Any) -> Any:
+        out = op.batch(is_key, *xs)
+        return out if type(out) is tuple else (out,)
+
+    program, _ = record(batched, [w.type for w in words], op.name, with_sources=False)
+    found = lower(build, program, words)
+    out = tuple([Value(v.handle, t, v.literal) for v, t in zip(found, promised, strict=True)])
+    return out if several else out[0]

@@ -1,0 +1,1 @@
+"""What a traced program is: types, trees, ops, interpreters and programs. Imports nothing else of atled."""

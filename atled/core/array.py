@@ -1,0 +1,163 @@
+"""`Array`: the face that device arrays and tracers share.
+
+Operators and methods are NumPy's and live in `atled.numpy`, which fills them in once (`fill`); here is what follows
+from the type alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.types import ArrayType
+
+
+class Array:
+    """An immutable n-dimensional array: on a device, or standing for one in a function being transformed.
+
+    Arrays come from functions such as `atled.numpy.zeros` and `atled.numpy.asarray`, not from this class.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100
+    __hash__ = None  # type: ignore[assignment]  # arrays compare elementwise, so they cannot be keys
+
+    if TYPE_CHECKING:  # what `fill` adds, for readers and type checkers
+        type: ArrayType
+        T: Array
+        mT: Array
+        real: Array
+        imag: Array
+        at: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Array: ...
+        def __add__(self, other: Any) -> Array: ...
+        def __radd__(self, other: Any) -> Array: ...
+        def __sub__(self, other: Any) -> Array: ...
+        def __rsub__(self, other: Any) -> Array: ...
+        def __mul__(self, other: Any) -> Array: ...
+        def __rmul__(self, other: Any) -> Array: ...
+        def __truediv__(self, other: Any) -> Array: ...
+        def __rtruediv__(self, other: Any) -> Array: ...
+        def __floordiv__(self, other: Any) -> Array: ...
+        def __rfloordiv__(self, other: Any) -> Array: ...
+        def __mod__(self, other: Any) -> Array: ...
+        def __rmod__(self, other: Any) -> Array: ...
+        def __pow__(self, other: Any) -> Array: ...
+        def __rpow__(self, other: Any) -> Array: ...
+        def __matmul__(self, other: Any) -> Array: ...
+        def __rmatmul__(self, other: Any) -> Array: ...
+        def __and__(self, other: Any) -> Array: ...
+        def __rand__(self, other: Any) -> Array: ...
+        def __or__(self, other: Any) -> Array: ...
+        def __ror__(self, other: Any) -> Array: ...
+        def __xor__(self, other: Any) -> Array: ...
+        def __rxor__(self, other: Any) -> Array: ...
+        def __lshift__(self, other: Any) -> Array: ...
+        def __rshift__(self, other: Any) -> Array: ...
+        def __neg__(self) -> Array: ...
+        def __pos__(self) -> Array: ...
+        def __abs__(self) -> Array: ...
+        def __invert__(self) -> Array: ...
+        def __lt__(self, other: Any) -> Array: ...
+        def __le__(self, other: Any) -> Array: ...
+        def __gt__(self, other: Any) -> Array: ...
+        def __ge__(self, other: Any) -> Array: ...
+        def __eq__(self, other: Any) -> Array: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Array: ...  # type: ignore[override]
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
+        def __iter__(self) -> Any: ...
+        def astype(self, dtype: Any) -> Array: ...
+        def reshape(self, *shape: Any) -> Array: ...
+        def sum(self, axis: Any = None, **kwargs: Any) -> Array: ...
+        def mean(self, axis: Any = None, **kwargs: Any) -> Array: ...
+        def max(self, axis: Any = None, **kwargs: Any) -> Array: ...
+        def min(self, axis: Any = None, **kwargs: Any) -> Array: ...
+        def transpose(self, *axes: Any) -> Array: ...
+        def item(self, *index: int) -> Any: ...
+        def block_until_ready(self) -> Array: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.type.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.type.weak
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.type.size * self.type.dtype.itemsize
+
+    def __len__(self) -> int:
+        shape = self.type.shape
+        if not shape:
+            raise TypeError("len: a 0-d array has no length.")
+        return shape[0]
+
+
+def fill(members: dict[str, Callable[..., Any] | property]) -> None:
+    """Add operators, methods and properties to all arrays."""
+    for name, member in members.items():
+        setattr(Array, name, member)
+
+
+def type_of(x: Any) -> ArrayType:
+    """The type of an array, NumPy array, Python number, or anything that says its `type`."""
+    if isinstance(x, Array):
+        return x.type
+    kind = x.__class__
+    if kind in _PYTHON:
+        return ArrayType((), dtypes.default(_PYTHON[kind]), kind is not bool)
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and hasattr(x, "shape"):
+        name = _WEAK_SCALARS.get(kind)
+        if name is not None:
+            return ArrayType((), dtypes.default(name), True)
+        return ArrayType(tuple(x.shape), dtypes.canonical(dtype))
+    found = getattr(x, "type", None)
+    if isinstance(found, ArrayType):
+        return found
+    for python, name in _PYTHON.items():
+        if isinstance(x, python):
+            return ArrayType((), dtypes.default(name), python is not bool)
+    raise TypeError(f"expected an array or a number; got {describe(x)}.")
+
+
+_PYTHON: dict[Any, str] = {bool: "b", int: "i", float: "f", complex: "c"}
+# NumPy's default scalars come out of ordinary arithmetic (np.sqrt(2)), so they give way as Python numbers do.
+_WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "c"}
+
+
+def describe(x: Any) -> str:
+    """A value for an error message: its type if it is an array, else its class."""
+    if isinstance(x, Array):
+        return repr(x.type)
+    if x is None:
+        return "None"
+    return f"{type(x).__name__}" + (f" {x!r}" if isinstance(x, str) and len(x) < 30 else "")
+

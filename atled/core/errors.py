@@ -1,0 +1,80 @@
+"""The library's own exceptions, and the hiding of its frames in tracebacks.
+
+Most mistakes raise built-in exceptions. A class here is one whose explanation is longer than a line: its docstring is
+the help page, and the message says what to do.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, TypeVar
+
+from atled.core.config import settings
+from atled.core.source import is_library_file
+
+
+class ConcretizationTypeError(TypeError):
+    """A Python value was asked of an array whose value is not known while a program is being recorded.
+
+    Under `jit` a function runs once with placeholders, to see what it computes. `float(x)`, `x.item()`, shapes and
+    sizes that depend on `x` need a number at that moment, and there is none yet. Keep the computation in arrays, or
+    make the argument static: `jit(f, static_argnames="n")`.
+    """
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """`if`, `while`, `and`, `not` or `bool()` met an array whose value is not known yet.
+
+    Under `jit` both outcomes must be in the program: use `numpy.where(c, a, b)` to choose between values, `lax.cond`
+    to choose what to compute, `&`, `|` and `~` on arrays, or make the argument static.
+    """
+
+
+class TracerArrayConversionError(TypeError):
+    """A NumPy function, or `numpy.asarray`, met an array whose value is not known yet.
+
+    Use the function of the same name in `atled.numpy`, or compute with NumPy outside of `jit`.
+    """
+
+
+class TracerIntegerConversionError(TypeError):
+    """A list index, `range` or another Python integer was asked of an array whose value is not known yet.
+
+    Index an array instead of a list (`atled.numpy.asarray(items)[i]`), use `lax.fori_loop` instead of `range`, or make
+    the argument static.
+    """
+
+
+class NonConcreteBooleanIndexError(IndexError):
+    """A boolean mask that is not known yet was used as an index, so the size of the result is unknown.
+
+    Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or `x.at[mask].set(v)`
+    to write through the mask.
+    """
+
+
+class UnexpectedTracerError(RuntimeError):
+    """A placeholder outlived the transformation that made it.
+
+    A function under `jit`, `grad` or `vmap` stored one of its intermediate values somewhere outside (a list, an
+    attribute, a global) by side effect, and the value was used later. Return the value from the function instead.
+    """
+
+
+E_ = TypeVar("E_", bound=BaseException)
+
+
+def without_library_frames(error: E_) -> E_:
+    """The error with the library's frames cut out of its traceback, except the one that raises it again."""
+    if settings.hide_frames:
+        kept = []
+        entry: Any = error.__traceback__
+        while entry is not None:
+            if not is_library_file(entry.tb_frame.f_code.co_filename):
+                kept.append(entry)
+            entry = entry.tb_next
+        chain: Any = None
+        for entry in reversed(kept):
+            chain = types.TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        error.__traceback__ = chain
+    return error

@@ -1,0 +1,130 @@
+"""The contract of a primitive.
+
+An op is one class: its fields are its parameters, its methods are its rules. Ops are compared by value, so they can be
+cache keys. A rule is written with public op functions, so it can itself be transformed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, dataclass_transform
+
+from atled.core.array import type_of
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Zero
+
+
+@dataclass_transform(frozen_default=True)
+class Op:
+    """A primitive operation. Subclasses declare their parameters as fields."""
+
+    name: ClassVar[str] = "op"
+    linear_in: ClassVar[tuple[tuple[int, ...], ...]] = ()  # groups of operands that the op is linear in, together
+    gives_tuple: ClassVar[bool] = False  # results come as a tuple, even if there is one
+    is_collective: ClassVar[bool] = False  # communicates over named axes
+    has_effect: ClassVar[bool] = False  # must be kept even when its results are not used
+    splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
+    takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(eq=False, repr=False)(cls)
+        cls.name = re.sub(r"(?<!^)(?=[A-Z][a-z]|(?<=[a-z0-9])[A-Z])", "_", cls.__name__).lower()
+
+    # -- rules: what a subclass supplies ------------------------------------------------------------------------
+
+    def result_type(self, *types: Any) -> Any:
+        """The type of the result, or a tuple of types; complains if the operands do not fit."""
+        raise missing(self, "result_type", "every call")
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        """Emit StableHLO through a builder."""
+        raise missing(self, "lower", "compilation")
+
+    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        """The result and its tangent; tangents may be `Zero`, but not all of them."""
+        raise missing(self, "jvp", "differentiation")
+
+    def transpose(self, cotangent: Any, *operands: Any) -> Any:
+        """A cotangent for each operand that arrives as `Linear`, and None for the others."""
+        raise missing(self, "transpose", "reverse-mode differentiation")
+
+    def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
+        """The op with one more leading axis on the operands marked in `batched`, and on every result."""
+        raise missing(self, "batch", "vmap")
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        """As `batch`, for ops that hold programs: `batch` also has the name and size of the axis."""
+        raise missing(self, "batch_under", "vmap")
+
+    def split(self, tape: Any, operands: Any) -> Any:
+        """Run what depends on no tangent now, and write the rest on the tape."""
+        raise missing(self, "split", "reverse-mode differentiation")
+
+    def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
+        """`linear_in`, for an op that takes any number of operands."""
+        return self.linear_in
+
+    # -- identity -----------------------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """The values of the fields, in order."""
+        return tuple([getattr(self, f.name) for f in dataclasses.fields(self)])  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and self.parameters == other.parameters)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        try:
+            return self.__dict__["_hash"]
+        except KeyError:
+            found = self.__dict__["_hash"] = hash((type(self), *self.parameters))
+            return found
+
+    def __repr__(self) -> str:
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return f"{self.name}[{' '.join(shown)}]" if shown else self.name
+
+
+def missing(op: Op, rule: str, needed_by: str) -> NotImplementedError:
+    """The error for a rule that an op does not have."""
+    return NotImplementedError(f"{type(op).__name__} has no '{rule}' rule; {needed_by} needs it.")
+
+
+class _Arithmetic:
+    """The two operations that derivatives need everywhere; `ops/` fills them in once."""
+
+    add: Callable[[Any, Any], Any]
+    zeros: Callable[[ArrayType], Any]
+
+
+arithmetic = _Arithmetic()
+
+
+def instantiate(x: Any) -> Any:
+    """A symbolic zero as an array of zeros; other values as they are."""
+    return arithmetic.zeros(x.type) if type(x) is Zero else x
+
+
+class LinearOp(Op):
+    """An op that is linear in groups of its operands, by default in the first one. Its derivative follows from that.
+
+    `linear_in = ((0, 1),)` says linear in 0 and 1 together (add); `((0,), (1,))` in each alone (mul). The derivative is
+    the sum, over the groups, of the op applied to the tangents of the group and to the other operands as they are.
+    """
+
+    linear_in = ((0,),)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out, total = bind(self, *primals), None
+        for group in self.linear_groups(len(primals)):
+            if all([type(tangents[i]) is Zero for i in group]):
+                continue
+            operands = list(primals)
+            for i in group:
+                operands[i] = instantiate(tangents[i])
+            term = bind(self, *operands)
+            total = term if total is None else arithmetic.add(total, term)
+        return out, Zero(type_of(out).tangent()) if total is None else total

@@ -1,0 +1,319 @@
+"""The typed program: variables, equations, and how one is recorded, evaluated, checked and pruned.
+
+`record` runs a function on tracers and writes down the ops that it binds. Arrays that the function closes over do not
+become constants: they are returned beside the program, as values for its first inputs. Only scalars are literals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import printing, source
+from atled.core.array import Array, type_of
+from atled.core.config import fast, settings
+from atled.core.source import Source
+from atled.core.trace import Interpreter, Tracer, bind, entered, leaked, state
+from atled.core.types import ArrayType
+
+
+class Var:
+    """A value in a program, defined once."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Var({self.type})"
+
+
+class Literal:
+    """A scalar written into a program."""
+
+    __slots__ = ("type", "value")
+
+    def __init__(self, value: Any, type: ArrayType) -> None:
+        self.value = value
+        self.type = type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def dtype(self) -> Any:
+        return self.type.dtype
+
+    def __repr__(self) -> str:
+        return f"{self.value}"
+
+
+class Equation:
+    """`results = op(operands)`, and the user's line that it comes from."""
+
+    __slots__ = ("op", "operands", "results", "source")
+
+    def __init__(
+        self, op: Any, operands: tuple[Var | Literal, ...], results: tuple[Var, ...], source: Source | None
+    ) -> None:
+        self.op = op
+        self.operands = operands
+        self.results = results
+        self.source = source
+
+    @property
+    def primitive(self) -> Any:
+        return self.op
+
+    def __repr__(self) -> str:
+        return f"Equation({self.op!r})"
+
+
+class Program:
+    """A function written down: inputs, equations in order, outputs. Immutable; compared by identity."""
+
+    __slots__ = ("__weakref__", "derived", "equations", "input_names", "inputs", "name", "outputs")
+
+    def __init__(
+        self,
+        inputs: Sequence[Var],
+        equations: Sequence[Equation],
+        outputs: Sequence[Var | Literal],
+        name: str = "program",
+        input_names: Sequence[str] = (),
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self.equations = tuple(equations)
+        self.outputs = tuple(outputs)
+        self.name = name
+        self.input_names = tuple(input_names)
+        self.derived: dict[Any, Any] = {}  # what transforms made of this program; lives as long as it does
+
+    @property
+    def input_types(self) -> tuple[ArrayType, ...]:
+        return tuple([v.type for v in self.inputs])
+
+    @property
+    def output_types(self) -> tuple[ArrayType, ...]:
+        return tuple([v.type for v in self.outputs])
+
+    def __str__(self) -> str:
+        return printing.text(self)
+
+    __repr__ = __str__
+
+    # The names that tools written for JAX look for.
+    @property
+    def jaxpr(self) -> Program:
+        return self
+
+    @property
+    def eqns(self) -> tuple[Equation, ...]:
+        return self.equations
+
+    def memo(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make()` gives, computed once for this program and key."""
+        found = self.derived.get(key)
+        if found is None:
+            found = self.derived[key] = make()
+        return found
+
+
+class RecordTracer(Tracer):
+    """A variable of a program being recorded."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, interpreter: Recorder, var: Var) -> None:
+        self.interpreter = interpreter
+        self.var = var
+
+    @property
+    def type(self) -> ArrayType:  # type: ignore[override]
+        return self.var.type
+
+
+class Recorder(Interpreter):
+    """Writes ops down instead of running them."""
+
+    __slots__ = ("captured", "equations", "input_names", "inputs", "name", "with_sources")
+    transform = "jit"
+
+    def __init__(self, level: int, name: str, input_names: Sequence[str], with_sources: bool = True) -> None:
+        super().__init__(level)
+        self.equations: list[Equation] = []
+        self.captured: dict[int, tuple[Var, Any]] = {}  # by identity: the variable, and the value to keep alive
+        self.inputs: list[Var] = []
+        self.name = name
+        self.input_names = tuple(input_names)
+        self.with_sources = with_sources
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        lifted = tuple([self.lift(x) for x in operands])
+        out = op.result_type(*[v.type for v in lifted])
+        where = (state.source or source.here()) if self.with_sources else None
+        if type(out) is tuple:
+            results = tuple([Var(t) for t in out])
+            self.equations.append(Equation(op, lifted, results, where))
+            return tuple([RecordTracer(self, v) for v in results])
+        result = Var(out)
+        self.equations.append(Equation(op, lifted, (result,), where))
+        return RecordTracer(self, result)
+
+    def lift(self, x: Any) -> Var | Literal:
+        """The variable or literal that stands for a value in this program."""
+        if isinstance(x, RecordTracer) and x.interpreter is self:
+            return x.var
+        if isinstance(x, Literal):
+            return x
+        if isinstance(x, Tracer):
+            if not x.interpreter.is_open:
+                raise leaked(x)
+        elif not isinstance(x, Array) and np.ndim(x) == 0:
+            return Literal(x, type_of(x))
+        known = self.captured.get(id(x))
+        if known is None:
+            known = self.captured[id(x)] = (Var(type_of(x)), x)
+        return known[0]
+
+    def inline(self, program: Program, operands: Iterable[Any]) -> list[Any]:
+        """Splice a program's equations in, without running its rules again."""
+        lift = self.lift
+        env: dict[Any, Any] = {v: lift(x) for v, x in zip(program.inputs, operands, strict=True)}
+        where = (state.source or source.here()) if self.with_sources else None
+        append = self.equations.append
+        for e in program.equations:
+            inputs = tuple([env[v] if type(v) is Var else v for v in e.operands])
+            results = tuple([Var(v.type) for v in e.results])
+            for old, new in zip(e.results, results, strict=True):
+                env[old] = new
+            append(Equation(e.op, inputs, results, e.source or where))
+        found = [env[v] if type(v) is Var else v for v in program.outputs]
+        return [RecordTracer(self, v) if type(v) is Var else v for v in found]
+
+    def explain(self, tracer: Tracer) -> str:
+        """Which arguments a value depends on."""
+        needed, wanted = _needed(self.equations, [tracer.var]), []  # type: ignore[attr-defined]
+        for var, name in zip(self.inputs, self.input_names, strict=False):
+            if var in needed or var is tracer.var:  # type: ignore[attr-defined]
+                wanted.append(name)
+        text = f"\n  {self.name} is being compiled by jit"
+        if wanted:
+            text += f", and the value depends on argument {', '.join(wanted)}"
+        return text + "."
+
+
+def record(
+    f: Callable[..., Sequence[Any]],
+    types: Sequence[ArrayType],
+    name: str = "program",
+    input_names: Sequence[str] = (),
+    with_sources: bool = True,
+) -> tuple[Program, list[Any]]:
+    """Run `f` on tracers of these types; returns the program of what it did, and the values of its captured inputs.
+
+    The captured inputs come first.
+    """
+    recorder = Recorder(state.level + 1, name, input_names, with_sources)
+    recorder.inputs = [Var(t) for t in types]
+    fast.pause()
+    try:
+        with entered(recorder, base=recorder):
+            outputs = f(*[RecordTracer(recorder, v) for v in recorder.inputs])
+            found = [recorder.lift(x) for x in outputs]
+    finally:
+        fast.resume()
+    return _finish(recorder, found)
+
+
+def _finish(recorder: Recorder, outputs: Sequence[Var | Literal]) -> tuple[Program, list[Any]]:
+    needed = _needed(recorder.equations, outputs)
+    kept = [e for e in recorder.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
+    captured = [(v, x) for v, x in recorder.captured.values() if v in needed]
+    inputs = [v for v, _ in captured] + recorder.inputs
+    names = ["captured"] * len(captured) + list(recorder.input_names)
+    program = Program(inputs, kept, outputs, recorder.name, names if recorder.input_names else ())
+    if settings.check_programs:
+        check(program)
+    return program, [x for _, x in captured]
+
+
+def _needed(equations: Sequence[Equation], outputs: Iterable[Any]) -> set[Any]:
+    """The variables that the outputs, or an effect, depend on."""
+    needed = {v for v in outputs if type(v) is Var}
+    for e in reversed(equations):
+        if e.op.has_effect or not needed.isdisjoint(e.results):
+            needed.update([v for v in e.operands if type(v) is Var])
+    return needed
+
+
+def pruned(program: Program, keep: Sequence[bool]) -> Program:
+    """The program with only some of its outputs, and only the equations that these need. Inputs stay."""
+    outputs = [v for v, k in zip(program.outputs, keep, strict=True) if k]
+    needed = _needed(program.equations, outputs)
+    kept = [e for e in program.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
+    return Program(program.inputs, kept, outputs, program.name, program.input_names)
+
+
+def evaluate(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """Run a program under the current interpreters."""
+    env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))
+    before = state.source
+    try:
+        for e in program.equations:
+            if e.source is not None:
+                state.source = e.source
+            out = bind(e.op, *[env[v] if type(v) is Var else v for v in e.operands])
+            if type(out) is tuple:
+                for v, x in zip(e.results, out, strict=True):
+                    env[v] = x
+            else:
+                env[e.results[0]] = out
+    finally:
+        state.source = before
+    return [env[v] if type(v) is Var else v for v in program.outputs]
+
+
+def inline(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """Run a program that was recorded from the library's own code: spliced in where possible."""
+    base = state.base
+    if type(base) is Recorder:
+        level = base.level
+        for x in operands:
+            if isinstance(x, Tracer) and x.interpreter.level > level:
+                return evaluate(program, operands)
+        return base.inline(program, operands)
+    return evaluate(program, operands)
+
+
+class ProgramError(AssertionError):
+    """A program breaks its own rules: a bug in a transformation or in an op's rule, not in user code."""
+
+
+def check(program: Program) -> None:
+    """Verify that every variable is defined once, before its use, and that every op agrees with its types."""
+    defined = set(program.inputs)
+    if len(defined) != len(program.inputs):
+        raise ProgramError("check: an input variable appears twice.")
+    for n, e in enumerate(program.equations):
+        for v in e.operands:
+            if type(v) is Var and v not in defined:
+                raise ProgramError(f"check: equation {n} ({e.op.name}) uses a variable before it is defined.")
+        promised = e.op.result_type(*[v.type for v in e.operands])
+        promised = promised if type(promised) is tuple else (promised,)
+        if promised != tuple([v.type for v in e.results]):
+            raise ProgramError(
+                f"check: equation {n} ({e.op.name}) has results {[v.type for v in e.results]}; its rule says {list(promised)}."
+            )
+        for v in e.results:
+            if v in defined:
+                raise ProgramError(f"check: equation {n} ({e.op.name}) defines a variable again.")
+            defined.add(v)
+    for v in program.outputs:
+        if type(v) is Var and v not in defined:
+            raise ProgramError("check: an output is not defined.")
+

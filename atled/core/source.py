@@ -1,0 +1,87 @@
+"""Where in the user's code an equation comes from.
+
+A `Source` holds a code object and an instruction offset, which is all that is cheap to take while tracing; file,
+line and text are worked out when somebody asks. Frames of the library itself are skipped.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_is_library: dict[str, bool] = {"<atled>": True}  # "<atled>" is the file name of generated functions
+
+
+def is_library_file(filename: str) -> bool:
+    """Whether a frame with this file name belongs to the library rather than to its user."""
+    known = _is_library.get(filename)
+    if known is None:
+        known = _is_library[filename] = filename.startswith(_PACKAGE)
+    return known
+
+
+class Source:
+    """A place in the user's code."""
+
+    __slots__ = ("code", "lasti")
+
+    def __init__(self, code: CodeType, lasti: int) -> None:
+        self.code = code
+        self.lasti = lasti
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        return self.code.co_qualname
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Line and column, both counted from one; zero where the code object does not know."""
+        positions = list(self.code.co_positions())
+        at = self.lasti // 2
+        line, _, column, _ = positions[at] if at < len(positions) else (None,) * 4
+        return line or self.code.co_firstlineno, (column or 0) + 1
+
+    @property
+    def line(self) -> int:
+        return self.position[0]
+
+    @property
+    def text(self) -> str:
+        """The source line itself, or an empty string when the file is not to be had."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+    def __repr__(self) -> str:
+        return f"Source({self} in {self.function})"
+
+
+def here() -> Source | None:
+    """The innermost frame of the user's code that led to this call."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        known = _is_library.get(code.co_filename)
+        if known is None:
+            known = is_library_file(code.co_filename)
+        if not known:
+            return Source(code, frame.f_lasti)
+        frame = frame.f_back
+    return None
+
+
+def describe(source: Source | None) -> str:
+    """An indented line for error messages: function, file and line, and the line's text."""
+    if source is None:
+        return ""
+    text = source.text
+    return f"\n  in {source.function}, {source}" + (f"\n    {text}" if text else "")

@@ -1,0 +1,218 @@
+"""Interpreters, tracers and `bind`, the one place where an op meets its meaning.
+
+Interpreters are stacked by level: evaluation is level 0, each active transformation stands one higher. An op goes to
+the highest interpreter among its operands, or to the `base` (evaluation, or the innermost recording) when none is
+higher. Values that depend on nothing traced therefore stay concrete. The state is per thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+from atled.core import errors, source
+from atled.core.array import Array
+
+
+class Interpreter:
+    """Gives ops a meaning. `level` orders interpreters; `is_open` turns False when the transformation ends."""
+
+    __slots__ = ("is_open", "level")
+    transform = "evaluation"  # what to call it in messages
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.is_open = True
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+    def explain(self, tracer: Tracer) -> str:
+        """Where a tracer of this interpreter comes from, for messages."""
+        return f"\n  The value is traced by {self.transform}."
+
+
+class Axis(NamedTuple):
+    """A named axis that collectives can speak of, and the interpreter that owns it (None: the compiled program)."""
+
+    name: Any
+    size: int
+    interpreter: Interpreter | None
+
+
+class _State(threading.local):
+    base: Any  # the interpreter for ops without traced operands
+    level: int
+    axes: dict[Any, Axis]
+    source: Any  # overrides where new equations say they come from
+
+    def __init__(self) -> None:
+        self.base = _bottom[0]
+        self.level = 0
+        self.axes = {}
+        self.source = None
+
+
+_bottom: list[Any] = [None]
+state = _State()
+
+
+def install(interpreter: Interpreter) -> None:
+    """Set the interpreter of level 0, which evaluates."""
+    _bottom[0] = interpreter
+    state.base = interpreter
+
+
+class Tracer(Array):
+    """An array inside a transformation. Subclasses add what their interpreter knows of it."""
+
+    __slots__ = ("interpreter",)
+    interpreter: Any
+
+    def known(self) -> Any:
+        """The concrete array behind this tracer, or None if there is none."""
+        return None
+
+    def __bool__(self) -> bool:
+        value = self.known()
+        if value is None:
+            raise errors.TracerBoolConversionError(
+                f"bool: the truth value of a traced {self.type} is not known here."
+                + self._where()
+                + "\n  try: numpy.where(c, a, b) to choose values, lax.cond to choose what to compute, or a static argument."
+            )
+        return bool(value)
+
+    def __int__(self) -> int:
+        return int(self._python_value("int", errors.ConcretizationTypeError))
+
+    def __float__(self) -> float:
+        return float(self._value_without_derivative("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._value_without_derivative("complex"))
+
+    def __index__(self) -> int:
+        value = self.known()
+        if value is None:
+            raise errors.TracerIntegerConversionError(
+                f"index: a Python integer was asked of a traced {self.type}, whose value is not known here."
+                + self._where()
+                + "\n  try: index an array instead of a list, lax.fori_loop instead of range, or a static argument."
+            )
+        return value.__index__()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise errors.TracerArrayConversionError(
+            f"numpy.asarray: a NumPy array was asked of a traced {self.type}, which has no values to copy here."
+            + self._where()
+            + "\n  try: the function of the same name in atled.numpy."
+        )
+
+    def item(self, *index: int) -> Any:
+        return self._value_without_derivative("item").item(*index)
+
+    def tolist(self) -> Any:
+        return self._value_without_derivative("tolist").tolist()
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.__array__()
+
+    def block_until_ready(self) -> Tracer:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Traced<{self.type}> by {self.interpreter.transform}"
+
+    def __format__(self, spec: str) -> str:
+        value = self.known()
+        return format(value, spec) if value is not None else repr(self)
+
+    def _python_value(self, what: str, error: Any) -> Any:
+        value = self.known()
+        if value is None:
+            raise error(
+                f"{what}: a Python value was asked of a traced {self.type}, whose value is not known here."
+                + self._where()
+                + "\n  try: keep the computation in arrays, or make the argument static."
+            )
+        return value
+
+    def _value_without_derivative(self, what: str) -> Any:
+        if self.known() is not None:
+            raise errors.ConcretizationTypeError(
+                f"{what}: the Python number would lose the derivative that is being taken of this {self.type}."
+                + self._where()
+                + f"\n  try: {what}(lax.stop_gradient(x)) if a constant is meant, or the function in atled.numpy."
+            )
+        return self._python_value(what, errors.ConcretizationTypeError)
+
+    def _where(self) -> str:
+        return source.describe(source.here()) + self.interpreter.explain(self)
+
+
+def bind(op: Any, *operands: Any) -> Any:
+    """Hand an op to the interpreter that is responsible for these operands."""
+    interpreter = state.base
+    for x in operands:
+        if isinstance(x, Tracer) and x.interpreter.level > interpreter.level:
+            interpreter = x.interpreter
+    if op.is_collective:
+        for axis in axes_of(op):
+            if axis.interpreter is not None and axis.interpreter.level > interpreter.level:
+                interpreter = axis.interpreter
+    if not interpreter.is_open:
+        raise leaked(next(x for x in operands if isinstance(x, Tracer) and not x.interpreter.is_open))
+    return interpreter.process(op, operands)
+
+
+def axes_of(op: Any) -> list[Axis]:
+    """The named axes that a collective op runs over."""
+    return [named_axis(name) for name in op.axes]
+
+
+def named_axis(name: Any) -> Axis:
+    """The axis of this name that is in scope."""
+    try:
+        return state.axes[name]
+    except KeyError:
+        known = ", ".join(map(repr, state.axes)) or "none"
+        raise NameError(
+            f"collective: there is no axis named {name!r} here; the axes in scope are: {known}."
+            "\n  try: vmap(f, axis_name=...), or shard_map over a mesh with that axis."
+        ) from None
+
+
+def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
+    """The error for a tracer that is used after its transformation has ended."""
+    return errors.UnexpectedTracerError(
+        f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect and was used later."
+        + tracer._where()
+        + "\n  try: return the value from the transformed function instead of storing it outside."
+    )
+
+
+class entered:
+    """A `with` block in which interpreters of `levels` new levels live, and optionally a new base or axis."""
+
+    __slots__ = ("axis", "base", "before", "interpreters")
+
+    def __init__(self, *interpreters: Interpreter, base: Interpreter | None = None, axis: Axis | None = None) -> None:
+        self.interpreters = interpreters
+        self.base = base
+        self.axis = axis
+
+    def __enter__(self) -> None:
+        self.before = (state.base, state.level, state.axes, state.source)
+        state.level = self.interpreters[-1].level
+        if self.base is not None:
+            state.base = self.base
+            state.source = None
+        if self.axis is not None:
+            state.axes = {**state.axes, self.axis.name: self.axis}
+
+    def __exit__(self, *_: Any) -> None:
+        state.base, state.level, state.axes, state.source = self.before
+        for interpreter in self.interpreters:
+            interpreter.is_open = False
+

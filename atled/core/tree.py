@@ -1,0 +1,435 @@
+"""Trees: nested containers of leaves, taken apart and put together again.
+
+Nodes are tuples, lists, dicts (by sorted key), `None` (a node without children), named tuples, OrderedDict,
+defaultdict and what is registered. `flatten` gives the leaves and a `Structure`, a hashable description of the rest.
+`tree_code.py` compiles structures to straight-line Python for the paths where speed counts.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+
+class DictKey(NamedTuple):
+    """The step of a path into a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+class SequenceKey(NamedTuple):
+    """The step of a path into a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+class GetAttrKey(NamedTuple):
+    """The step of a path to an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+class FlattenedIndexKey(NamedTuple):
+    """The step of a path into a custom node that names no keys."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+class _Node(NamedTuple):
+    """How one class of nodes is taken apart and put together."""
+
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
+    unflatten: Callable[[Any, Sequence[Any]], Any]
+    keys: Callable[[Any, int], Sequence[Any]]  # (node, number of children) -> one key a child
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    try:
+        keys = sorted(d)
+    except TypeError:
+        raise ValueError(f"tree: the keys of a dict must be sortable; got {list(d)!r}.") from None
+    return [d[k] for k in keys], tuple(keys)
+
+
+def _dict_keys(d: dict[Any, Any], n: int) -> list[DictKey]:
+    return [DictKey(k) for k in _dict_flatten(d)[1]]
+
+
+def _sequence_keys(x: Any, n: int) -> list[SequenceKey]:
+    return [SequenceKey(i) for i in range(n)]
+
+
+def _named_tuple_node(cls: Any) -> _Node:
+    return _Node(
+        lambda x: (x, None),
+        lambda _, xs: cls(*xs),
+        lambda x, n: [GetAttrKey(f) for f in cls._fields],
+    )
+
+
+_nodes: dict[type, _Node] = {
+    tuple: _Node(lambda x: (x, None), lambda _, xs: tuple(xs), _sequence_keys),
+    list: _Node(lambda x: (x, None), lambda _, xs: list(xs), _sequence_keys),
+    type(None): _Node(lambda x: ((), None), lambda _, xs: None, lambda x, n: ()),
+    dict: _Node(_dict_flatten, lambda keys, xs: dict(zip(keys, xs, strict=True)), _dict_keys),
+    collections.OrderedDict: _Node(
+        lambda d: (builtins.list(d.values()), tuple(d)),
+        lambda keys, xs: collections.OrderedDict(zip(keys, xs, strict=True)),
+        lambda d, n: [DictKey(k) for k in d],
+    ),
+    collections.defaultdict: _Node(
+        lambda d: (_dict_flatten(d)[0], (d.default_factory, _dict_flatten(d)[1])),
+        lambda meta, xs: collections.defaultdict(meta[0], zip(meta[1], xs, strict=True)),
+        _dict_keys,
+    ),
+}
+
+
+def _node_of(cls: type) -> _Node | None:
+    node = _nodes.get(cls)
+    if node is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        node = _nodes[cls] = _named_tuple_node(cls)
+    return node
+
+
+def register_node(
+    cls: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, Sequence[Any]], Any],
+    keys: Callable[[Any], Sequence[Any]] | None = None,
+) -> None:
+    """Make instances of `cls` nodes: `flatten(x)` gives children and hashable data, `unflatten(data, children)` x again.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> register_node(Pair, lambda p: ((p.a, p.b), None), lambda _, xs: Pair(*xs))
+    >>> leaves(Pair(1, [2, 3]))
+    [1, 2, 3]
+    """
+    if cls in _nodes:
+        raise ValueError(f"tree: {cls.__name__} is registered already; a class can be registered once.")
+    named = keys and (lambda x, n: keys(x))
+    _nodes[cls] = _Node(flatten, unflatten, named or (lambda x, n: [FlattenedIndexKey(i) for i in range(n)]))
+
+
+def register_dataclass(
+    cls: Any = None, data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None
+) -> Any:
+    """Make a dataclass a node: `data_fields` are its children, `meta_fields` are compared by value.
+
+    Without names, every field is a child unless its metadata says `static=True`.
+    """
+    if cls is None:
+        return functools.partial(register_dataclass, data_fields=data_fields, meta_fields=meta_fields)
+    fields = dataclasses.fields(cls)
+    meta = tuple(meta_fields if meta_fields is not None else [f.name for f in fields if f.metadata.get("static")])
+    data = tuple(data_fields if data_fields is not None else [f.name for f in fields if f.name not in meta])
+    named, missing = {f.name for f in fields if f.init}, {*data, *meta}
+    if named != missing:
+        raise ValueError(
+            f"tree: data_fields and meta_fields of {cls.__name__} must name each field once; "
+            f"got {sorted(missing)} for {sorted(named)}."
+        )
+
+    def unflatten(values: tuple[Any, ...], children: Sequence[Any]) -> Any:
+        new = object.__new__(cls)
+        for name, value in zip(data, children, strict=True):
+            object.__setattr__(new, name, value)
+        for name, value in zip(meta, values, strict=True):
+            object.__setattr__(new, name, value)
+        return new
+
+    register_node(
+        cls,
+        lambda x: ([getattr(x, n) for n in data], tuple([getattr(x, n) for n in meta])),
+        unflatten,
+        lambda x: [GetAttrKey(n) for n in data],
+    )
+    return cls
+
+
+def register_static(cls: type) -> type:
+    """Make instances of `cls` nodes without children: known while tracing, compared by value."""
+    register_node(cls, lambda x: ((), x), lambda x, _: x)
+    return cls
+
+
+class Structure:
+    """A tree without its leaves. Compares and hashes by value."""
+
+    __slots__ = ("_hash", "children", "kind", "meta", "num_leaves")
+
+    def __init__(self, kind: Any, meta: Any, children: tuple[Structure, ...], num_leaves: int) -> None:
+        self.kind = kind  # the node's class; None for a leaf
+        self.meta = meta
+        self.children = children
+        self.num_leaves = num_leaves
+        self._hash: int | None = None
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.kind, self.meta, self.children))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Structure) or self.kind is not other.kind or self.num_leaves != other.num_leaves:
+            return False
+        return bool(self.meta == other.meta) and self.children == other.children
+
+    @property
+    def num_nodes(self) -> int:
+        return 1 + sum(c.num_nodes for c in self.children)
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree with these leaves."""
+        return unflatten(self, leaves)
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """The subtrees of `tree` that stand where this structure has leaves."""
+        found: list[Any] = []
+        _match(self, tree, found, ())
+        return found
+
+    def compose(self, inner: Structure) -> Structure:
+        """This structure with `inner` in place of each leaf."""
+        if self.kind is None:
+            return inner
+        return _structure(self.kind, self.meta, tuple([c.compose(inner) for c in self.children]))
+
+    def __repr__(self) -> str:
+        return f"Structure({unflatten(self, [_Star()] * self.num_leaves)!r})"
+
+    def __reduce__(self) -> Any:
+        return (_leaf, ()) if self.kind is None else (_structure, (self.kind, self.meta, self.children))
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+LEAF = Structure(None, None, (), 1)
+
+
+def _leaf() -> Structure:
+    return LEAF
+
+
+_interned: dict[Any, Structure] = {}
+
+
+def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structure:
+    """One object for equal structures, as far as their data can be hashed."""
+    try:
+        found = _interned.get((kind, meta, children))
+    except TypeError:
+        return Structure(kind, meta, children, sum([c.num_leaves for c in children]))
+    if found is None:
+        if len(_interned) > 20_000:
+            _interned.clear()
+        found = _interned[kind, meta, children] = Structure(
+            kind, meta, children, sum([c.num_leaves for c in children])
+        )
+    return found
+
+
+def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
+    if is_leaf is not None and is_leaf(tree):
+        leaves.append(tree)
+        return LEAF
+    kind = type(tree)
+    node = _nodes.get(kind) or _node_of(kind)
+    if node is None:
+        leaves.append(tree)
+        return LEAF
+    children, meta = node.flatten(tree)
+    return _structure(kind, meta, tuple([_walk(c, leaves, is_leaf) for c in children]))
+
+
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
+    """The leaves of a tree, and its structure.
+
+    >>> flatten({"b": [1, 2], "a": None})
+    ([1, 2], Structure({'a': None, 'b': [*, *]}))
+    """
+    found: list[Any] = []
+    return found, _walk(tree, found, is_leaf)
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """The tree of a structure and its leaves; the inverse of `flatten`."""
+    leaves = leaves if isinstance(leaves, builtins.list) else builtins.list(leaves)
+    if len(leaves) != structure.num_leaves:
+        raise ValueError(
+            f"tree: the structure has {structure.num_leaves} leaves; got {len(leaves)}, for {structure!r}."
+            if structure.num_leaves < 50
+            else f"tree: the structure has {structure.num_leaves} leaves; got {len(leaves)}."
+        )
+    return _build(structure, iter(leaves))
+
+
+def _build(structure: Structure, leaves: Any) -> Any:
+    if structure.kind is None:
+        return next(leaves)
+    children = [_build(c, leaves) for c in structure.children]
+    return _nodes[structure.kind].unflatten(structure.meta, children)
+
+
+class TreeError(ValueError):
+    """Two trees that must have the same structure do not; the message names the path where they differ."""
+
+
+def _match(structure: Structure, tree: Any, found: list[Any], path: tuple[Any, ...]) -> None:
+    """Collect the subtrees of `tree` at the leaves of `structure`, or say where the two differ."""
+    if structure.kind is None:
+        found.append(tree)
+        return
+    where = keystr(path) or "the root"
+    if type(tree) is not structure.kind:
+        raise TreeError(
+            f"tree: structures differ at {where}: expected {structure.kind.__name__}, got {type(tree).__name__}."
+        )
+    node = _nodes[structure.kind]
+    children, meta = node.flatten(tree)
+    children = builtins.list(children)
+    if len(children) != len(structure.children):
+        raise TreeError(
+            f"tree: structures differ at {where}: expected {len(structure.children)} children, got {len(children)}."
+        )
+    if meta != structure.meta:
+        raise TreeError(f"tree: structures differ at {where}: expected {structure.meta!r}, got {meta!r}.")
+    for key, s, t in zip(node.keys(tree, len(children)), structure.children, children, strict=False):
+        _match(s, t, found, (*path, key))
+
+
+def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """The leaves of a tree, in order."""
+    found: list[Any] = []
+    _walk(tree, found, is_leaf)
+    return found
+
+
+def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Structure:
+    """The structure of a tree."""
+    return _walk(tree, [], is_leaf)
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """Apply `f` to the leaves of a tree, and to the subtrees that stand there in the others.
+
+    >>> map(lambda x, y: x + y, {"a": 1}, {"a": 10})
+    {'a': 11}
+    """
+    found, shape = flatten(tree, is_leaf)
+    others = [shape.flatten_up_to(r) for r in rest]
+    return _build(shape, iter([f(*xs) for xs in zip(found, *others, strict=True)]))
+
+
+def reduce(
+    f: Callable[[Any, Any], Any], tree: Any, initializer: Any = ..., is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """Fold the leaves of a tree with a function of two arguments."""
+    found = leaves(tree, is_leaf)
+    return functools.reduce(f, found) if initializer is ... else functools.reduce(f, found, initializer)
+
+
+def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether every leaf is true."""
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def transpose(outer: Structure, inner: Structure | None, tree: Any) -> Any:
+    """Turn a tree of trees inside out: from `outer` of `inner` to `inner` of `outer`."""
+    subtrees = outer.flatten_up_to(tree)
+    if inner is None:
+        inner = structure(subtrees[0])
+    columns = [inner.flatten_up_to(t) for t in subtrees]
+    return inner.unflatten([outer.unflatten(row) for row in zip(*columns, strict=True)])
+
+
+def _walk_path(tree: Any, path: tuple[Any, ...], found: list[Any], is_leaf: Callable[[Any], bool] | None) -> None:
+    node = None if is_leaf is not None and is_leaf(tree) else _node_of(type(tree))
+    if node is None:
+        found.append((path, tree))
+        return
+    children = builtins.list(node.flatten(tree)[0])
+    for key, child in zip(node.keys(tree, len(children)), children, strict=True):
+        _walk_path(child, (*path, key), found, is_leaf)
+
+
+def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves, each with the path that leads to it.
+
+    >>> [(keystr(p), x) for p, x in leaves_with_path({"a": [1, 2]})]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    found: list[Any] = []
+    _walk_path(tree, (), found, is_leaf)
+    return found
+
+
+def flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
+    """The leaves with their paths, and the structure."""
+    return leaves_with_path(tree, is_leaf), structure(tree, is_leaf)
+
+
+def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """As `map`, with the path of each leaf as the first argument."""
+    found, shape = flatten_with_path(tree, is_leaf)
+    others = [shape.flatten_up_to(r) for r in rest]
+    return shape.unflatten([f(p, x, *xs) for (p, x), *xs in zip(found, *others, strict=True)])
+
+
+def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """A path as text, such as `['layers'][0].weight`."""
+    if simple:
+        return separator.join([str(k[0]) if isinstance(k, tuple) else str(k) for k in path])
+    return separator.join([str(k) for k in path])
+
+
+def all_leaves(items: Iterable[Any]) -> bool:
+    """Whether no item is a node."""
+    return builtins.all([_node_of(type(x)) is None for x in items])
+
+
+def broadcast(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """A tree with the structure of `tree` whose leaves come from the prefix above them."""
+    out: list[Any] = []
+    found, shape = flatten(prefix, is_leaf)
+    for value, subtree in zip(found, shape.flatten_up_to(tree), strict=True):
+        out.extend([value] * structure(subtree, is_leaf).num_leaves)
+    return structure(tree, is_leaf).unflatten(out)
+
+
+class Partial(functools.partial):
+    """A `functools.partial` that is a tree: its arguments are leaves, its function is compared by value.
+
+    >>> len(leaves(Partial(lambda a, b: a * b, 3.0)))
+    1
+    """
+
+
+register_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, xs: Partial(func, *xs[0], **xs[1]),
+    lambda p: [GetAttrKey("args"), GetAttrKey("keywords")],
+)

@@ -1,0 +1,94 @@
+"""Structures compiled to straight-line Python.
+
+Walking a tree node by node costs 0.2 µs a leaf; code generated for one structure costs a fifth of that. `matcher`
+emits statements that take a tree of a known structure apart and fail fast on any other; `builder` emits the expression
+that puts one together. Compiled functions splice both into their launch path (`higher_order/jit.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from atled.core import tree
+from atled.core.tree import Structure
+
+
+class Code:
+    """Lines of Python under construction, with the objects that they refer to."""
+
+    def __init__(self, prefix: str = "v") -> None:
+        self.lines: list[str] = []
+        self.namespace: dict[str, Any] = {}
+        self._prefix = prefix
+        self._count = 0
+
+    def name(self, value: Any = ...) -> str:
+        """A fresh name, bound to `value` in the namespace if one is given."""
+        self._count += 1
+        name = f"{self._prefix}{self._count}"
+        if value is not ...:
+            self.namespace[name] = value
+        return name
+
+
+def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent: str) -> list[str]:
+    """Emit code that takes `expression` apart; returns one expression a leaf, made with the template `leaf`.
+
+    The code says `raise Mismatch` where the tree is another one.
+    """
+    kind = structure.kind
+    if kind is None:
+        return [leaf.format(expression)]
+    lines, out = code.lines, []
+    if kind is type(None):
+        lines.append(f"{indent}if {expression} is not None: raise Mismatch")
+        return out
+    value = code.name()
+    lines.append(f"{indent}{value} = {expression}")
+    children = structure.children
+    if kind in (tuple, list):
+        lines.append(f"{indent}if type({value}) is not {kind.__name__}: raise Mismatch")
+        names = [code.name() for _ in children]
+        target = f"({', '.join(names)},)" if names else "()"
+        lines.append(f"{indent}{target} = {value}")  # a ValueError for another length
+        parts = names
+    elif kind is dict:
+        lines.append(f"{indent}if type({value}) is not dict or len({value}) != {len(children)}: raise Mismatch")
+        parts = [f"{value}[{_constant(code, k)}]" for k in structure.meta]
+    else:
+        node = tree._nodes[kind]
+        lines.append(f"{indent}if type({value}) is not {code.name(kind)}: raise Mismatch")
+        found, meta = code.name(), code.name()
+        lines.append(f"{indent}{found}, {meta} = {code.name(node.flatten)}({value})")
+        lines.append(f"{indent}if {meta} != {code.name(structure.meta)}: raise Mismatch")
+        names = [code.name() for _ in children]
+        target = f"({', '.join(names)},)" if names else "()"
+        lines.append(f"{indent}{target} = {found}")
+        parts = names
+    for child, part in zip(children, parts, strict=True):
+        out += matcher(code, child, part, leaf, indent)
+    return out
+
+
+def builder(code: Code, structure: Structure, leaves: Iterator[str]) -> str:
+    """The expression that puts a tree together from one expression a leaf."""
+    kind = structure.kind
+    if kind is None:
+        return next(leaves)
+    parts = [builder(code, c, leaves) for c in structure.children]
+    if kind is type(None):
+        return "None"
+    if kind is tuple:
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    if kind is list:
+        return f"[{', '.join(parts)}]"
+    if kind is dict:
+        items = [f"{_constant(code, k)}: {p}" for k, p in zip(structure.meta, parts, strict=True)]
+        return f"{{{', '.join(items)}}}"
+    unflatten = code.name(tree._nodes[kind].unflatten)
+    return f"{unflatten}({code.name(structure.meta)}, [{', '.join(parts)}])"
+
+
+def _constant(code: Code, value: Any) -> str:
+    return repr(value) if type(value) in (str, int, bool) else code.name(value)

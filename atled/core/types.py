@@ -1,0 +1,149 @@
+"""The type of an array, the symbolic zero, and the placeholder of a linear operand.
+
+`ArrayType` is interned: equal types are one object, so comparing and hashing them costs nothing. It prints the way
+programs and errors speak of it: `f32[2,3]`, with `~` in front when the dtype is weak.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from atled.core import dtypes
+
+
+class ArrayType:
+    """Shape and dtype of an array; `weak` when the dtype gives way to others, as Python numbers do."""
+
+    __slots__ = ("dtype", "shape", "weak")
+    dtype: Any
+    shape: tuple[int, ...]
+    weak: bool
+    _interned: dict[tuple[Any, ...], ArrayType] = {}
+
+    def __new__(cls, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> ArrayType:
+        key = (shape, dtype, weak)
+        found = cls._interned.get(key)
+        if found is None:
+            if dtype not in dtypes._INFO:
+                dtype = dtypes.canonical(dtype)
+            found = object.__new__(cls)
+            found.shape, found.dtype, found.weak = tuple(int(n) for n in shape), dtype, weak
+            found = cls._interned.setdefault((found.shape, dtype, weak), found)
+        return found
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def weak_type(self) -> bool:
+        return self.weak
+
+    @property
+    def kind(self) -> str:
+        """The kind of the dtype: one of `b i u f c k 0`."""
+        return dtypes._INFO[self.dtype][0]
+
+    def strong(self) -> ArrayType:
+        return ArrayType(self.shape, self.dtype) if self.weak else self
+
+    def with_shape(self, shape: tuple[int, ...]) -> ArrayType:
+        return ArrayType(shape, self.dtype, self.weak)
+
+    def with_dtype(self, dtype: Any) -> ArrayType:
+        return ArrayType(self.shape, dtype)
+
+    def tangent(self) -> ArrayType:
+        """The type of tangents and cotangents of this type."""
+        inexact = dtypes._INFO[self.dtype][0] in "fc"
+        return ArrayType(self.shape, self.dtype if inexact else dtypes.float0)
+
+    def __repr__(self) -> str:
+        dims = ",".join(map(str, self.shape))
+        return f"{'~' if self.weak else ''}{dtypes.short_name(self.dtype)}[{dims}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrayType, (self.shape, self.dtype, self.weak)
+
+
+class Zero:
+    """A tangent or cotangent that is zero everywhere, kept symbolic so that no work is done on it."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Zero({self.type})"
+
+
+class Linear:
+    """Stands for an operand that an equation is linear in, where its transpose is asked for."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.type.dtype
+
+    def __repr__(self) -> str:
+        return f"Linear({self.type})"
+
+
+class ShapeDtypeStruct:
+    """Shape and dtype of an array that is not there: what `eval_shape` and `lower` speak in.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = dtypes.canonical(dtype)
+        self.sharding = sharding
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def type(self) -> ArrayType:
+        return ArrayType(self.shape, self.dtype, self.weak_type)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len: a 0-d array has no length.")
+        return self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShapeDtypeStruct):
+            return NotImplemented
+        return self.type is other.type and self.sharding == other.sharding
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.sharding))
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        where = f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{where})"

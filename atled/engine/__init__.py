@@ -1,0 +1,1 @@
+"""Devices, buffers, executables and their cache: the only folder that imports jaxlib."""

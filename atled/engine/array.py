@@ -1,0 +1,355 @@
+"""`DeviceArray`: a buffer on a device, with a type. Getting data in and out.
+
+The buffer carries its `Placed` (type and sharding), so an array is one slot. Memory that a caller can write to is always
+copied. Reading waits for the computation; if that failed, the error says where it was launched.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from atled.core import dtypes, source
+from atled.core.array import Array, type_of
+from atled.core.config import on_global_change, settings
+from atled.core.sharding import Placed, SingleDeviceSharding
+from atled.core.types import ArrayType
+from atled.engine import client, execute
+
+
+class DeviceArray(Array):
+    """An array on a device."""
+
+    __slots__ = ("__weakref__", "_buffer", "_placed")
+    _buffer: Any
+    _placed: Placed  # the buffer knows it too, but takes five times as long to say so
+
+    def __init__(self, buffer: Any) -> None:
+        self._buffer = buffer
+        self._placed = buffer.aval
+
+    @property
+    def type(self) -> ArrayType:  # type: ignore[override]
+        return self._placed.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._placed.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._placed.type.dtype
+
+    @property
+    def sharding(self) -> Any:
+        """Where the parts of the array are."""
+        return self._placed.sharding
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array, or its sharding if there are several."""
+        sharding = self.sharding
+        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether the user chose the device; if not, the array moves to where it is needed."""
+        return self._placed.committed
+
+    def devices(self) -> set[Any]:
+        """The devices that hold a part of the array."""
+        return self.sharding.device_set
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return self.sharding.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self.sharding.is_fully_replicated
+
+    def block_until_ready(self) -> DeviceArray:
+        """Wait until the value is there; raises if its computation failed."""
+        try:
+            self._buffer.block_until_ready()
+        except execute.EngineError as error:
+            raise failed(self._buffer, error) from None
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the value is there already."""
+        return self._buffer.is_ready()
+
+    def is_deleted(self) -> bool:
+        """Whether the memory was given away, by donation or `delete`."""
+        return self._buffer.is_deleted()
+
+    def delete(self) -> None:
+        """Free the memory now."""
+        self._buffer.delete()
+
+    def copy_to_host_async(self) -> None:
+        """Start bringing the values to the host; a later read will find them there."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        host = to_numpy(self._buffer)
+        if dtype is not None and np.dtype(dtype) != host.dtype:
+            if copy is False:
+                raise ValueError(f"numpy.asarray: {self.type} cannot become {dtype} without a copy.")
+            return host.astype(dtype)
+        return host.copy() if copy else host
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        self.block_until_ready()
+        buffer = self._buffer
+        if copy:
+            buffer = put(self.__array__(copy=True), self._placed)
+        return _jax.buffer_to_dlpack_managed_tensor(buffer)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device = next(iter(self.devices()))
+        return {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}.get(device.platform, 1), device.local_hardware_id or 0
+
+    def __reduce__(self) -> Any:
+        if self.type.kind == "k":
+            raise TypeError("pickle: random keys cannot be pickled; pickle random.key_data(key) instead.")
+        return _restore, (self.__array__(copy=True), self.type.weak)
+
+    def __copy__(self) -> DeviceArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DeviceArray:
+        return self
+
+    def item(self, *index: int) -> Any:
+        """The value of one element as a Python number."""
+        return self.__array__().item(*index)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self.__array__().tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"bool: the truth value of {self.type} is ambiguous; use .any() or .all(), or numpy.where to choose."
+            )
+        return bool(self.item())
+
+    def _scalar(self, what: str) -> Any:
+        if self.ndim:
+            raise TypeError(f"{what}: only 0-d arrays become Python numbers; got {self.type}.")
+        return self.__array__().item()
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.type.kind not in "iu":
+            raise TypeError(f"index: only integer arrays can be used as an index; got {self.type}.")
+        return self._scalar("index")
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if self.ndim == 0 else self.__array__(), spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        return repr(self) if self.type.kind == "k" else str(self.__array__())
+
+    def __repr__(self) -> str:
+        if self._buffer.is_deleted():
+            return f"Array({self.type}, deleted)"
+        weak = ", weak_type=True" if self.type.weak else ""
+        if self.type.kind == "k":
+            return f"Array({self.type.shape}, dtype={self.dtype.name})"
+        text = np.array2string(self.__array__(), prefix="Array(", separator=", ", threshold=1000)
+        shape = f", shape={self.shape}" if 0 in self.shape else ""
+        return f"Array({text}{shape}, dtype={self.dtype.name}{weak})"
+
+
+def _restore(host: np.ndarray, weak: bool) -> DeviceArray:
+    return to_device(host, ArrayType(host.shape, host.dtype, weak))
+
+
+class ExecutionError(RuntimeError):
+    """A computation failed on the device. It ran after the call that launched it; the message names that line."""
+
+
+def failed(buffer: Any, error: Exception) -> RuntimeError:
+    """The error of a computation, with the user's line that launched it."""
+    text = " ".join(str(error).split())
+    if "deleted" in text or "donated" in text:
+        return RuntimeError(
+            f"deleted array: {buffer.aval.type} was deleted or donated, and its memory is gone."
+            "\n  try: use the result of the call that took it, or leave it out of donate_argnums."
+        )
+    place = ""
+    for frame in buffer.traceback.frames if buffer.traceback is not None else ():
+        if not source.is_library_file(frame.file_name):
+            place = f"\n  launched in {frame.function_name}, {frame.file_name}:{frame.line_num}"
+            break
+    return ExecutionError(f"execution failed: {text[:2000]}{place}")
+
+
+def put(host: np.ndarray, placed: Placed) -> Any:
+    """A buffer with a copy of host data."""
+    device = placed.sharding.device
+    return _jax.batched_device_put(
+        placed,
+        execute.layout(placed.sharding),
+        [host],
+        [device],
+        committed=placed.committed,
+        force_copy=True,
+        enable_x64=True,
+    )
+
+
+def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> DeviceArray:
+    """A NumPy array or Python number as an array of a type, on a device."""
+    if type is None:
+        type = type_of(x)
+    if type.kind == "0":
+        raise TypeError("float0: values of this dtype carry no data and have no arrays; they stay NumPy arrays.")
+    host = np.asarray(x, type.dtype)
+    if not host.dtype.isnative:
+        host = host.astype(host.dtype.newbyteorder("="))
+    sharding = execute.on_device(device or client.default_device())
+    return DeviceArray(put(host, Placed(type, sharding, device is not None)))
+
+
+def device_put(x: DeviceArray, device: Any, committed: bool = True) -> DeviceArray:
+    """An array on another device."""
+    placed = x._placed
+    sharding = execute.on_device(device)
+    target = Placed(placed.type, sharding, committed)
+    if target is placed:
+        return x
+    client.clients()  # complains in a forked child
+    buffer = _jax.batched_device_put(
+        target, execute.layout(sharding), [x._buffer], [device], committed=committed, enable_x64=True
+    )
+    return DeviceArray(buffer)
+
+
+# Python numbers that were used as operands come up again and again: kept on the default device, by class and
+# value. Zeros and complex numbers are kept elsewhere, because 0.0 == -0.0.
+scalars: dict[Any, DeviceArray] = {}
+_typed_scalars: dict[Any, DeviceArray] = {}
+
+
+def scalar(value: Any, type: ArrayType) -> DeviceArray:
+    """A number as an array of a type."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.item()
+    key = (value if value and type.kind != "c" else repr(value), type)
+    found = _typed_scalars.get(key)
+    if found is None:
+        found = to_device(value, type)
+        if len(_typed_scalars) >= 4096:
+            forget()
+        if value == value:  # not NaN, which is never found again
+            _typed_scalars[key] = found
+            if type.weak and value and type.kind in "if" and settings.default_device is None and not settings.x64:
+                scalars[value.__class__, value] = found
+    return found
+
+
+def forget() -> None:
+    """Drop the cached scalars."""
+    _typed_scalars.clear()
+    scalars.clear()
+
+
+on_global_change.append(forget)
+client.on_fork.append(forget)
+
+
+def as_array(x: Any) -> DeviceArray:
+    """Any concrete operand as an array on a device."""
+    if isinstance(x, DeviceArray):
+        return x
+    type = type_of(x)
+    return to_device(x, type) if type.shape else scalar(getattr(x, "value", x), type)
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+def to_numpy(buffer: Any) -> np.ndarray:
+    """The values of a buffer: a read-only view where the memory can be shared, else a copy."""
+    placed = buffer.aval
+    if placed.type.kind == "k":
+        raise TypeError("numpy.asarray: random keys are opaque; random.key_data(key) gives their bits.")
+    try:
+        if placed.dtype.kind != "V":
+            return np.asarray(memoryview(buffer))
+        buffer.block_until_ready()
+        if buffer.is_deleted():
+            raise execute.EngineError("deleted")
+        if dtypes.bits(placed.dtype) < 8:
+            return _unpacked(buffer)
+        return _view(buffer)
+    except (execute.EngineError, BufferError) as error:
+        raise failed(buffer, error) from None
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def _view(buffer: Any) -> np.ndarray:
+    """A view of a dtype that the buffer protocol does not know, through the address in its DLPack capsule."""
+    placed = buffer.aval
+    size = placed.type.size * placed.dtype.itemsize
+    if size == 0:
+        return np.zeros(placed.shape, placed.dtype)
+    if placed.sharding.device.platform != "cpu":
+        return _copied(buffer)
+    capsule = _jax.buffer_to_dlpack_managed_tensor(buffer)
+    address = ctypes.c_uint64.from_address(_pointer(capsule, b"dltensor")).value  # the first field is the data
+    raw = (ctypes.c_char * size).from_address(address)
+    raw._keep = capsule  # type: ignore[attr-defined]  # the capsule keeps the buffer alive
+    out = np.frombuffer(raw, placed.dtype).reshape(placed.shape)
+    out.flags.writeable = False
+    return out
+
+
+def _copied(buffer: Any) -> np.ndarray:
+    """Values of a narrow dtype on an accelerator, moved to the host first."""
+    cpu = client.devices("cpu")[0]
+    moved = device_put(DeviceArray(buffer), cpu)._buffer
+    moved.block_until_ready()
+    return _view(moved)
+
+
+def _unpacked(buffer: Any) -> np.ndarray:
+    """Values narrower than a byte, converted on the device."""
+    placed = buffer.aval
+    kind = dtypes.kind(placed.dtype)
+    wide = np.dtype({"i": np.int8, "u": np.uint8, "f": np.float32}[kind])
+    dims = "".join(f"{n}x" for n in placed.shape)
+    bits = dtypes.bits(placed.dtype)
+    narrow = {"i": f"i{bits}", "u": f"ui{bits}", "f": "f4E2M1FN"}[kind]
+    word = {"i": "i8", "u": "ui8", "f": "f32"}[kind]
+    text = (
+        f"module @m {{ func.func public @main(%a: tensor<{dims}{narrow}>) -> tensor<{dims}{word}> {{ "
+        f"%0 = stablehlo.convert %a : (tensor<{dims}{narrow}>) -> tensor<{dims}{word}> "
+        f"return %0 : tensor<{dims}{word}> }} }}"
+    )
+    device = placed.sharding.device
+    raw = device.client.compile_and_load(text, execute.device_list(device), _jax.CompileOptions())
+    out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
+    (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
+    host = np.asarray(memoryview(found)).astype(placed.dtype)
+    host.flags.writeable = False
+    return host
+

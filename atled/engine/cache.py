@@ -1,0 +1,155 @@
+"""Compiled programs on disk: on by default, bounded, private, and never trusted.
+
+A file is named by the key of what it holds: the program's fingerprint, the compile options, the versions of jaxlib and
+of the lowering code, and the fingerprint of the machine. It starts with a checksum over that key and the rest, so an
+entry that was altered, cut short, or put under another key is recompiled instead of run. Writers rename a finished
+file into place; readers that lose a race see a miss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import stat
+import struct
+import tempfile
+import warnings
+from typing import Any
+
+import jaxlib.version
+from jaxlib import _jax
+
+from atled.core.config import settings
+
+_MAGIC = b"atled.executable.1\n"
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+@functools.cache
+def _machine(platform: str, device: Any) -> str:
+    """What compiled code depends on besides the program: versions, lowering code, flags and the hardware."""
+    parts = [jaxlib.version.__version__, os.environ.get("XLA_FLAGS", ""), platform]
+    parts.append(str(_jax.get_topology_for_devices([device]).fingerprint()))
+    for folder in ("compiler", "engine", "ops", "higher_order"):
+        for entry in sorted(os.scandir(os.path.join(_PACKAGE, folder)), key=lambda e: e.name):
+            if entry.name.endswith(".py"):
+                found = entry.stat()
+                parts.append(f"{folder}/{entry.name}:{found.st_size}:{found.st_mtime_ns}")
+    return "\n".join(parts)
+
+
+def key(program_digest: str, options: str, platform: str, device: Any) -> str:
+    """The name under which a compiled program is kept."""
+    text = "\n".join([program_digest, options, _machine(platform, device)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def directory() -> str | None:
+    """The cache directory, made on first use; None if the cache is off or the place is not private."""
+    if not settings.cache:
+        return None
+    chosen = settings.cache_dir
+    if chosen is None:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        chosen = os.path.join(base, "atled")
+    return _prepared(os.path.join(chosen, "executables"))
+
+
+@functools.cache
+def _prepared(path: str) -> str | None:
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        found = os.stat(path)
+    except OSError as error:
+        warnings.warn(f"compile cache: {path} cannot be used ({error.strerror}); it is off.", stacklevel=4)
+        return None
+    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        warnings.warn(
+            f"compile cache: others may write to {path}, so it is not used. Run: chmod 700 {path}", stacklevel=4
+        )
+        return None
+    return path
+
+
+def load(key: str) -> tuple[dict[str, Any], bytes] | None:
+    """The header and serialized executable kept under a key, if they are there and unharmed."""
+    path = directory()
+    if path is None:
+        return None
+    name = os.path.join(path, key)
+    try:
+        with open(name, "rb") as file:
+            data = file.read()
+    except OSError:
+        return None
+    start = len(_MAGIC) + 32
+    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(key, data[start:]):
+        discard(key)
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(name)  # the least recently used go first
+    (length,) = struct.unpack_from("<I", data, start)
+    header = json.loads(data[start + 4 : start + 4 + length])
+    return header, data[start + 4 + length :]
+
+
+def _checksum(key: str, payload: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + payload).digest()
+
+
+def discard(key: str) -> None:
+    """Remove an entry."""
+    path = directory()
+    if path is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(path, key))
+
+
+def store(key: str, header: dict[str, Any], blob: bytes) -> None:
+    """Keep a serialized executable. A cache that cannot be written to is no error."""
+    path = directory()
+    if path is None:
+        return
+    text = json.dumps(header).encode()
+    payload = struct.pack("<I", len(text)) + text + blob
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".tmp-", dir=path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_MAGIC + _checksum(key, payload) + payload)
+            os.replace(temporary, os.path.join(path, key))
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            return
+    except OSError:
+        return
+    _written[path] = _written.get(path, settings.cache_bytes) + len(payload)
+    if _written[path] > settings.cache_bytes // 8:  # also on the first write of a process
+        _written[path] = 0
+        evict(path, settings.cache_bytes)
+
+
+_written: dict[str, int] = {}  # bytes written since the last look at the directory
+
+
+def evict(path: str, limit: int) -> None:
+    """Remove the least recently used entries until 80 % of the limit is left, and stale temporary files."""
+    entries = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(path):
+            with contextlib.suppress(OSError):
+                found = entry.stat()
+                entries.append((found.st_mtime, found.st_size, entry.path))
+    total = sum(size for _, size, _ in entries)
+    if total <= limit:
+        return
+    for _, size, name in sorted(entries):
+        if total <= limit * 0.8:
+            break
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        total -= size

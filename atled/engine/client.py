@@ -1,0 +1,156 @@
+"""The engine's clients: one per platform, made on first use, valid in the process that made them.
+
+`ATLED_PLATFORMS` picks the platforms in order (`cpu`, `cuda`, `rocm`, `tpu`); without it, an accelerator whose plugin
+finds a device comes first. After a fork the child must not touch the engine: its threads are gone.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
+
+from jaxlib import _jax  # noqa: E402
+
+from atled.core.config import settings  # noqa: E402
+from atled.engine import plugins  # noqa: E402
+
+_lock = threading.RLock()
+_clients: dict[str, Any] = {}  # platform -> client, the default first; empty until first use
+_is_child = False
+on_fork: list[Callable[[], None]] = []  # called in a child after fork: drop what must not be used there
+
+
+class ForkError(RuntimeError):
+    """The engine was used in a child made by fork. Its threads did not come along, so work would hang.
+
+    Start processes with `multiprocessing.get_context("spawn")`, or fork before the first array is made.
+    """
+
+
+def clients() -> dict[str, Any]:
+    """The clients by platform, the default one first."""
+    if _clients and not _is_child:
+        return _clients
+    with _lock:
+        if _is_child:
+            raise ForkError(
+                "fork: atled was used before this process was forked, and its threads did not come along."
+                "\n  try: multiprocessing.get_context('spawn'), or fork before the first array is made."
+            )
+        if not _clients:
+            _clients.update(_make_clients())
+    return _clients
+
+
+def _make_clients() -> dict[str, Any]:
+    asked = [p.strip() for p in os.environ.get("ATLED_PLATFORMS", "").split(",") if p.strip()]
+    found: dict[str, Any] = {}
+    names = {"gpu": ("cuda", "rocm")}
+    wanted = [q for p in asked for q in names.get(p, (p,))]
+    for plugin in plugins.installed() if not asked or set(wanted) != {"cpu"} else ():
+        if asked and plugin.platform not in wanted:
+            continue
+        try:
+            found[plugin.platform] = plugins.load(plugin)
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:300]
+            if asked:
+                raise RuntimeError(
+                    f"devices: ATLED_PLATFORMS asks for {plugin.platform}, whose plugin is installed "
+                    f"({plugin.library}) but finds no device: {reason}"
+                ) from None
+            warnings.warn(
+                f"The {plugin.platform} plugin is installed but finds no device, so the CPU is used: {reason}"
+                "\n  Set ATLED_PLATFORMS=cpu to say that this is meant.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    if not asked or "cpu" in wanted:
+        found["cpu"] = _cpu_client()
+    for platform in wanted:
+        if platform not in found and platform not in names.get("gpu", ()):
+            raise RuntimeError(f"devices: ATLED_PLATFORMS asks for {platform}, and no plugin for it is installed.")
+    if not found:
+        raise RuntimeError(f"devices: no plugin is installed for ATLED_PLATFORMS={','.join(asked)}.")
+    order = [p for p in wanted if p in found] if asked else list(found)
+    return {p: found[p] for p in order}
+
+
+def _cpu_client() -> Any:
+    count = os.environ.get("ATLED_NUM_CPU_DEVICES")
+    if count:
+        return _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=int(count))
+    return _jax.get_tfrt_cpu_client(asynchronous=True)
+
+
+def _after_fork() -> None:
+    global _is_child
+    if _clients:
+        _is_child = True
+        for forget in on_fork:
+            forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def devices(platform: str | None = None) -> list[Any]:
+    """All devices of the default platform, or of the one that is named.
+
+    >>> devices("cpu")[0].platform
+    'cpu'
+    """
+    return list(_client(platform).devices())
+
+
+def local_devices(platform: str | None = None) -> list[Any]:
+    """The devices of this process."""
+    return list(_client(platform).local_devices())
+
+
+def _client(platform: str | None) -> Any:
+    known = clients()
+    if platform is None:
+        return next(iter(known.values()))
+    for name in {"gpu": ("cuda", "rocm")}.get(platform, (platform,)):
+        if name in known:
+            return known[name]
+    raise RuntimeError(f"devices: there is no {platform} device here; the platforms are {', '.join(known)}.")
+
+
+def device_count(platform: str | None = None) -> int:
+    """How many devices there are in all processes."""
+    return len(devices(platform))
+
+
+def local_device_count(platform: str | None = None) -> int:
+    """How many devices this process has."""
+    return len(local_devices(platform))
+
+
+def process_index(platform: str | None = None) -> int:
+    """Which of the processes this is."""
+    return _client(platform).process_index()
+
+
+def process_count(platform: str | None = None) -> int:
+    """How many processes share the devices."""
+    return len({d.process_index for d in devices(platform)})
+
+
+def default_backend() -> str:
+    """The platform that arrays go to by default: `cpu`, `cuda`, `rocm` or `tpu`."""
+    return next(iter(clients()))
+
+
+def default_device() -> Any:
+    """The device that new arrays go to."""
+    chosen = settings.default_device
+    if chosen is not None:
+        return devices(chosen)[0] if isinstance(chosen, str) else chosen
+    return _client(None).local_devices()[0]

@@ -1,0 +1,67 @@
+"""Finds and loads PJRT plugins (CUDA, ROCm, TPU) without importing jax.
+
+The wheels put their shared library under the `jax_plugins` namespace, or in `libtpu`. Their Python modules import jax,
+so they are located, never imported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import importlib.util
+import os
+from typing import Any, NamedTuple
+
+from jaxlib import _jax
+
+
+class Plugin(NamedTuple):
+    """A plugin that is installed: its platform name and its shared library."""
+
+    platform: str
+    library: str
+
+
+def installed() -> list[Plugin]:
+    """The plugins that are installed, accelerators in the order in which they are preferred."""
+    found = []
+    tpu = importlib.util.find_spec("libtpu")
+    if tpu is not None and tpu.submodule_search_locations:
+        library = os.path.join(tpu.submodule_search_locations[0], "libtpu.so")
+        if os.path.exists(library):
+            found.append(Plugin("tpu", library))
+    spec = importlib.util.find_spec("jax_plugins")
+    for base in spec.submodule_search_locations or () if spec is not None else ():
+        for library in sorted(glob.glob(os.path.join(base, "*", "*plugin*.so"))):
+            folder = os.path.basename(os.path.dirname(library))
+            platform = next((p for p in ("cuda", "rocm") if p in folder), folder)
+            found.append(Plugin(platform, library))
+    return found
+
+
+def load(plugin: Plugin) -> Any:
+    """A client of a plugin; raises RuntimeError with the plugin's own words when it has no device."""
+    if plugin.platform == "tpu":
+        os.environ.setdefault("TPU_LOG_DIR", "disabled")
+    if plugin.platform == "cuda":
+        _preload_vendor_libraries()
+    if not _jax.pjrt_plugin_loaded(plugin.platform):
+        _jax.load_pjrt_plugin(plugin.platform, plugin.library, None)
+    if not _jax.pjrt_plugin_initialized(plugin.platform):
+        _jax.initialize_pjrt_plugin(plugin.platform)
+    options: dict[str, Any] = {}
+    if plugin.platform in ("cuda", "rocm"):
+        # Memory on demand: a notebook or a second process must be able to share the device.
+        options = {"platform_name": plugin.platform, "allocator": "default", "preallocate": False}
+    return _jax.get_c_api_client(plugin.platform, options, None)
+
+
+def _preload_vendor_libraries() -> None:
+    """Load the CUDA libraries of the nvidia wheels, so that the plugin finds them by name."""
+    spec = importlib.util.find_spec("nvidia")
+    for base in spec.submodule_search_locations or () if spec is not None else ():
+        for library in sorted(glob.glob(os.path.join(base, "*", "lib", "lib*.so.*"))):
+            try:
+                ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+            except OSError:
+                continue  # the plugin says itself what it misses

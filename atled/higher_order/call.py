@@ -1,0 +1,148 @@
+"""`Call`: a program as one op. Transforming it transforms the program; the result is kept with the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atled.core.array import type_of
+from atled.core.op import Op
+from atled.core.program import Equation, Literal, Program, Var, evaluate, record
+from atled.core.trace import bind, entered, state
+from atled.core.types import ArrayType, Linear, Zero
+from atled.transforms.jvp import jvp_program
+from atled.transforms.linearize import Tape, TapeTracer
+from atled.transforms.transpose import transpose_program
+from atled.transforms.vmap import Partly, batch_program
+
+
+class Call(Op):
+    """Runs a program. Compiled as a function of its own, once, however often it is called."""
+
+    gives_tuple = True
+    splits = True
+    program: Program
+
+    @property
+    def axes(self) -> tuple[Any, ...]:
+        """The named axes that collectives in the program run over."""
+        return named_axes(self.program)
+
+    @property
+    def is_collective(self) -> bool:  # type: ignore[override]
+        return bool(named_axes(self.program))
+
+    @property
+    def has_effect(self) -> bool:  # type: ignore[override]
+        return has_effects(self.program)
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        wanted = self.program.input_types
+        if types != wanted and [t.strong() for t in types] != [t.strong() for t in wanted]:
+            raise TypeError(f"{self.program.name}: expected operands {wanted}; got {types}.")
+        return self.program.output_types
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        return build.call(self.program, operands)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        given = tuple([type(t) is not Zero for t in tangents])
+        made, nonzero = jvp_program(self.program, given)
+        out = bind(Call(made), *primals, *[t for t in tangents if type(t) is not Zero])
+        count = len(self.program.outputs)
+        moved = iter(out[count:])
+        types = self.program.output_types
+        return out[:count], tuple([next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, types, strict=True)])
+
+    def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
+        is_known = tuple([not tape.owns(x) for x in operands])
+        parts = split_program(self.program, is_known)
+        known = bind(Call(parts.known), *[x for x, k in zip(operands, is_known, strict=True) if k])
+        count = sum(parts.known_outputs)
+        waiting = [x for x, k in zip(operands, is_known, strict=True) if not k]
+        written = iter(tape.write(Call(parts.waiting), [*known[count:], *waiting]))
+        ready = iter(known[:count])
+        return tuple([next(ready) if k else next(written) for k in parts.known_outputs])
+
+    def transpose(self, cotangent: Any, *operands: Any) -> Any:
+        is_linear = tuple([type(x) is Linear for x in operands])
+        given = tuple([type(c) is not Zero for c in cotangent])
+        made, nonzero = transpose_program(self.program, is_linear, given)
+        values = [x for x in operands if type(x) is not Linear]
+        out = iter(bind(Call(made), *values, *[c for c in cotangent if type(c) is not Zero]))
+        flags = iter(nonzero)
+        return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
+        return Partly(bind(Call(made), *operands), flags)
+
+
+def named_axes(program: Program) -> tuple[Any, ...]:
+    """The named axes that a program's collectives run over."""
+
+    def make() -> tuple[Any, ...]:
+        found: dict[Any, None] = {}
+        for e in program.equations:
+            if e.op.is_collective:
+                found.update(dict.fromkeys(e.op.axes))
+        return tuple(found)
+
+    return program.memo("axes", make)
+
+
+def has_effects(program: Program) -> bool:
+    """Whether running a program does more than compute its outputs."""
+    return program.memo("effects", lambda: (any(e.op.has_effect for e in program.equations),))[0]
+
+
+class Split:
+    """A program in two: `known` gives the known outputs and residuals; `waiting` takes residuals and the other inputs."""
+
+    __slots__ = ("known", "known_outputs", "waiting")
+
+    def __init__(self, known: Program, waiting: Program, known_outputs: list[bool]) -> None:
+        self.known = known
+        self.waiting = waiting
+        self.known_outputs = known_outputs
+
+
+def split_program(program: Program, is_known: tuple[bool, ...]) -> Split:
+    """Split a program by what can be computed from the known inputs alone."""
+    return program.memo(("split", is_known), lambda: _split(program, is_known))
+
+
+def _split(program: Program, is_known: tuple[bool, ...]) -> Split:
+    inputs = [Var(v.type) for v, k in zip(program.inputs, is_known, strict=True) if not k]
+    found: dict[str, Any] = {}
+
+    def f(*values: Any) -> list[Any]:
+        tape = Tape(state.level + 1)
+        given, waiting = iter(values), iter(inputs)
+        with entered(tape):
+            out = evaluate(program, [next(given) if k else TapeTracer(tape, next(waiting)) for k in is_known])
+        found["outputs"] = out
+        found["known_outputs"] = [not tape.owns(x) for x in out]
+        found["equations"], found["residuals"] = _abstract(tape.equations)
+        return [x for x in out if not tape.owns(x)] + [x for _, x in found["residuals"].values()]
+
+    known, captured = record(f, [v.type for v, k in zip(program.inputs, is_known, strict=True) if k], program.name)
+    assert not captured
+    outputs = [x.var for x, k in zip(found["outputs"], found["known_outputs"], strict=True) if not k]
+    residuals = [v for v, _ in found["residuals"].values()]
+    return Split(known, Program([*residuals, *inputs], found["equations"], outputs, program.name), found["known_outputs"])
+
+
+def _abstract(equations: Sequence[Equation]) -> tuple[list[Equation], dict[int, tuple[Var, Any]]]:
+    """Taped equations with the values in them replaced by variables, and those values."""
+    residuals: dict[int, tuple[Var, Any]] = {}
+
+    def operand(x: Any) -> Any:
+        if type(x) is Var or isinstance(x, Literal):
+            return x
+        if id(x) not in residuals:
+            residuals[id(x)] = (Var(type_of(x)), x)
+        return residuals[id(x)][0]
+
+    made = [Equation(e.op, tuple([operand(x) for x in e.operands]), e.results, e.source) for e in equations]
+    return made, residuals

@@ -1,0 +1,5 @@
+"""First-order primitives, one file per family. An op's class holds all its rules.
+
+Families refer to each other as modules (`from atled.ops import shape`), so that rules can use any op and imports never
+form a knot; what several families share lives in `family.py`.
+"""

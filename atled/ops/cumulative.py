@@ -1,0 +1,204 @@
+"""Cumulative ops along an axis, and the associative scan that they are made of.
+
+The scan is Blelloch's: log2(n) rounds of pairwise combination, all of them slices and elementwise ops, so it batches and
+differentiates like everything else. Derivatives of the nonlinear ones scan pairs of a value and its tangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from atled.core.array import type_of
+from atled.core.op import LinearOp, Op
+from atled.core.trace import bind
+from atled.core.types import ArrayType
+from atled.ops import elementary, elementwise, shape
+
+
+class Cumulative(Op):
+    """The family: element i of the result combines elements 0 to i along `axis`, or i to the end if `is_reversed`."""
+
+    takes: ClassVar[str] = "iufc"
+    axis: int
+    is_reversed: bool = False
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        if x.kind not in self.takes:
+            raise TypeError(f"{self.name}: {x} cannot be accumulated this way.")
+        if not 0 <= self.axis < x.ndim:
+            raise TypeError(f"{self.name}: {x} has no axis {self.axis}.")
+        return x
+
+    def combine(self, x: Any, y: Any) -> Any:
+        """Two neighbouring results put together, the earlier first."""
+        raise NotImplementedError
+
+    def combine_pairs(self, p: Any, q: Any) -> Any:
+        """As `combine`, for pairs of a value and its tangent."""
+        raise NotImplementedError
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if x.type.size == 0:
+            return x
+        return build.apply(lambda v: scan(lambda p, q: (self.combine(p[0], q[0]),), (v,), self.axis, self.is_reversed)[0], x)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        if type_of(x).size == 0:
+            return bind(self, x), t
+        return bind(self, x), scan(self.combine_pairs, (x, t), self.axis, self.is_reversed)[1]
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return bind(type(self)(self.axis + 1, self.is_reversed), x)
+
+
+class Cumsum(Cumulative, LinearOp):
+    """Sums of the elements so far."""
+
+    def combine(self, x: Any, y: Any) -> Any:
+        return elementwise.add(x, y)
+
+    jvp = LinearOp.jvp
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (cumsum(cotangent, self.axis, not self.is_reversed),)
+
+
+class Cumprod(Cumulative):
+    """Products of the elements so far."""
+
+    def combine(self, x: Any, y: Any) -> Any:
+        return elementwise.mul(x, y)
+
+    def combine_pairs(self, p: Any, q: Any) -> Any:
+        (x, s), (y, t) = p, q
+        return elementwise.mul(x, y), elementwise.add(elementwise.mul(s, y), elementwise.mul(x, t))
+
+
+class Cummax(Cumulative):
+    """The largest element so far."""
+
+    takes = "biuf"
+
+    def combine(self, x: Any, y: Any) -> Any:
+        return elementwise.maximum(x, y)
+
+    def combine_pairs(self, p: Any, q: Any) -> Any:
+        return _pick(p, q, elementwise.ge)
+
+
+class Cummin(Cumulative):
+    """The smallest element so far."""
+
+    takes = "biuf"
+
+    def combine(self, x: Any, y: Any) -> Any:
+        return elementwise.minimum(x, y)
+
+    def combine_pairs(self, p: Any, q: Any) -> Any:
+        return _pick(p, q, elementwise.le)
+
+
+def _pick(p: Any, q: Any, wins: Callable[[Any, Any], Any]) -> Any:
+    """The pair whose value wins; the earlier one on a tie, and a NaN over everything."""
+    (x, s), (y, t) = p, q
+    first = elementwise.logical_or(wins(x, y), elementwise.ne(x, x))
+    return elementwise.select(first, x, y), elementwise.select(first, s, t)
+
+
+class Cumlogsumexp(Cumulative):
+    """log(sum(exp(x))) of the elements so far."""
+
+    takes = "f"
+
+    def combine(self, x: Any, y: Any) -> Any:
+        return _log_add_exp(x, y)
+
+    def combine_pairs(self, p: Any, q: Any) -> Any:
+        (x, s), (y, t) = p, q
+        out = _log_add_exp(x, y)
+        left, right = (_weight(v, out) for v in (x, y))
+        return out, elementwise.add(elementwise.mul(s, left), elementwise.mul(t, right))
+
+
+def _log_add_exp(x: Any, y: Any) -> Any:
+    top = elementwise.maximum(x, y)
+    gap = elementwise.neg(elementary.absolute(elementwise.sub(x, y)))
+    out = elementwise.add(top, elementary.log1p(elementary.exp(gap)))
+    return elementwise.select(elementwise.eq(x, y), elementwise.add(x, np.asarray(np.log(2.0), type_of(x).dtype)), out)
+
+
+def _weight(x: Any, out: Any) -> Any:
+    """exp(x - out), and zero where both are minus infinity."""
+    is_empty = elementwise.eq(out, np.asarray(-np.inf, type_of(out).dtype))
+    weight = elementary.exp(elementwise.sub(x, elementwise.select(is_empty, np.zeros((), type_of(x).dtype), out)))
+    return elementwise.select(is_empty, np.zeros((), type_of(x).dtype), weight)
+
+
+def scan(
+    combine: Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, ...]],
+    xs: tuple[Any, ...],
+    axis: int,
+    is_reversed: bool = False,
+) -> tuple[Any, ...]:
+    """All prefixes of arrays combined along an axis with an associative function of tuples."""
+    if is_reversed:
+        turned = tuple([shape.reverse(x, (axis,)) for x in xs])
+        out = scan(lambda p, q: combine(p, q), turned, axis)
+        return tuple([shape.reverse(x, (axis,)) for x in out])
+    n = type_of(xs[0]).shape[axis]
+    if n < 2:
+        return xs
+    cut = lambda start, stop, step, vs: tuple([shape.slice_in_axis(v, start, stop, axis, step) for v in vs])  # noqa: E731
+    even = n - n % 2
+    pairs = combine(cut(0, even, 2, xs), cut(1, even, 2, xs))
+    odd = scan(combine, pairs, axis)  # the results at 1, 3, 5, ...
+    half = type_of(odd[0]).shape[axis]
+    before = cut(0, half - (n % 2 == 0), 1, odd)
+    rest = cut(2, n, 2, xs)
+    later = combine(before, rest) if type_of(rest[0]).shape[axis] else rest  # the results at 2, 4, 6, ...
+    first = cut(0, 1, 1, xs)
+    out = []
+    for f, a, b in zip(first, later, odd, strict=True):
+        evens = shape.concatenate([f, a], axis) if type_of(a).shape[axis] else f
+        out.append(_interleave(evens, b, axis))
+    return tuple(out)
+
+
+def _interleave(a: Any, b: Any, axis: int) -> Any:
+    """a[0], b[0], a[1], b[1], ... along an axis; a is as long as b, or one longer."""
+    dims = type_of(b).shape
+    m = dims[axis]
+    column = (*dims[: axis + 1], 1, *dims[axis + 1 :])
+    pairs = [shape.reshape(shape.slice_in_axis(a, 0, m, axis), column), shape.reshape(b, column)]
+    woven = shape.reshape(shape.concatenate(pairs, axis + 1), (*dims[:axis], 2 * m, *dims[axis + 1 :]))
+    n = type_of(a).shape[axis]
+    return woven if n == m else shape.concatenate([woven, shape.slice_in_axis(a, m, n, axis)], axis)
+
+
+def cumsum(x: Any, axis: int, is_reversed: bool = False) -> Any:
+    """Sums of the elements so far along an axis."""
+    return bind(Cumsum(axis, is_reversed), x)
+
+
+def cumprod(x: Any, axis: int, is_reversed: bool = False) -> Any:
+    """Products of the elements so far along an axis."""
+    return bind(Cumprod(axis, is_reversed), x)
+
+
+def cummax(x: Any, axis: int, is_reversed: bool = False) -> Any:
+    """The largest element so far along an axis."""
+    return bind(Cummax(axis, is_reversed), x)
+
+
+def cummin(x: Any, axis: int, is_reversed: bool = False) -> Any:
+    """The smallest element so far along an axis."""
+    return bind(Cummin(axis, is_reversed), x)
+
+
+def cumlogsumexp(x: Any, axis: int, is_reversed: bool = False) -> Any:
+    """log(sum(exp(x))) of the elements so far along an axis."""
+    return bind(Cumlogsumexp(axis, is_reversed), x)

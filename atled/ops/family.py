@@ -1,0 +1,184 @@
+"""The elementwise family: what all elementwise ops share.
+
+Operands have one shape, or are scalars, which spread over it: so `x * 2.0` is one equation. Dtypes agree; Python numbers
+take the dtype of the other operand. A derivative is a factor for each operand (`derivative`). Where that factor can be
+infinite (`is_singular`), a cotangent that is exactly zero stays zero: `where(x > 0, sqrt(x), 0)` has a finite gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from atled import ops
+from atled.core import dtypes
+from atled.core.array import Array, describe, type_of
+from atled.core.op import LinearOp, Op, instantiate
+from atled.core.program import Literal
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Zero
+
+ArrayLike = Any
+KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "complex", "k": "key"}
+
+
+class Elementwise(Op):
+    """The family: one shape, scalars spread, dtypes agree."""
+
+    hlo: ClassVar[str] = ""
+    takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
+    is_singular: ClassVar[bool] = False  # a derivative can be infinite
+
+    def result_type(self, *types: ArrayType) -> ArrayType:
+        first = types[0]
+        dims, dtype, weak = first.shape, first.dtype, first.weak
+        for t in types[1:]:
+            if t.shape != dims and t.shape != ():
+                if dims != ():
+                    raise self.mismatch("operands must have the same shape, or be scalars", types)
+                dims = t.shape
+            if t.dtype is not dtype:
+                raise self.mismatch("operands must have the same dtype", types)
+            weak = weak and t.weak
+        if dtypes.kind(dtype) not in self.takes:
+            raise self.wrong_kind(first)
+        return self.typed(dims, dtype, weak)
+
+    def typed(self, dims: tuple[int, ...], dtype: Any, weak: bool) -> ArrayType:
+        return ArrayType(dims, dtype, weak)
+
+    def mismatch(self, rule: str, types: Sequence[ArrayType]) -> TypeError:
+        got = " and ".join(map(repr, types))
+        return TypeError(f"{self.name}: {rule}; got {got} (shapes {' and '.join(str(t.shape) for t in types)}).")
+
+    def wrong_kind(self, t: ArrayType) -> TypeError:
+        kinds = " or ".join(KINDS[k] for k in self.takes)
+        return TypeError(f"{self.name}: operands must be {kinds}; got {t}.")
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        out = self.result_type(*[x.type for x in operands])
+        return build.emit(self.hlo, [build.spread(x, out.shape) for x in operands], (out,))
+
+    def derivative(self, i: int, out: Any, *operands: Any) -> Any:
+        """The partial derivative by operand i, given the result; None if it is zero everywhere."""
+        raise NotImplementedError(f"{type(self).__name__} has no 'derivative' rule; differentiation needs it.")
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        total = None
+        times = ops.elementwise.shielded if self.is_singular else ops.elementwise.mul
+        for i, t in enumerate(tangents):
+            if type(t) is not Zero:
+                factor = self.derivative(i, out, *primals)
+                if factor is not None:
+                    term = times(t, factor)
+                    total = term if total is None else ops.elementwise.add(total, term)
+        return out, spread_tangent(total, out)
+
+    def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
+        return bind(self, *align(batched, operands))
+
+
+def spread_tangent(tangent: Any, out: Any) -> Any:
+    t = type_of(out)
+    if tangent is None:
+        return Zero(t.tangent())
+    return tangent if type_of(tangent).shape == t.shape else ops.shape.broadcast(tangent, t.shape, ())
+
+
+def align(batched: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
+    """Operands of an elementwise op with a leading batch axis on some of them, brought to one shape."""
+    types = [type_of(x) for x in operands]
+    size = next(t.shape[0] for t, b in zip(types, batched, strict=True) if b)
+    dims = [t.shape[1:] if b else t.shape for t, b in zip(types, batched, strict=True)]
+    full = max(dims, key=len)
+    out = []
+    for x, b, d in zip(operands, batched, dims, strict=True):
+        if b and d != full:  # a batch of scalars among arrays
+            x = ops.shape.broadcast(x, (size, *full), (0,))
+        elif not b and d != ():
+            x = ops.shape.broadcast(x, (size, *full), tuple(range(1, len(full) + 1)))
+        out.append(x)
+    return out
+
+
+def unspread(cotangent: Any, operand: Any) -> Any:
+    """The cotangent of an operand that may have been a scalar spread over the result."""
+    if type_of(cotangent).shape != operand.type.shape:
+        return ops.reduction.reduce_sum(cotangent, tuple(range(type_of(cotangent).ndim)))
+    return cotangent
+
+
+class Flat(Elementwise):
+    """Elementwise with derivative zero wherever there is one."""
+
+    def derivative(self, i: int, out: Any, *operands: Any) -> Any:
+        return None
+
+
+class LinearElementwise(Elementwise, LinearOp):
+    """Elementwise and linear."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        total = None
+        for group in self.linear_in:
+            if not all([type(tangents[i]) is Zero for i in group]):
+                operands = [instantiate(t) if i in group else x for i, (x, t) in enumerate(zip(primals, tangents, strict=True))]
+                term = bind(self, *operands)
+                total = term if total is None else ops.elementwise.add(total, term)
+        return out, spread_tangent(total, out)
+
+
+def spread_all(build: Any, op: Elementwise, operands: Sequence[Any]) -> list[Any]:
+    out = op.result_type(*[x.type for x in operands])
+    return [build.spread(x, out.shape) for x in operands]
+
+
+def zero_like(x: Any) -> Any:
+    return np.zeros((), type_of(x).dtype)
+
+
+def one_like(x: Any) -> Any:
+    return np.ones((), type_of(x).dtype)
+
+
+# -- operands ------------------------------------------------------------------------------------------------------
+
+
+def match(*operands: Any) -> list[Any]:
+    """Give Python numbers the dtype of the arrays they meet."""
+    dtype = next((x.dtype for x in operands if not _is_python_number(x) and hasattr(x, "dtype")), None)
+    if dtype is None:
+        return [np.asarray(x, type_of(x).dtype) if _is_python_number(x) else x for x in operands]
+    if dtype is dtypes.key_dtype:
+        return list(operands)
+    return [np.asarray(x, dtype) if _is_python_number(x) else x for x in operands]
+
+
+def _is_python_number(x: Any) -> bool:
+    return isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
+
+
+def is_static_scalar(x: Any) -> bool:
+    """Whether the value of an operand is known and written into the program."""
+    return isinstance(x, Literal) or (not isinstance(x, Array) and np.ndim(x) == 0)
+
+
+def function(op: Op) -> Callable[..., Any]:
+    """The function that applies an op without parameters to its operands."""
+
+    def apply(*operands: Any) -> Any:
+        return bind(op, *match(*operands)) if len(operands) > 1 else bind(op, _checked(op, operands[0]))
+
+    apply.__name__ = apply.__qualname__ = op.name
+    apply.__doc__ = f"Elementwise: {op.__doc__}"
+    return apply
+
+
+def _checked(op: Op, x: Any) -> Any:
+    if isinstance(x, (list, str)) or x is None:
+        raise TypeError(f"{op.name}: expected an array or a number; got {describe(x)}.")
+    return x

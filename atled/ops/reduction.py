@@ -1,0 +1,315 @@
+"""Reductions: sums, products, extrema, logic, and the positions of extrema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.op import LinearOp, Op
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Zero
+from atled.ops import cumulative, elementwise, shape
+
+
+class Reduction(Op):
+    """The family: a commutative, associative op over `axes`, which disappear."""
+
+    hlo: ClassVar[str]
+    takes: ClassVar[str] = "iufc"
+    axes: tuple[int, ...]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        if x.kind not in self.takes:
+            raise TypeError(f"{self.name}: {x} cannot be reduced this way.")
+        if any(not 0 <= a < x.ndim for a in self.axes) or len(set(self.axes)) != len(self.axes):
+            raise TypeError(f"{self.name}: {x} does not have the axes {self.axes}, each once.")
+        return x.with_shape(tuple([n for a, n in enumerate(x.shape) if a not in self.axes]))
+
+    def identity(self, dtype: Any) -> Any:
+        """The value that changes nothing."""
+        raise NotImplementedError
+
+    def lower(self, build: Any, x: Any) -> Any:
+        start = build.constant(self.identity(x.type.dtype), ArrayType((), x.type.dtype))
+        return build.emit(
+            "stablehlo.reduce",
+            (x, start),
+            (self.result_type(x.type),),
+            {"dimensions": self.axes},
+            [monoid(build, self.hlo, x.type.dtype)],
+        )
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return bind(type(self)(tuple([a + 1 for a in self.axes])), x)
+
+
+def monoid(build: Any, hlo: str, dtype: Any) -> Any:
+    """The region of a reduction that combines two elements with one op."""
+    scalar = ArrayType((), dtype)
+    return build.region((scalar, scalar), lambda b, u, v: b.emit(hlo, (u, v), (scalar,)))
+
+
+class ReduceSum(Reduction, LinearOp):
+    """Sum over `axes`."""
+
+    hlo = "stablehlo.add"
+
+    def identity(self, dtype: Any) -> Any:
+        return 0
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        kept = tuple([a for a in range(x.type.ndim) if a not in self.axes])
+        return (shape.broadcast(cotangent, x.type.shape, kept),)
+
+    jvp = LinearOp.jvp
+
+
+class ReduceProd(Reduction):
+    """Product over `axes`."""
+
+    hlo = "stablehlo.multiply"
+
+    def identity(self, dtype: Any) -> Any:
+        return 1
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        # the product of all others is that of those before times that of those after: right also where factors are zero
+        rows, tangent = (merge_axes(v, self.axes) for v in (x, t))
+        others = elementwise.mul(_exclusive_product(rows, False), _exclusive_product(rows, True))
+        return bind(self, x), reduce_sum(elementwise.mul(tangent, others), (type_of(rows).ndim - 1,))
+
+
+def merge_axes(x: Any, axes: Sequence[int]) -> Any:
+    """x with some axes moved to the end and joined into one."""
+    dims = type_of(x).shape
+    kept = [a for a in range(len(dims)) if a not in axes]
+    moved = shape.transpose(x, (*kept, *axes))
+    return shape.reshape(moved, (*[dims[a] for a in kept], prod([dims[a] for a in axes])))
+
+
+def _exclusive_product(x: Any, is_reversed: bool) -> Any:
+    last = type_of(x).ndim - 1
+    n = type_of(x).shape[last]
+    if n == 0:
+        return x
+    padding = [(0, 0, 0)] * last + [(0, 1, 0) if is_reversed else (1, 0, 0)]
+    shifted = shape.pad(
+        shape.slice_in_axis(x, 1, n, last) if is_reversed else shape.slice_in_axis(x, 0, n - 1, last), 1, padding
+    )
+    return cumulative.cumprod(shifted, last, is_reversed)
+
+
+class Extremum(Reduction):
+    """The largest or smallest element; elements that tie share the derivative."""
+
+    takes = "biuf"
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        out = bind(self, x)
+        dims = type_of(x).shape
+        kept = tuple([a for a in range(len(dims)) if a not in self.axes])
+        is_chosen = elementwise.eq(x, shape.broadcast(out, dims, kept))
+        one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
+        weight = elementwise.select(is_chosen, one, zero)
+        count = reduce_sum(weight, self.axes)
+        total = reduce_sum(elementwise.select(is_chosen, t, zero), self.axes)
+        return out, elementwise.div(total, count)
+
+
+class ReduceMax(Extremum):
+    """The largest element over `axes`."""
+
+    hlo = "stablehlo.maximum"
+
+    def identity(self, dtype: Any) -> Any:
+        return lowest(dtype)
+
+
+class ReduceMin(Extremum):
+    """The smallest element over `axes`."""
+
+    hlo = "stablehlo.minimum"
+
+    def identity(self, dtype: Any) -> Any:
+        return highest(dtype)
+
+
+def lowest(dtype: Any) -> Any:
+    """The value below all others of a dtype."""
+    kind = dtypes.kind(dtype)
+    return False if kind == "b" else -np.inf if kind == "f" and _has_inf(dtype) else dtypes_limit(dtype, "min")
+
+
+def highest(dtype: Any) -> Any:
+    """The value above all others of a dtype."""
+    kind = dtypes.kind(dtype)
+    return True if kind == "b" else np.inf if kind == "f" and _has_inf(dtype) else dtypes_limit(dtype, "max")
+
+
+def _has_inf(dtype: Any) -> bool:
+    return bool(np.isinf(np.asarray(np.inf, dtype).astype(np.float64)))
+
+
+def dtypes_limit(dtype: Any, which: str) -> Any:
+    """The smallest or largest finite value of a dtype."""
+    info = dtypes.finfo(dtype) if dtypes.kind(dtype) == "f" else dtypes.iinfo(dtype)
+    return getattr(info, which)
+
+
+class Logical(Reduction):
+    """A bitwise reduction; its result has no derivative."""
+
+    takes = "biu"
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        return out, Zero(type_of(out).tangent())
+
+
+class ReduceAnd(Logical):
+    """Whether all are true; for integers, the bits that all have."""
+
+    hlo = "stablehlo.and"
+
+    def identity(self, dtype: Any) -> Any:
+        return True if dtypes.kind(dtype) == "b" else np.asarray(-1).astype(dtype)
+
+
+class ReduceOr(Logical):
+    """Whether any is true; for integers, the bits that any has."""
+
+    hlo = "stablehlo.or"
+
+    def identity(self, dtype: Any) -> Any:
+        return False if dtypes.kind(dtype) == "b" else 0
+
+
+class ReduceXor(Logical):
+    """The exclusive or of all."""
+
+    hlo = "stablehlo.xor"
+
+    def identity(self, dtype: Any) -> Any:
+        return False if dtypes.kind(dtype) == "b" else 0
+
+
+class ArgExtremum(Op):
+    """The position of the first extremum along an axis, which disappears. NaN counts as extreme."""
+
+    hlo: ClassVar[str]
+    axis: int
+    dtype: Any
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        if x.kind not in "biuf":
+            raise TypeError(f"{self.name}: {x} has no order.")
+        if not 0 <= self.axis < x.ndim or x.shape[self.axis] == 0:
+            raise TypeError(f"{self.name}: {x} has no elements along axis {self.axis}.")
+        return ArrayType((*x.shape[: self.axis], *x.shape[self.axis + 1 :]), self.dtype)
+
+    def start(self, dtype: Any) -> Any:
+        raise NotImplementedError
+
+    def lower(self, build: Any, x: Any) -> Any:
+        out = self.result_type(x.type)
+        value, index = ArrayType((), x.type.dtype), ArrayType((), self.dtype)
+        positions = build.emit(
+            "stablehlo.iota", (), (ArrayType(x.type.shape, self.dtype),), {"iota_dimension": self.axis}
+        )
+        starts = (build.constant(self.start(x.type.dtype), value), build.constant(0, index))
+        wins = elementwise.gt if self.hlo == "GT" else elementwise.lt
+
+        def better(u: Any, i: Any, v: Any, j: Any) -> Any:
+            first = elementwise.logical_or(wins(u, v), elementwise.ne(u, u))
+            tie = elementwise.logical_and(elementwise.eq(u, v), elementwise.lt(i, j))
+            chosen = elementwise.logical_or(first, tie)
+            # of two NaNs the earlier counts
+            both = elementwise.logical_and(elementwise.ne(u, u), elementwise.ne(v, v))
+            chosen = elementwise.select(both, elementwise.lt(i, j), chosen)
+            return elementwise.select(chosen, u, v), elementwise.select(chosen, i, j)
+
+        region = build.region((value, index, value, index), lambda b, *args: b.apply(better, *args))
+        types = (x.type.with_shape(out.shape), out)
+        found = build.emit("stablehlo.reduce", (x, positions, *starts), types, {"dimensions": (self.axis,)}, [region])
+        return found[1]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        return out, Zero(type_of(out).tangent())
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return bind(type(self)(self.axis + 1, self.dtype), x)
+
+
+class Argmax(ArgExtremum):
+    """The position of the largest element."""
+
+    hlo = "GT"
+
+    def start(self, dtype: Any) -> Any:
+        return lowest(dtype)
+
+
+class Argmin(ArgExtremum):
+    """The position of the smallest element."""
+
+    hlo = "LT"
+
+    def start(self, dtype: Any) -> Any:
+        return highest(dtype)
+
+
+def _reduce(op: type[Reduction], x: Any, axes: Sequence[int]) -> Any:
+    return bind(op(tuple(axes)), x) if axes else x
+
+
+def reduce_sum(x: Any, axes: Sequence[int]) -> Any:
+    """Sum over axes."""
+    return _reduce(ReduceSum, x, axes)
+
+
+def reduce_prod(x: Any, axes: Sequence[int]) -> Any:
+    """Product over axes."""
+    return _reduce(ReduceProd, x, axes)
+
+
+def reduce_max(x: Any, axes: Sequence[int]) -> Any:
+    """The largest element over axes."""
+    return _reduce(ReduceMax, x, axes)
+
+
+def reduce_min(x: Any, axes: Sequence[int]) -> Any:
+    """The smallest element over axes."""
+    return _reduce(ReduceMin, x, axes)
+
+
+def reduce_and(x: Any, axes: Sequence[int]) -> Any:
+    """Whether all elements over axes are true."""
+    return _reduce(ReduceAnd, x, axes)
+
+
+def reduce_or(x: Any, axes: Sequence[int]) -> Any:
+    """Whether any element over axes is true."""
+    return _reduce(ReduceOr, x, axes)
+
+
+def reduce_xor(x: Any, axes: Sequence[int]) -> Any:
+    """The exclusive or of the elements over axes."""
+    return _reduce(ReduceXor, x, axes)
+
+
+def argmax(x: Any, axis: int, dtype: Any) -> Any:
+    """The position of the first largest element along an axis."""
+    return bind(Argmax(axis, dtypes.canonical(dtype)), x)
+
+
+def argmin(x: Any, axis: int, dtype: Any) -> Any:
+    """The position of the first smallest element along an axis."""
+    return bind(Argmin(axis, dtypes.canonical(dtype)), x)

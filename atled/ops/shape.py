@@ -1,0 +1,373 @@
+"""Ops that move elements without changing them: reshape, broadcast, transpose, concatenate, pad, reverse, slice.
+
+All are linear. `Iota` and the barrier, which have no better home, are here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, type_of
+from atled.core.op import LinearOp, Op, arithmetic
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Linear, Zero
+from atled.ops import elementwise, reduction
+
+
+class Reshape(LinearOp):
+    """The same elements in row-major order, in another shape."""
+
+    shape: tuple[int, ...]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        if prod(self.shape) != x.size:
+            raise TypeError(
+                f"reshape: the number of elements must stay the same; got {x} (shape {x.shape}, {x.size} elements) "
+                f"for shape {self.shape}, {prod(self.shape)} elements."
+            )
+        return x.with_shape(self.shape)
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.emit("stablehlo.reshape", (x,), (self.result_type(x.type),))
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (reshape(cotangent, x.type.shape),)
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return reshape(x, (type_of(x).shape[0], *self.shape))
+
+
+class Broadcast(LinearOp):
+    """x repeated into a larger shape: axis i of x becomes axis `axes[i]`, and axes of length 1 are stretched."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        fits = len(self.axes) == x.ndim and all(
+            n in (1, self.shape[a]) for n, a in zip(x.shape, self.axes, strict=True)
+        )
+        if not fits:
+            raise TypeError(f"broadcast: {x} with axes at {self.axes} does not fit into shape {self.shape}.")
+        return x.with_shape(self.shape)
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if x.handle is None:
+            return build.constant(x.literal, x.type.with_shape(self.shape))
+        out = build.broadcast(x, self.shape, self.axes)
+        return type(x)(out.handle, self.result_type(x.type))
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        added = [a for a in range(len(self.shape)) if a not in self.axes]
+        stretched = [a for n, a in zip(x.type.shape, self.axes, strict=True) if n == 1 and self.shape[a] != 1]
+        out = reduction.reduce_sum(cotangent, tuple(added + stretched))
+        return (reshape(out, x.type.shape),)
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return broadcast(x, (type_of(x).shape[0], *self.shape), (0, *[a + 1 for a in self.axes]))
+
+
+class Transpose(LinearOp):
+    """Axis i of the result is axis `permutation[i]` of x."""
+
+    permutation: tuple[int, ...]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        if sorted(self.permutation) != list(range(x.ndim)):
+            raise TypeError(f"transpose: {self.permutation} is not a permutation of the axes of {x}.")
+        return x.with_shape(tuple([x.shape[a] for a in self.permutation]))
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.emit("stablehlo.transpose", (x,), (self.result_type(x.type),), {"permutation": self.permutation})
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (transpose(cotangent, tuple(np.argsort(self.permutation).tolist())),)
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return transpose(x, (0, *[a + 1 for a in self.permutation]))
+
+
+class Concatenate(LinearOp):
+    """Arrays one after another along an axis."""
+
+    axis: int
+
+    def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
+        return (tuple(range(count)),)
+
+    def result_type(self, *xs: ArrayType) -> ArrayType:
+        first = xs[0]
+        if not 0 <= self.axis < first.ndim:
+            raise TypeError(f"concatenate: {first} has no axis {self.axis}.")
+        rest = [(x.dtype, x.shape[: self.axis], x.shape[self.axis + 1 :]) for x in xs]
+        if any(r != rest[0] for r in rest):
+            shapes = ", ".join(map(repr, xs))
+            raise TypeError(f"concatenate: operands must agree but for axis {self.axis}; got {shapes}.")
+        length = sum([x.shape[self.axis] for x in xs])
+        dims = (*first.shape[: self.axis], length, *first.shape[self.axis + 1 :])
+        return ArrayType(dims, first.dtype, all([x.weak for x in xs]))
+
+    def lower(self, build: Any, *xs: Any) -> Any:
+        out = self.result_type(*[x.type for x in xs])
+        return build.emit("stablehlo.concatenate", xs, (out,), {"dimension": self.axis})
+
+    def transpose(self, cotangent: Any, *xs: Any) -> Any:
+        out, start = [], 0
+        for x in xs:
+            stop = start + x.type.shape[self.axis]
+            out.append(slice_in_axis(cotangent, start, stop, self.axis) if type(x) is Linear else None)
+            start = stop
+        return tuple(out)
+
+    def batch(self, batched: tuple[bool, ...], *xs: Any) -> Any:
+        size = next(type_of(x).shape[0] for x, b in zip(xs, batched, strict=True) if b)
+        return concatenate([x if b else add_axis(x, size) for x, b in zip(xs, batched, strict=True)], self.axis + 1)
+
+
+class Pad(LinearOp):
+    """x with `padding[i] = (low, high, interior)` elements of a value added on each axis; low and high may be negative."""
+
+    padding: tuple[tuple[int, int, int], ...]
+    linear_in = ((0, 1),)
+
+    def result_type(self, x: ArrayType, value: ArrayType) -> ArrayType:
+        if value.shape != () or value.dtype is not x.dtype:
+            raise TypeError(f"pad: the padding value must be a scalar of the same dtype; got {x} and {value}.")
+        if len(self.padding) != x.ndim or any(p[2] < 0 for p in self.padding):
+            raise TypeError(f"pad: one (low, high, interior >= 0) is needed for each axis of {x}; got {self.padding}.")
+        dims = tuple([lo + hi + n + max(n - 1, 0) * i for n, (lo, hi, i) in zip(x.shape, self.padding, strict=True)])
+        if any(n < 0 for n in dims):
+            raise TypeError(f"pad: {self.padding} takes more away than {x} has.")
+        return x.with_shape(dims)
+
+    def lower(self, build: Any, x: Any, value: Any) -> Any:
+        low, high, interior = zip(*self.padding, strict=True) if self.padding else ((), (), ())
+        attributes = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": interior}
+        return build.emit("stablehlo.pad", (x, value), (self.result_type(x.type, value.type),), attributes)
+
+    def transpose(self, cotangent: Any, x: Any, value: Any) -> Any:
+        kept = pad(cotangent, 0, [(-lo, -hi, 0) for lo, hi, _ in self.padding])
+        dims = type_of(kept).shape
+        kept = slice(kept, (0,) * len(dims), dims, tuple([i + 1 for _, _, i in self.padding]))
+        axes = tuple(range(len(dims)))
+        out = None
+        if type(value) is Linear:
+            out = elementwise.sub(reduction.reduce_sum(cotangent, axes), reduction.reduce_sum(kept, axes))
+        return (kept if type(x) is Linear else None), out
+
+    def batch(self, batched: tuple[bool, ...], x: Any, value: Any) -> Any:
+        padding = ((0, 0, 0), *self.padding)
+        if not batched[1]:
+            return bind(Pad(padding), x, value)
+        # one value for each example: pad with zeros, and put the value where a padded mask is false
+        size = type_of(value).shape[0]
+        x = x if batched[0] else add_axis(x, size)
+        mask = pad(broadcast(np.True_, type_of(x).shape, ()), False, padding)
+        padded = pad(x, np.zeros((), type_of(x).dtype), padding)
+        return elementwise.select(mask, padded, broadcast(value, type_of(padded).shape, (0,)))
+
+
+class Reverse(LinearOp):
+    """x with the order along some axes turned around."""
+
+    axes: tuple[int, ...]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        if any(not 0 <= a < x.ndim for a in self.axes):
+            raise TypeError(f"reverse: {x} does not have all the axes {self.axes}.")
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.emit("stablehlo.reverse", (x,), (x.type,), {"dimensions": self.axes})
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (reverse(cotangent, self.axes),)
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return reverse(x, tuple([a + 1 for a in self.axes]))
+
+
+class Slice(LinearOp):
+    """Elements from `start` up to `limit` in steps of `stride`, on each axis."""
+
+    start: tuple[int, ...]
+    limit: tuple[int, ...]
+    stride: tuple[int, ...]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        bounds = list(zip(self.start, self.limit, self.stride, strict=True))
+        if len(bounds) != x.ndim or any(not (0 <= a <= b <= n and s > 0) for n, (a, b, s) in zip(x.shape, bounds, strict=False)):
+            raise TypeError(f"slice: {self.start} to {self.limit} by {self.stride} is not inside {x}.")
+        return x.with_shape(tuple([-(-(b - a) // s) for a, b, s in bounds]))
+
+    def lower(self, build: Any, x: Any) -> Any:
+        attributes = {"start_indices": self.start, "limit_indices": self.limit, "strides": self.stride}
+        return build.emit("stablehlo.slice", (x,), (self.result_type(x.type),), attributes)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        padding = []
+        for n, m, a, s in zip(x.type.shape, type_of(cotangent).shape, self.start, self.stride, strict=True):
+            covered = m + max(m - 1, 0) * (s - 1)
+            padding.append((a, n - a - covered, s - 1))
+        return (pad(cotangent, 0, padding),)
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return slice(x, (0, *self.start), (type_of(x).shape[0], *self.limit), (1, *self.stride))
+
+
+class Iota(Op):
+    """0, 1, 2, ... along one axis."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    axis: int
+
+    def result_type(self) -> ArrayType:
+        return ArrayType(self.shape, self.dtype)
+
+    def lower(self, build: Any) -> Any:
+        return build.emit("stablehlo.iota", (), (self.result_type(),), {"iota_dimension": self.axis})
+
+
+class OptimizationBarrier(Op):
+    """Its operands, unchanged; the compiler moves nothing across."""
+
+    gives_tuple = True
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        return types
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        out = build.emit("stablehlo.optimization_barrier", operands, [x.type for x in operands])
+        return out if type(out) is tuple else (out,)
+
+    def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
+        return (tuple(range(count)),)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        given = [t for t in tangents if type(t) is not Zero]
+        moved = iter(bind(self, *given))
+        return bind(self, *primals), tuple([t if type(t) is Zero else next(moved) for t in tangents])
+
+    def transpose(self, cotangent: Any, *operands: Any) -> Any:
+        given = [c for c in cotangent if type(c) is not Zero]
+        moved = iter(bind(self, *given))
+        return tuple([c if type(c) is Zero else next(moved) for c in cotangent])
+
+    def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
+        size = next(type_of(x).shape[0] for x, b in zip(operands, batched, strict=True) if b)
+        return bind(self, *[x if b else add_axis(x, size) for x, b in zip(operands, batched, strict=True)])
+
+
+# -- the functions --------------------------------------------------------------------------------------------------
+
+
+def reshape(x: Any, shape: Sequence[int]) -> Any:
+    """The same elements, in row-major order, in another shape."""
+    shape = tuple(shape)
+    return x if type_of(x).shape == shape and isinstance(x, Array) else bind(Reshape(shape), x)
+
+
+def broadcast(x: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
+    """x in a larger shape, with its axes at `axes`."""
+    shape = tuple(shape)
+    if type_of(x).shape == shape and isinstance(x, Array):
+        return x
+    return bind(Broadcast(shape, tuple(axes)), x)
+
+
+def add_axis(x: Any, size: int) -> Any:
+    """x repeated along a new leading axis."""
+    t = type_of(x)
+    return broadcast(x, (size, *t.shape), tuple(range(1, t.ndim + 1)))
+
+
+def full(type: ArrayType, value: Any) -> Any:
+    """An array of a type with one value everywhere."""
+    return broadcast(np.asarray(value, type.dtype), type.shape, ())
+
+
+def zeros(type: ArrayType) -> Any:
+    """An array of zeros of a type."""
+    return full(type, 0)
+
+
+def transpose(x: Any, permutation: Sequence[int]) -> Any:
+    """x with its axes in another order."""
+    permutation = tuple(permutation)
+    if permutation == tuple(range(len(permutation))) and isinstance(x, Array):
+        return x
+    return bind(Transpose(permutation), x)
+
+
+def move_axis(x: Any, source: int, target: int) -> Any:
+    """x with one axis moved."""
+    order = [a for a in range(type_of(x).ndim) if a != source]
+    order.insert(target, source)
+    return transpose(x, order)
+
+
+def concatenate(xs: Sequence[Any], axis: int) -> Any:
+    """Arrays one after another along an axis."""
+    xs = list(xs)
+    return xs[0] if len(xs) == 1 else bind(Concatenate(axis), *xs)
+
+
+def pad(x: Any, value: Any, padding: Sequence[tuple[int, int, int]]) -> Any:
+    """x with (low, high, interior) elements added on each axis; negative low and high take away."""
+    padding = tuple([(int(lo), int(hi), int(i)) for lo, hi, i in padding])
+    if not any([any(p) for p in padding]) and isinstance(x, Array):
+        return x
+    return bind(Pad(padding), *elementwise.match(x, value))
+
+
+def reverse(x: Any, axes: Sequence[int]) -> Any:
+    """x with the order along some axes turned around."""
+    return bind(Reverse(tuple(axes)), x) if axes else x
+
+
+def slice(x: Any, start: Sequence[int], limit: Sequence[int], stride: Sequence[int] | None = None) -> Any:
+    """Elements from start up to limit in steps, on each axis."""
+    start, limit = tuple(start), tuple(limit)
+    stride = (1,) * len(start) if stride is None else tuple(stride)
+    if limit == type_of(x).shape and not any(start) and all([s == 1 for s in stride]) and isinstance(x, Array):
+        return x
+    return bind(Slice(start, limit, stride), x)
+
+
+def slice_in_axis(x: Any, start: int, limit: int, axis: int, stride: int = 1) -> Any:
+    """Elements from start up to limit along one axis."""
+    dims = type_of(x).shape
+    starts, limits, strides = [0] * len(dims), list(dims), [1] * len(dims)
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
+    return slice(x, starts, limits, strides)
+
+
+def index_in_axis(x: Any, index: int, axis: int, keep: bool = False) -> Any:
+    """One element along an axis, which disappears unless kept."""
+    out = slice_in_axis(x, index, index + 1, axis)
+    dims = type_of(out).shape
+    return out if keep else reshape(out, (*dims[:axis], *dims[axis + 1 :]))
+
+
+def iota(dtype: Any, shape: Sequence[int], axis: int) -> Any:
+    """0, 1, 2, ... along one axis of a shape."""
+    shape, dtype = tuple(shape), dtypes.canonical(dtype)
+    if not 0 <= axis < len(shape):
+        raise TypeError(f"iota: shape {shape} has no axis {axis}.")
+    if dtypes.kind(dtype) not in "iufc":
+        raise TypeError(f"iota: numbers cannot be counted in {dtype.name}.")
+    return bind(Iota(shape, dtype, axis))
+
+
+def optimization_barrier(*operands: Any) -> tuple[Any, ...]:
+    """The operands unchanged, with a wall that the compiler moves nothing across."""
+    return bind(OptimizationBarrier(), *operands)
+
+
+arithmetic.zeros = zeros

@@ -1,0 +1,553 @@
+"""The public derivatives: `jvp`, `vjp`, `linearize`, `grad` and what is made of them.
+
+`grad` is `vjp` seeded with one; `vjp` is `linearize`, then `transpose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes, errors, tree
+from atled.core.array import describe, type_of
+from atled.core.op import instantiate
+from atled.core.program import evaluate, record
+from atled.core.source import describe as describe_source
+from atled.core.source import here
+from atled.core.trace import Tracer, bind
+from atled.core.types import ArrayType, Zero
+from atled.ops import conversion, elementwise, shape
+from atled.transforms.jvp import jvp_flat
+from atled.transforms.linearize import linear_program, linearize_flat
+from atled.transforms.transpose import transpose_linearized, transpose_program
+from atled.transforms.vmap import vmap
+
+
+def _public(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep the library's frames out of tracebacks that leave this function."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(*args, **kwargs)
+        except Exception as error:
+            raise errors.without_library_frames(error)  # noqa: B904
+
+    call.__name__, call.__qualname__, call.__doc__ = f.__name__, f.__qualname__, f.__doc__
+    call.__wrapped__ = f  # type: ignore[attr-defined]
+    call.__module__ = f.__module__
+    return call
+
+
+class _Flat:
+    """A function of trees as a function of flat leaves; remembers what the last call returned besides arrays."""
+
+    def __init__(self, f: Callable[..., Any], structure: tree.Structure, kwargs: dict[str, Any], has_aux: bool) -> None:
+        self.f, self.structure, self.kwargs, self.has_aux = f, structure, kwargs, has_aux
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        out = self.f(*self.structure.unflatten(leaves), **self.kwargs)
+        aux: Any = None
+        if self.has_aux:
+            if not isinstance(out, tuple) or len(out) != 2:
+                raise TypeError(f"has_aux: the function must return a pair (output, auxiliary); got {describe(out)}.")
+            out, aux = out
+        found, self.out_structure = tree.flatten(out)
+        self.aux_leaves, self.aux_structure = tree.flatten(aux)
+        for x in found:
+            if not _is_array_like(x):
+                raise TypeError(f"the differentiated function must return arrays; got {describe(x)}.")
+        self.count = len(found)
+        return found + [x for x in self.aux_leaves if _is_array_like(x)]
+
+    def results(self, values: Sequence[Any]) -> tuple[Any, Any]:
+        """The output and the auxiliary output, from flat values."""
+        rest = iter(values[self.count :])
+        aux = [next(rest) if _is_array_like(x) else x for x in self.aux_leaves]
+        return self.out_structure.unflatten(values[: self.count]), self.aux_structure.unflatten(aux)
+
+
+def _is_array_like(x: Any) -> bool:
+    try:
+        type_of(x)
+    except TypeError:
+        return False
+    return True
+
+
+@_public
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value of `f(*primals)`, and how it changes when the primals change along the tangents.
+
+    >>> import atled.numpy as jnp
+    >>> y, dy = jvp(jnp.sin, (0.0,), (1.0,))
+    >>> float(y), float(dy)
+    (0.0, 1.0)
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError("jvp: primals and tangents are tuples, one entry for each argument of the function.")
+    leaves, structure = tree.flatten(tuple(primals))
+    tangent_leaves, tangent_structure = tree.flatten(tuple(tangents))
+    if structure != tangent_structure:
+        raise TypeError(f"jvp: primals and tangents must have the same structure; got {structure} and {tangent_structure}.")
+    checked = [_check_tangent(x, t) for x, t in zip(leaves, tangent_leaves, strict=True)]
+    flat = _Flat(f, structure, {}, has_aux)
+    out, out_tangents = jvp_flat(flat, leaves, checked)
+    value, aux = flat.results(out)
+    tangent = flat.out_structure.unflatten([_visible(t) for t in out_tangents[: flat.count]])
+    return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+def _check_tangent(x: Any, t: Any) -> Any:
+    want = type_of(x).tangent()
+    if isinstance(t, Zero):
+        return t
+    if getattr(t, "dtype", None) == dtypes.float0:
+        got: ArrayType = ArrayType(tuple(np.shape(t)), dtypes.float0)
+    else:
+        got = type_of(t)
+        if got.weak and got.kind == want.kind and got.shape == want.shape:
+            t = conversion.convert(t, want.dtype) if got.dtype is not want.dtype else t
+            got = want
+    if got.shape != want.shape or got.dtype is not want.dtype:
+        raise TypeError(f"jvp: the tangent of {type_of(x)} must be {want}; got {got}.")
+    return Zero(want) if want.kind == "0" else t
+
+
+def _visible(t: Any) -> Any:
+    """A tangent or cotangent as users see it: arrays, and NumPy arrays of float0 for what has none."""
+    if type(t) is not Zero:
+        return t
+    return np.zeros(t.type.shape, dtypes.float0) if t.type.kind == "0" else instantiate(t)
+
+
+@_public
+def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of `f(*primals)`, and the function that maps small changes of the primals to changes of the value.
+
+    `f` runs once; the linear function can be called many times.
+
+    >>> import atled.numpy as jnp
+    >>> y, df = linearize(lambda x: x**2, 3.0)
+    >>> float(df(1.0)), float(df(10.0))
+    (6.0, 60.0)
+    """
+    leaves, structure = tree.flatten(primals)
+    flat = _Flat(f, structure, {}, has_aux)
+    out, linear = linearize_flat(flat, leaves)
+    linear.outputs = linear.outputs[: flat.count]
+    program, captured = linear_program(linear)
+    is_zero = [type(v) is Zero for v in linear.outputs]
+
+    @_public
+    def apply(*tangents: Any) -> Any:
+        given, given_structure = tree.flatten(tangents)
+        if given_structure != structure:
+            raise TypeError(f"linearize: the tangents must have the structure of the primals; got {given_structure}.")
+        checked = [_check_tangent(x, t) for x, t in zip(leaves, given, strict=True)]
+        active = [instantiate(t) for t, v in zip(checked, linear.inputs, strict=True) if v is not None]
+        moved = iter(evaluate(program, [*captured, *active]))
+        return flat.out_structure.unflatten(
+            [_visible(v) if z else next(moved) for v, z in zip(linear.outputs, is_zero, strict=True)]
+        )
+
+    value, aux = flat.results(out)
+    return (value, apply, aux) if has_aux else (value, apply)
+
+
+@_public
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of `f(*primals)`, and the function that pulls cotangents of the value back to the primals.
+
+    >>> import atled.numpy as jnp
+    >>> y, pull = vjp(lambda a, b: a * b, 2.0, 5.0)
+    >>> [float(g) for g in pull(1.0)]
+    [5.0, 2.0]
+    """
+    return _vjp(f, primals, {}, None, has_aux)
+
+
+def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active: Any, has_aux: bool) -> tuple[Any, ...]:
+    leaves, structure = tree.flatten(tuple(primals))
+    for x in leaves:
+        type_of(x)
+    flat = _Flat(f, structure, kwargs, has_aux)
+    out, linear = linearize_flat(flat, leaves, is_active)
+    linear.outputs = linear.outputs[: flat.count]
+    out_structure, out_types = flat.out_structure, [type_of(x) for x in out[: flat.count]]
+
+    @_public
+    def pull(cotangents: Any) -> Any:
+        given, given_structure = tree.flatten(cotangents)
+        if given_structure != out_structure:
+            raise TypeError(
+                f"vjp: the cotangents must have the structure of the output, {out_structure}; got {given_structure}."
+            )
+        checked = [_check_cotangent(t, c) for t, c in zip(out_types, given, strict=True)]
+        back = transpose_linearized(linear, checked)
+        return structure.unflatten(
+            [_visible(Zero(type_of(x).tangent()) if c is None else c) for x, c in zip(leaves, back, strict=True)]
+        )
+
+    value, aux = flat.results(out)
+    return (value, pull, aux) if has_aux else (value, pull)
+
+
+def _check_cotangent(t: ArrayType, c: Any) -> Any:
+    want = t.tangent()
+    if isinstance(c, Zero) or want.kind == "0":
+        return Zero(want)
+    got = type_of(c)
+    if got.weak and got.kind == want.kind and got.shape == want.shape:
+        return conversion.convert(c, want.dtype)
+    if got.shape != want.shape or got.dtype is not want.dtype:
+        raise TypeError(f"vjp: the cotangent of an output {t} must be {want}; got {got}.")
+    return c
+
+
+@_public
+def linear_transpose(f: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
+    """The transpose of a function that is linear. The primals are only looked at for shape and dtype.
+
+    >>> import atled.numpy as jnp
+    >>> t = linear_transpose(lambda x: 3.0 * x, jnp.zeros(2))
+    >>> t(jnp.ones(2))
+    (Array([3., 3.], dtype=float32),)
+    """
+    leaves, structure = tree.flatten(primals)
+    types = [type_of(x).strong() for x in leaves]
+    flat = _Flat(f, structure, {}, False)
+    program, captured = record(flat, types, getattr(f, "__name__", "linear"))
+    out_structure = flat.out_structure
+    is_linear = (False,) * len(captured) + (True,) * len(leaves)
+
+    @_public
+    def transposed(cotangents: Any) -> Any:
+        given, given_structure = tree.flatten(cotangents)
+        if given_structure != out_structure:
+            raise TypeError(f"linear_transpose: expected cotangents {out_structure}; got {given_structure}.")
+        checked = [_check_cotangent(t, c) for t, c in zip(program.output_types, given, strict=True)]
+        has = tuple([type(c) is not Zero for c in checked])
+        back, nonzero = transpose_program(program, is_linear, has)
+        out = iter(evaluate(back, [*captured, *[c for c in checked if type(c) is not Zero]]))
+        return structure.unflatten([next(out) if n else _visible(Zero(t)) for n, t in zip(nonzero, types, strict=True)])
+
+    return transposed
+
+
+# -- gradients ------------------------------------------------------------------------------------------------------
+
+
+def grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    wrt: Any = None,
+) -> Callable[..., Any]:
+    """The gradient of a function with a scalar result.
+
+    Args:
+        argnums: which positional arguments to differentiate by; a tuple gives a tuple of gradients.
+        has_aux: the function returns `(result, auxiliary)`, and the gradient function `(gradient, auxiliary)`.
+        holomorphic: the function is complex and holomorphic.
+        allow_int: integer arguments are let through; their gradient has dtype `float0`.
+        wrt: which leaves to differentiate by: a function of a leaf, or of its path and itself, or a class that holds them.
+            Other leaves have `None` in the gradient.
+
+    For a complex argument z and a real result, the gradient g is such that a small change dz changes the result by
+    `Re(g * dz)`.
+
+    >>> import atled.numpy as jnp
+    >>> float(grad(jnp.sin)(0.0))
+    1.0
+    >>> grad(lambda p: p["w"] * p["b"])({"w": 2.0, "b": 3.0})["w"]
+    Array(3., dtype=float32)
+    """
+    both = value_and_grad(f, argnums, has_aux, holomorphic, allow_int, wrt)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        try:
+            value, found = both.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
+        except Exception as error:
+            raise errors.without_library_frames(error)  # noqa: B904
+        return (found, value[1]) if has_aux else found
+
+    return _named_like(gradient, f)
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    wrt: Any = None,
+) -> Callable[..., Any]:
+    """As `grad`, and the value too: a pair (value, gradient), or ((value, auxiliary), gradient).
+
+    >>> value, g = value_and_grad(lambda x: x**2)(3.0)
+    >>> float(value), float(g)
+    (9.0, 6.0)
+    """
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        numbers = _argument_numbers(f, argnums, args)
+        chosen = tuple([args[n] for n in numbers])
+        leaves, structure = tree.flatten(chosen)
+        is_active = _active(structure, leaves, wrt)
+        for x, a in zip(leaves, is_active, strict=True):
+            if a:
+                _check_differentiable(x, holomorphic, allow_int)
+
+        def of_chosen(*values: Any, **inner: Any) -> Any:
+            full = list(args)
+            for n, v in zip(numbers, values, strict=True):
+                full[n] = v
+            return f(*full, **inner)
+
+        out = _vjp(of_chosen, chosen, kwargs, is_active, has_aux)
+        value, pull = out[0], out[1]
+        back = pull(_seed(value, holomorphic))
+        if wrt is not None:
+            found = structure.flatten_up_to(back)
+            back = structure.unflatten([g if a else None for g, a in zip(found, is_active, strict=True)])
+        gradient = back[0] if isinstance(argnums, int) else back
+        return ((value, out[2]) if has_aux else value), gradient
+
+    return _named_like(_public(both), f)
+
+
+def _named_like(made: Any, f: Any) -> Any:
+    made.__name__ = getattr(f, "__name__", "f")
+    made.__doc__ = getattr(f, "__doc__", None)
+    if not hasattr(made, "__wrapped__"):
+        made.__wrapped__ = f
+    return made
+
+
+def _argument_numbers(f: Any, argnums: int | Sequence[int], args: Sequence[Any]) -> list[int]:
+    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise ValueError(
+                f"grad: argnums asks for argument {n} of {getattr(f, '__name__', 'the function')}, "
+                f"which was called with {len(args)} positional arguments."
+            )
+    return [n % len(args) for n in numbers]
+
+
+def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any) -> list[bool]:
+    """Which leaves to differentiate by."""
+    if wrt is None:
+        return [True] * len(leaves)
+    if isinstance(wrt, type):
+        marked = tree.map(
+            lambda x: tree.map(lambda _: isinstance(x, wrt), x),
+            structure.unflatten(leaves),
+            is_leaf=lambda x: isinstance(x, wrt),
+        )
+        return tree.leaves(marked)
+    paths = tree.leaves_with_path(structure.unflatten(leaves))
+    try:
+        return [bool(wrt(tree.keystr(p), x)) for p, x in paths]
+    except TypeError:
+        return [bool(wrt(x)) for _, x in paths]
+
+
+def _check_differentiable(x: Any, holomorphic: bool, allow_int: bool) -> None:
+    t = type_of(x)
+    if holomorphic and t.kind != "c":
+        raise TypeError(f"grad: holomorphic=True needs complex arguments; got {t}.")
+    if t.kind in "biu" and not allow_int:
+        raise TypeError(
+            f"grad: derivatives are by real or complex (inexact) arguments; got {t}."
+            + describe_source(here())
+            + "\n  try: a float argument such as 3.0, argnums= to choose others, or allow_int=True."
+        )
+    if t.kind == "k":
+        raise TypeError("grad: random keys have no derivative; choose other arguments with argnums=.")
+
+
+def _seed(value: Any, holomorphic: bool) -> Any:
+    if not _is_array_like(value):
+        raise TypeError(
+            f"grad: the function must return a scalar; got {describe(value)}."
+            "\n  try: jacrev for arrays, has_aux=True for (scalar, more), or .sum() or .mean()."
+        )
+    t = type_of(value)
+    if t.shape != ():
+        raise TypeError(
+            f"grad: the function must return a scalar; got {t}, shape {t.shape}."
+            + describe_source(here())
+            + "\n  try: jacrev for a Jacobian, or .sum() or .mean() to make it a scalar."
+        )
+    if holomorphic and t.kind != "c":
+        raise TypeError(f"grad: holomorphic=True needs a complex result; got {t}.")
+    if not holomorphic and t.kind != "f":
+        hint = "holomorphic=True, or a real result such as abs(z)" if t.kind == "c" else "a float result"
+        raise TypeError(f"grad: the function must return a real scalar; got {t}.\n  try: {hint}.")
+    return shape.full(t.tangent(), 1)
+
+
+def jacfwd(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The Jacobian, column by column with forward mode: good when there are few inputs.
+
+    >>> import atled.numpy as jnp
+    >>> jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        numbers = _argument_numbers(f, argnums, args)
+        chosen = tuple([args[n] for n in numbers])
+        leaves, structure = tree.flatten(chosen)
+        for x in leaves:
+            _check_differentiable(x, holomorphic, False)
+
+        def of_chosen(*values: Any) -> Any:
+            full = list(args)
+            for n, v in zip(numbers, values, strict=True):
+                full[n] = v
+            return f(*full, **kwargs)
+
+        def push(*basis: Any) -> Any:
+            return jvp(of_chosen, chosen, structure.unflatten(basis), has_aux=has_aux)
+
+        out_axes = (None, -1, None) if has_aux else (None, -1)
+        out = vmap(push, out_axes=out_axes)(*_basis(leaves))
+        value, columns = out[0], out[1]
+        if holomorphic:
+            for y in tree.leaves(value):
+                if type_of(y).kind != "c":
+                    raise TypeError(f"jacfwd: holomorphic=True needs complex results; got {type_of(y)}.")
+        made = tree.map(lambda y, c: _split_last(y, c, leaves, structure), value, columns)
+        gradient = _pick_argument(made, value, structure, argnums)
+        return (gradient, out[2]) if has_aux else gradient
+
+    return _named_like(_public(jacobian), f)
+
+
+def _basis(leaves: Sequence[Any]) -> list[Any]:
+    """Unit vectors of the joint space of all leaves, one after another along a leading axis."""
+    total = sum(type_of(x).size for x in leaves)
+    out, start = [], 0
+    for x in leaves:
+        t = type_of(x)
+        rows = np.zeros((total, t.size), t.dtype)
+        rows[np.arange(start, start + t.size), np.arange(t.size)] = 1
+        out.append(rows.reshape(total, *t.shape))
+        start += t.size
+    return out
+
+
+def _split_last(y: Any, columns: Any, leaves: Sequence[Any], structure: tree.Structure) -> Any:
+    """Cut the last axis into one part for each input leaf, in that leaf's shape."""
+    out, start = [], 0
+    last = type_of(columns).ndim - 1
+    for x in leaves:
+        t = type_of(x)
+        part = shape.slice_in_axis(columns, start, start + t.size, last)
+        out.append(shape.reshape(part, (*type_of(y).shape, *t.shape)))
+        start += t.size
+    return structure.unflatten(out)
+
+
+def _pick_argument(made: Any, value: Any, structure: tree.Structure, argnums: Any) -> Any:
+    """For a single argnum, the Jacobian by that argument instead of a 1-tuple, below each output leaf."""
+    if not isinstance(argnums, int):
+        return made
+    return tree.map(lambda _, m: m[0], value, made)
+
+
+def jacrev(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian, row by row with reverse mode: good when there are few outputs.
+
+    >>> import atled.numpy as jnp
+    >>> jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        numbers = _argument_numbers(f, argnums, args)
+        chosen = tuple([args[n] for n in numbers])
+        leaves, structure = tree.flatten(chosen)
+        for x in leaves:
+            _check_differentiable(x, holomorphic, allow_int)
+
+        def of_chosen(*values: Any, **inner: Any) -> Any:
+            full = list(args)
+            for n, v in zip(numbers, values, strict=True):
+                full[n] = v
+            return f(*full, **inner)
+
+        out = _vjp(of_chosen, chosen, kwargs, None, has_aux)
+        value, pull = out[0], out[1]
+        out_leaves, out_structure = tree.flatten(value)
+        for y in out_leaves:
+            _check_jacobian_output(y, holomorphic)
+        rows = vmap(lambda *basis: pull(out_structure.unflatten(basis)))(*_basis(out_leaves))
+        parts = structure.flatten_up_to(rows)
+        made, start = [], 0
+        for y in out_leaves:
+            t = type_of(y)
+            cut = [shape.slice_in_axis(r, start, start + t.size, 0) for r in parts]
+            shaped = [shape.reshape(c, (*t.shape, *type_of(x).shape)) for c, x in zip(cut, leaves, strict=True)]
+            made.append(structure.unflatten(shaped))
+            start += t.size
+        gradient = _pick_argument(out_structure.unflatten(made), value, structure, argnums)
+        return (gradient, out[2]) if has_aux else gradient
+
+    return _named_like(_public(jacobian), f)
+
+
+def _check_jacobian_output(y: Any, holomorphic: bool) -> None:
+    t = type_of(y)
+    if holomorphic and t.kind != "c":
+        raise TypeError(f"jacrev: holomorphic=True needs complex results; got {t}.")
+    if not holomorphic and t.kind != "f":
+        raise TypeError(f"jacrev: the results must be real; got {t}.\n  try: holomorphic=True for complex functions.")
+
+
+jacobian = jacrev
+
+
+def hessian(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The matrix of second derivatives: forward mode over reverse mode.
+
+    >>> import atled.numpy as jnp
+    >>> hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))
+    Array([[ 6.,  0.],
+           [ 0., 12.]], dtype=float32)
+    """
+    inner = jacrev(f, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    return jacfwd(inner, argnums, has_aux=has_aux, holomorphic=holomorphic)
+
+
+def stop_gradient(x: Any) -> Any:
+    """x as a constant: derivatives do not see what it depends on. Takes a tree.
+
+    >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
+    3.0
+    """
+    return tree.map(_stopped, x)
+
+
+def _stopped(x: Any) -> Any:
+    return bind(elementwise.StopGradient(), x) if isinstance(x, Tracer) else x

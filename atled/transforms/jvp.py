@@ -1,0 +1,103 @@
+"""Forward mode: each value carries a tangent, and each op's `jvp` rule moves both on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atled.core.array import type_of
+from atled.core.program import Program, evaluate, record
+from atled.core.trace import Interpreter, Tracer, bind, entered, state
+from atled.core.types import ArrayType, Zero
+
+
+class JvpTracer(Tracer):
+    """A primal value and its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, interpreter: Interpreter, primal: Any, tangent: Any) -> None:
+        self.interpreter = interpreter
+        self.primal = primal
+        self.tangent = tangent
+
+    @property
+    def type(self) -> ArrayType:  # type: ignore[override]
+        return type_of(self.primal)
+
+    def known(self) -> Any:
+        primal = self.primal
+        return primal.known() if isinstance(primal, Tracer) else primal
+
+
+class Jvp(Interpreter):
+    """Applies `jvp` rules. Ops that no tangent reaches stay with the interpreters below, so their values stay concrete."""
+
+    __slots__ = ()
+    transform = "differentiation"
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        primals, tangents, is_flat = [], [], True
+        for x in operands:
+            if isinstance(x, JvpTracer) and x.interpreter is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                is_flat = False
+            else:
+                primals.append(x)
+                tangents.append(Zero(type_of(x).tangent()))
+        if is_flat:  # a collective over an axis of this level
+            return bind(op, *primals)
+        out, tangent = op.jvp(primals, tangents)
+        if type(out) is tuple:
+            return tuple([self.wrap(x, t) for x, t in zip(out, tangent, strict=True)])
+        return self.wrap(out, tangent)
+
+    def wrap(self, primal: Any, tangent: Any) -> Any:
+        return primal if type(tangent) is Zero else JvpTracer(self, primal, tangent)
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """A result of the differentiated function as primal and tangent."""
+        if isinstance(x, JvpTracer) and x.interpreter is self:
+            return x.primal, x.tangent
+        return x, Zero(type_of(x).tangent())
+
+
+def jvp_flat(
+    f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Forward mode on flat lists; tangents in and out may be `Zero`."""
+    interpreter = Jvp(state.level + 1)
+    with entered(interpreter):
+        out = f(*[interpreter.wrap(x, t) for x, t in zip(primals, tangents, strict=True)])
+        pairs = [interpreter.split(x) for x in out]
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def jvp_program(program: Program, has_tangent: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
+    """The derivative of a program, as a program from primals and given tangents to results and nonzero tangents.
+
+    Also says which results have a tangent.
+    """
+
+    def make() -> tuple[Program, tuple[bool, ...]]:
+        nonzero: list[bool] = []
+
+        def f(*operands: Any) -> list[Any]:
+            primals = operands[: len(program.inputs)]
+            given = iter(operands[len(program.inputs) :])
+            tangents = [
+                next(given) if h else Zero(v.type.tangent()) for v, h in zip(program.inputs, has_tangent, strict=True)
+            ]
+            out, out_tangents = jvp_flat(lambda *xs: evaluate(program, xs), primals, tangents)
+            nonzero.extend([type(t) is not Zero for t in out_tangents])
+            return out + [t for t in out_tangents if type(t) is not Zero]
+
+        types = [v.type for v in program.inputs]
+        types += [v.type.tangent() for v, h in zip(program.inputs, has_tangent, strict=True) if h]
+        made, captured = record(f, types, program.name)
+        assert not captured
+        return made, tuple(nonzero)
+
+    return program.memo(("jvp", has_tangent), make)
+

@@ -1,0 +1,112 @@
+"""Transposition: a linear program run backwards, one `op.transpose` at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atled.core.op import arithmetic
+from atled.core.program import Equation, Program, Var, record
+from atled.core.trace import bind, state
+from atled.core.types import Linear, Zero
+from atled.transforms.linearize import Linearized
+
+
+def backward(
+    equations: Sequence[Equation],
+    outputs: Sequence[Any],
+    cotangents: Sequence[Any],
+    wanted: Sequence[Any],
+    value: Callable[[Any], Any] = lambda x: x,
+) -> list[Any]:
+    """Cotangents of the `wanted` variables, given those of the outputs of linear equations.
+
+    `value` maps an operand that is not linear to the value it has.
+    """
+    found: dict[Any, Any] = {}
+    for v, c in zip(outputs, cotangents, strict=True):
+        if type(v) is Var and type(c) is not Zero:
+            _accumulate(found, v, c)
+    linear = set(wanted)
+    for e in equations:
+        if any([v in linear for v in e.operands if type(v) is Var]):
+            linear.update(e.results)
+    before = state.source
+    try:
+        for e in reversed(equations):
+            given = [found.pop(v, None) for v in e.results]
+            if all([c is None for c in given]) or e.results[0] not in linear:
+                continue
+            state.source = e.source
+            given = [Zero(v.type) if c is None else c for v, c in zip(e.results, given, strict=True)]
+            operands = [
+                Linear(v.type) if type(v) is Var and v in linear else value(v) for v in e.operands
+            ]
+            out = e.op.transpose(tuple(given) if e.op.gives_tuple else given[0], *operands)
+            for v, x, c in zip(e.operands, operands, out, strict=True):
+                if type(x) is Linear and c is not None and type(c) is not Zero:
+                    _accumulate(found, v, c)
+    finally:
+        state.source = before
+    return [Zero(v.type) if (c := found.get(v)) is None else c for v in wanted]
+
+
+def _accumulate(found: dict[Any, Any], v: Any, c: Any) -> None:
+    known = found.get(v)
+    found[v] = c if known is None else arithmetic.add(known, c)
+
+
+def transpose_linearized(linear: Linearized, cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents for every input of a linearized function; `Zero` where there is none."""
+    given = [v for v in linear.inputs if v is not None]
+    out = iter(backward(linear.equations, linear.outputs, cotangents, given))
+    return [None if v is None else next(out) for v in linear.inputs]
+
+
+def transpose_program(
+    program: Program, is_linear: tuple[bool, ...], has_cotangent: tuple[bool, ...]
+) -> tuple[Program, tuple[bool, ...]]:
+    """The transpose of a program that is linear in some inputs.
+
+    It takes the other inputs and the cotangents that there are, and gives the cotangents that are not zero; also says
+    for which linear inputs these are.
+    """
+
+    def make() -> tuple[Program, tuple[bool, ...]]:
+        wanted = [v for v, b in zip(program.inputs, is_linear, strict=True) if b]
+        known = [v for v, b in zip(program.inputs, is_linear, strict=True) if not b]
+        nonzero: list[bool] = []
+
+        def f(*operands: Any) -> list[Any]:
+            env = dict(zip(known, operands, strict=False))
+            given = iter(operands[len(known) :])
+            cotangents = [
+                next(given) if h else Zero(v.type) for v, h in zip(program.outputs, has_cotangent, strict=True)
+            ]
+            linear = _run_known(program, env, set(wanted))
+            out = backward(linear, program.outputs, cotangents, wanted, lambda v: env.get(v, v) if type(v) is Var else v)
+            nonzero.extend([type(c) is not Zero for c in out])
+            return [c for c in out if type(c) is not Zero]
+
+        types = [v.type for v in known]
+        types += [v.type for v, h in zip(program.outputs, has_cotangent, strict=True) if h]
+        made, captured = record(f, types, program.name)
+        assert not captured
+        return made, tuple(nonzero)
+
+    return program.memo(("transpose", is_linear, has_cotangent), make)
+
+
+def _run_known(program: Program, env: dict[Any, Any], linear: set[Any]) -> list[Equation]:
+    """Evaluate the equations that no linear input reaches, into `env`; returns the others."""
+    rest = []
+    for e in program.equations:
+        if any([v in linear for v in e.operands if type(v) is Var]):
+            linear.update(e.results)
+            rest.append(e)
+            continue
+        out = bind(e.op, *[env[v] if type(v) is Var else v for v in e.operands])
+        for v, x in zip(e.results, out if type(out) is tuple else (out,), strict=True):
+            env[v] = x
+    return rest
+

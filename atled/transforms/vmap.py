@@ -1,0 +1,251 @@
+"""Batching: each value may carry one more axis, always the first, and each op's `batch` rule takes it along.
+
+`vmap` moves axes only at its borders. Ops that no batched value reaches stay with the interpreters below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors, source, tree
+from atled.core.array import Array, describe, type_of
+from atled.core.program import Program, evaluate, record
+from atled.core.trace import Axis, Interpreter, Tracer, entered, state
+from atled.core.types import ArrayType
+from atled.ops import shape
+
+
+class BatchTracer(Tracer):
+    """A value with a leading batch axis that its user does not see."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, interpreter: Interpreter, value: Any) -> None:
+        self.interpreter = interpreter
+        self.value = value
+
+    @property
+    def type(self) -> ArrayType:  # type: ignore[override]
+        t = type_of(self.value)
+        return ArrayType(t.shape[1:], t.dtype, t.weak)
+
+
+class Batch(Interpreter):
+    """Applies `batch` rules."""
+
+    __slots__ = ("axis_name", "size")
+    transform = "vmap"
+
+    def __init__(self, level: int, size: int, axis_name: Any) -> None:
+        super().__init__(level)
+        self.size = size
+        self.axis_name = axis_name
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        batched = tuple([isinstance(x, BatchTracer) and x.interpreter is self for x in operands])
+        values = [x.value if b else x for x, b in zip(operands, batched, strict=True)]
+        if op.splits:
+            out = op.batch_under(self, batched, *values)
+        elif op.is_collective and self.axis_name in op.axes:
+            out = op.batch_named(self.axis_name, self.size, batched, *values)
+        else:
+            out = op.batch(batched, *values)
+        if type(out) is Partly:
+            made = [BatchTracer(self, x) if b else x for x, b in zip(out.values, out.is_batched, strict=True)]
+            return tuple(made) if op.gives_tuple else made[0]
+        if type(out) is tuple:
+            return tuple([BatchTracer(self, x) for x in out])
+        return BatchTracer(self, out)
+
+
+class Partly:
+    """Results of a `batch` rule of which some have no batch axis."""
+
+    __slots__ = ("is_batched", "values")
+
+    def __init__(self, values: Sequence[Any], is_batched: Sequence[bool]) -> None:
+        self.values = values
+        self.is_batched = is_batched
+
+
+def batch_flat(
+    f: Callable[..., Sequence[Any]],
+    operands: Sequence[Any],
+    is_batched: Sequence[bool],
+    size: int,
+    axis_name: Any = None,
+) -> tuple[list[Any], list[bool]]:
+    """Run a function on operands of which some have a leading batch axis; says which results have one."""
+    interpreter = Batch(state.level + 1, size, axis_name)
+    axis = None if axis_name is None else Axis(axis_name, size, interpreter)
+    with entered(interpreter, axis=axis):
+        out = f(*[BatchTracer(interpreter, x) if b else x for x, b in zip(operands, is_batched, strict=True)])
+        mine = [isinstance(x, BatchTracer) and x.interpreter is interpreter for x in out]
+        return [x.value if m else x for x, m in zip(out, mine, strict=True)], mine
+
+
+def batch_program(
+    program: Program,
+    is_batched: tuple[bool, ...],
+    size: int,
+    wanted: tuple[bool, ...] | None = None,
+    axis_name: Any = None,
+) -> tuple[Program, tuple[bool, ...]]:
+    """A program with a leading batch axis on some inputs; says which outputs have one.
+
+    `wanted` asks for a batch axis on outputs that would have none.
+    """
+
+    def make() -> tuple[Program, tuple[bool, ...]]:
+        flags: list[bool] = []
+
+        def f(*operands: Any) -> list[Any]:
+            out, mine = batch_flat(lambda *xs: evaluate(program, xs), operands, is_batched, size, axis_name)
+            if wanted is not None:
+                out = [shape.add_axis(x, size) if w and not m else x for x, m, w in zip(out, mine, wanted, strict=True)]
+                mine = [m or w for m, w in zip(mine, wanted, strict=True)]
+            flags.extend(mine)
+            return out
+
+        types = [
+            ArrayType((size, *v.type.shape), v.type.dtype, v.type.weak) if b else v.type
+            for v, b in zip(program.inputs, is_batched, strict=True)
+        ]
+        made, captured = record(f, types, program.name)
+        assert not captured
+        return made, tuple(flags)
+
+    return program.memo(("batch", is_batched, size, wanted, axis_name, tuple(state.axes)), make)
+
+
+# -- the public function ---------------------------------------------------------------------------------------------
+
+
+def vmap(
+    f: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+) -> Callable[..., Any]:
+    """Turn a function of one example into a function of a batch.
+
+    `in_axes` says which axis of each argument runs over the batch, `None` that the argument is the same for all; it
+    may be a tree that is a prefix of the arguments. `out_axes` says where the axis goes in the results. Keyword arguments
+    are mapped over their first axis. With `axis_name`, collectives such as `lax.psum` work over the batch.
+
+    >>> import atled.numpy as jnp
+    >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((3, 2)), jnp.ones(2))
+    Array([2., 2., 2.], dtype=float32)
+    """
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not isinstance(in_axes, (tuple, int, type(None), dict)):
+        raise TypeError(f"vmap: in_axes is an int, None, or a tuple of those; got {describe(in_axes)}.")
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return _run(f, in_axes, out_axes, axis_name, axis_size, args, kwargs)
+        except Exception as error:
+            raise errors.without_library_frames(error)  # noqa: B904
+
+    mapped.__name__ = getattr(f, "__name__", "vmap")
+    mapped.__doc__ = getattr(f, "__doc__", None)
+    mapped.__wrapped__ = f  # type: ignore[attr-defined]
+    return mapped
+
+
+def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, args: Any, kwargs: Any) -> Any:
+    leaves, structure = tree.flatten((args, kwargs))
+    for x in leaves:
+        type_of(x)  # complains if it is not an array
+    axes = _flat_axes("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
+    size = _batch_size(leaves, axes, axis_size, structure)
+    operands = [x if a is None else _to_front(x, a) for x, a in zip(leaves, axes, strict=True)]
+    out_structure: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        a, k = structure.unflatten(xs)
+        found, shape_of_out = tree.flatten(f(*a, **k))
+        out_structure.append(shape_of_out)
+        for x in found:
+            type_of(x)
+        return found
+
+    out, mine = batch_flat(flat, operands, [a is not None for a in axes], size, axis_name)
+    (made,) = out_structure
+    targets = _flat_axes("out_axes", out_axes, made.unflatten(out))
+    return made.unflatten([_to_axis(x, m, a, size) for x, m, a in zip(out, mine, targets, strict=True)])
+
+
+def _is_axis(x: Any) -> bool:
+    return x is None or isinstance(x, int)
+
+
+def _flat_axes(name: str, axes: Any, target: Any) -> list[Any]:
+    """One axis for each leaf of `target`, from a prefix tree of axes."""
+    if _is_axis(axes):
+        return [axes] * len(tree.leaves(target))
+    if isinstance(axes, list) and isinstance(target, tuple):
+        axes = tuple(axes)
+    found, prefix = tree.flatten(axes, is_leaf=_is_axis)
+    try:
+        subtrees = prefix.flatten_up_to(target)
+    except ValueError as error:
+        raise ValueError(f"vmap: {name} must be a prefix of the tree it describes. {error}") from None
+    out = []
+    for axis, subtree in zip(found, subtrees, strict=True):
+        if not _is_axis(axis):
+            raise TypeError(f"vmap: {name} holds ints and None; got {describe(axis)}.")
+        out.extend([axis] * len(tree.leaves(subtree)))
+    return out
+
+
+def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | None, structure: Any) -> int:
+    sizes: dict[int, str] = {}
+    paths = [tree.keystr(p) for p, _ in tree.leaves_with_path(structure.unflatten(list(range(len(leaves)))))]
+    for x, axis, path in zip(leaves, axes, paths, strict=True):
+        if axis is not None:
+            t = type_of(x)
+            if not -t.ndim <= axis < t.ndim:
+                raise ValueError(f"vmap: in_axes asks for axis {axis} of {t}, which has {t.ndim} axes{_at(path)}.")
+            sizes.setdefault(t.shape[axis], f"{t.shape[axis]} for {t} along axis {axis}{_at(path)}")
+    if axis_size is not None:
+        sizes.setdefault(axis_size, f"{axis_size} for axis_size")
+    if len(sizes) > 1:
+        raise ValueError("vmap: mapped axes must have one size; got " + ", and ".join(sizes.values()) + ".")
+    if not sizes:
+        raise ValueError("vmap: no argument is mapped, so the batch has no size; give in_axes, or axis_size=n.")
+    return next(iter(sizes))
+
+
+def _at(path: str) -> str:
+    kind, rest = path[:3], path[3:]
+    return f" (argument {rest})" if rest and kind in ("[0]", "[1]") else ""
+
+
+def _to_front(x: Any, axis: int) -> Any:
+    t = type_of(x)
+    if not isinstance(x, Array) and axis in (0, -t.ndim):
+        return np.asarray(x)
+    return shape.move_axis(x, axis % t.ndim, 0)
+
+
+def _to_axis(x: Any, is_mapped: bool, axis: Any, size: int) -> Any:
+    if axis is None:
+        if is_mapped:
+            t = type_of(x)
+            raise ValueError(
+                f"vmap: out_axes is None for a result that differs between examples, {ArrayType(t.shape[1:], t.dtype)}."
+                + source.describe(source.here())
+            )
+        return x
+    if not is_mapped:
+        x = shape.add_axis(x, size)
+    ndim = type_of(x).ndim
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"vmap: out_axes asks for axis {axis} of a result with {ndim} axes.")
+    return shape.move_axis(x, 0, axis % ndim)
