@@ -52,7 +52,7 @@ def _signature(op: Any) -> str:
 
 
 def _canonical(value: Any) -> str:
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, int, str, bytes)):
         return repr(value)
     if isinstance(value, (float, complex)):
         return repr(value)

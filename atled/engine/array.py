@@ -290,7 +290,7 @@ def to_numpy(buffer: Any) -> np.ndarray:
     if placed.type.kind == "k":
         raise TypeError("numpy.asarray: random keys are opaque; random.key_data(key) gives their bits.")
     try:
-        if placed.dtype.kind != "V":
+        if placed.dtype.isbuiltin == 1:
             return np.asarray(memoryview(buffer))
         buffer.block_until_ready()
         if buffer.is_deleted():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import type_of
@@ -117,10 +120,13 @@ class IsFinite(Flat):
         return ArrayType(dims, dtypes.bool_)
 
 
-class NextAfter(Flat):
+class NextAfter(Elementwise):
     """The next number after x towards y."""
 
     takes = "f"
+
+    def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
+        return one_like(x) if i == 0 else None
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
         return build.emit("chlo.broadcast_next_after", spread_all(build, self, (x, y)), (self.result_type(x.type, y.type),))
@@ -134,8 +140,27 @@ class Exp(Elementwise):
 
     hlo = "stablehlo.exponential"
 
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.apply(_complex_exp, x) if x.type.kind == "c" else super().lower(build, x)
+
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return out
+
+
+def _complex_exp(z: Any) -> Any:
+    """exp of a complex number, with the special values of C99 (annex G.6.3.1)."""
+    x, y = conversion.real(z), conversion.imag(z)
+    size, zero = exp(x), zero_like(x)
+    is_real = elementwise.eq(y, 0)
+    re = elementwise.select(is_real, size, elementwise.mul(size, cos(y)))
+    im = elementwise.select(is_real, y, elementwise.mul(size, sin(y)))
+    # an infinite real part wins over an angle that is not finite
+    is_lost = elementwise.logical_not(is_finite(y))
+    down, up = (elementwise.eq(x, np.asarray(v, type_of(x).dtype)) for v in (-np.inf, np.inf))
+    re = elementwise.select(elementwise.logical_and(down, is_lost), zero, re)
+    im = elementwise.select(elementwise.logical_and(down, is_lost), zero, im)
+    re = elementwise.select(elementwise.logical_and(up, is_lost), x, re)
+    return conversion.complex(re, im)
 
 
 class Expm1(Elementwise):
@@ -243,6 +268,152 @@ class Cbrt(Elementwise):
         return elementwise.div(1 / 3, elementwise.mul(out, out))
 
 
+class Exp2(Elementwise):
+    """2 ** x."""
+
+    takes = "f"
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.apply(_exp2, x)
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return elementwise.mul(out, math.log(2.0))
+
+
+def _exp2(x: Any) -> Any:
+    """exp of the fraction, which is small, times a power of two, which is exact: no error grows with x."""
+    t = type_of(x)
+    if dtypes.bits(t.dtype) < 32:
+        return conversion.convert(_exp2(conversion.convert(x, dtypes.float32)), t.dtype)
+    top = np.asarray(2.0 * (1 << (7 if t.dtype is dtypes.float32 else 10)), t.dtype)
+    bounded = elementwise.clamp(elementwise.neg(top), x, top)
+    whole = round_even(bounded)
+    fraction = exp(elementwise.mul(elementwise.sub(bounded, whole), math.log(2.0)))
+    half = floor(elementwise.mul(whole, 0.5))  # two factors, so that subnormal results come out right
+    out = elementwise.mul(elementwise.mul(fraction, _power_of_two(half)), _power_of_two(elementwise.sub(whole, half)))
+    return elementwise.select(elementwise.ne(x, x), x, out)
+
+
+def _power_of_two(n: Any) -> Any:
+    """2 ** n for whole n of moderate size, by writing the exponent."""
+    is_single = type_of(n).dtype is dtypes.float32
+    integer, bias, mantissa = (np.dtype(np.int32), 127, 23) if is_single else (np.dtype(np.int64), 1023, 52)
+    bits = elementwise.shift_left(elementwise.add(conversion.convert(n, integer), bias), mantissa)
+    return conversion.bitcast_convert(bits, type_of(n).dtype)
+
+
+class Sinh(Elementwise):
+    """Hyperbolic sine."""
+
+    hlo = "chlo.sinh"
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return super().lower(build, x) if x.type.kind == "c" else build.apply(_sinh, x)
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return cosh(x)
+
+
+class Cosh(Elementwise):
+    """Hyperbolic cosine."""
+
+    hlo = "chlo.cosh"
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return super().lower(build, x) if x.type.kind == "c" else build.apply(_cosh, x)
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return sinh(x)
+
+
+def _half_exp(size: Any) -> tuple[Any, Any]:
+    """exp(x) / 2 for x >= 0, without overflow before the result does, and exp(x)."""
+    limit = {2: 11.0, 4: 88.0, 8: 709.0}[type_of(size).dtype.itemsize]
+    is_large = elementwise.gt(size, limit)
+    whole = exp(size)
+    root = exp(elementwise.mul(size, 0.5))
+    return elementwise.select(is_large, elementwise.mul(elementwise.mul(root, 0.5), root), elementwise.mul(whole, 0.5)), whole
+
+
+def _sinh(x: Any) -> Any:
+    size = absolute(x)
+    half, whole = _half_exp(size)
+    far = elementwise.sub(half, elementwise.div(0.5, whole))
+    small = expm1(size)
+    near = elementwise.mul(elementwise.add(small, elementwise.div(small, elementwise.add(small, 1))), 0.5)
+    out = elementwise.select(elementwise.lt(size, 1), near, far)
+    return elementwise.select(elementwise.lt(x, 0), elementwise.neg(out), elementwise.select(elementwise.eq(x, 0), x, out))
+
+
+def _cosh(x: Any) -> Any:
+    half, whole = _half_exp(absolute(x))
+    return elementwise.add(half, elementwise.div(0.5, whole))
+
+
+class Asin(Elementwise):
+    """The inverse of sine."""
+
+    hlo = "chlo.asin"
+    is_singular = True
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return _inverse_root(x)
+
+
+class Acos(Elementwise):
+    """The inverse of cosine."""
+
+    hlo = "chlo.acos"
+    is_singular = True
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return elementwise.neg(_inverse_root(x))
+
+
+def _inverse_root(x: Any) -> Any:
+    """1 / sqrt(1 - x*x), as a product, which is exact near one."""
+    return rsqrt(elementwise.mul(elementwise.sub(1, x), elementwise.add(x, 1)))
+
+
+class Atan(Elementwise):
+    """The inverse of tangent."""
+
+    hlo = "chlo.atan"
+    is_singular = True
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return elementwise.div(1, elementwise.add(elementwise.mul(x, x), 1))
+
+
+class Asinh(Elementwise):
+    """The inverse of hyperbolic sine."""
+
+    hlo = "chlo.asinh"
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return rsqrt(elementwise.add(elementwise.mul(x, x), 1))
+
+
+class Acosh(Elementwise):
+    """The inverse of hyperbolic cosine."""
+
+    hlo = "chlo.acosh"
+    is_singular = True
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return elementwise.mul(rsqrt(elementwise.sub(x, 1)), rsqrt(elementwise.add(x, 1)))
+
+
+class Atanh(Elementwise):
+    """The inverse of hyperbolic tangent."""
+
+    hlo = "chlo.atanh"
+    is_singular = True
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        return elementwise.div(1, elementwise.mul(elementwise.sub(1, x), elementwise.add(x, 1)))
+
+
 class Atan2(Elementwise):
     """The angle of the point (y, x): the arc tangent of x / y in the right quadrant."""
 
@@ -262,6 +433,9 @@ floor, ceil, round_even, round_away = map(function, (Floor(), Ceil(), RoundNeare
 is_finite, nextafter = map(function, (IsFinite(), NextAfter()))
 exp, expm1, log, log1p, sin, cos, tan, tanh = map(
     function, (Exp(), Expm1(), Log(), Log1p(), Sin(), Cos(), Tan(), Tanh())
+)
+exp2, sinh, cosh, asin, acos, atan, asinh, acosh, atanh = map(
+    function, (Exp2(), Sinh(), Cosh(), Asin(), Acos(), Atan(), Asinh(), Acosh(), Atanh())
 )
 logistic, sqrt, rsqrt, cbrt, atan2 = map(function, (Logistic(), Sqrt(), Rsqrt(), Cbrt(), Atan2()))
 

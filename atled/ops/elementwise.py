@@ -328,9 +328,6 @@ class Select(LinearElementwise):
         left = unspread(select(condition, cotangent, zero), x) if type(x) is Linear else None
         return None, left, unspread(select(condition, zero, cotangent), y) if type(y) is Linear else None
 
-    def batch(self, batched: tuple[bool, ...], condition: Any, x: Any, y: Any) -> Any:
-        return bind(self, *align(batched, (condition, x, y)))
-
 
 class StopGradient(Flat):
     """x, as a constant for derivatives."""

@@ -234,6 +234,20 @@ class Iota(Op):
         return build.emit("stablehlo.iota", (), (self.result_type(),), {"iota_dimension": self.axis})
 
 
+class Constant(Op):
+    """A small array written into the program, where a rule needs one. Arrays of users are inputs, never constants."""
+
+    data: bytes
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def result_type(self) -> ArrayType:
+        return ArrayType(self.shape, self.dtype)
+
+    def lower(self, build: Any) -> Any:
+        return build.constant(np.frombuffer(self.data, self.dtype).reshape(self.shape), self.result_type())
+
+
 class OptimizationBarrier(Op):
     """Its operands, unchanged; the compiler moves nothing across."""
 
@@ -363,6 +377,12 @@ def iota(dtype: Any, shape: Sequence[int], axis: int) -> Any:
     if dtypes.kind(dtype) not in "iufc":
         raise TypeError(f"iota: numbers cannot be counted in {dtype.name}.")
     return bind(Iota(shape, dtype, axis))
+
+
+def constant(value: Any) -> Any:
+    """A small NumPy array as part of the program."""
+    value = np.asarray(value)
+    return bind(Constant(value.tobytes(), value.shape, dtypes.canonical(value.dtype)))
 
 
 def optimization_barrier(*operands: Any) -> tuple[Any, ...]:

@@ -1,0 +1,303 @@
+"""Collectives over named axes: of `vmap(axis_name=...)`, and of device meshes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from atled.core.array import type_of
+from atled.core.op import Op
+from atled.core.trace import bind, named_axis
+from atled.core.types import ArrayType
+from atled.ops import elementwise, reduction, shape
+
+
+class Collective(Op):
+    """The family: ops that combine the values that one array has along named axes."""
+
+    is_collective = True
+    axes: tuple[Any, ...]
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], *operands: Any) -> Any:
+        """As `batch`, where the batch axis is one of `axes`."""
+        raise NotImplementedError(f"{type(self).__name__} has no 'batch_named' rule; vmap with an axis name needs it.")
+
+    def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
+        return bind(self, *operands)
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        names = ", ".join(map(repr, self.axes))
+        raise NotImplementedError(f"{self.name}: the axis {names} is not one of a vmap around this computation.")
+
+    def _without(self, name: Any) -> tuple[Any, ...]:
+        return tuple([a for a in self.axes if a != name])
+
+
+class AllReduce(Collective):
+    """The family of reductions over named axes: every place gets the result."""
+
+    reduce: ClassVar[Any]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
+        x = x if batched[0] else shape.add_axis(x, size)
+        t = type_of(x)
+        out = shape.broadcast(type(self).reduce(x, (0,)), t.shape, tuple(range(1, t.ndim)))
+        rest = self._without(name)
+        return bind(type(self)(rest), out) if rest else out
+
+
+class Psum(AllReduce):
+    """The sum over named axes."""
+
+    linear_in = ((0,),)
+    reduce = staticmethod(reduction.reduce_sum)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), bind(self, *tangents)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(self, cotangent),)
+
+
+class Pextremum(AllReduce):
+    """The largest or smallest value over named axes; places that tie share the derivative."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        out = bind(self, x)
+        one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
+        weight = elementwise.select(elementwise.eq(x, out), one, zero)
+        total = bind(Psum(self.axes), elementwise.mul(t, weight))
+        return out, elementwise.div(total, bind(Psum(self.axes), weight))
+
+
+class Pmax(Pextremum):
+    """The largest value over named axes."""
+
+    reduce = staticmethod(reduction.reduce_max)
+
+
+class Pmin(Pextremum):
+    """The smallest value over named axes."""
+
+    reduce = staticmethod(reduction.reduce_min)
+
+
+class AxisIndex(Collective):
+    """The position along a named axis."""
+
+    def result_type(self) -> ArrayType:
+        return ArrayType((), np.int32)
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...]) -> Any:
+        return shape.iota(np.int32, (size,), 0)
+
+
+class AllGather(Collective):
+    """The values along a named axis side by side, on a new axis or, if `is_tiled`, joined along an old one."""
+
+    linear_in = ((0,),)
+    axis: int
+    size: int
+    is_tiled: bool
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        dims = list(x.shape)
+        if self.is_tiled:
+            dims[self.axis] *= self.size
+        else:
+            dims.insert(self.axis, self.size)
+        return x.with_shape(tuple(dims))
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(AllGather(self.axes, self.axis + 1, self.size, self.is_tiled), x)
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
+        x = x if batched[0] else shape.add_axis(x, size)
+        out = shape.move_axis(x, 0, self.axis)
+        if self.is_tiled:
+            dims = list(type_of(x).shape[1:])
+            dims[self.axis] *= size
+            out = shape.reshape(out, dims)
+        return shape.add_axis(out, size)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), bind(self, *tangents)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(PsumScatter(self.axes, self.axis, self.size, self.is_tiled), cotangent),)
+
+
+class PsumScatter(Collective):
+    """The sum over a named axis, of which every place keeps its own slice along `axis`."""
+
+    linear_in = ((0,),)
+    axis: int
+    size: int
+    is_tiled: bool
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        dims = list(x.shape)
+        if dims[self.axis] % self.size or (not self.is_tiled and dims[self.axis] != self.size):
+            raise TypeError(f"psum_scatter: axis {self.axis} of {x} cannot be dealt out to {self.size} places.")
+        if self.is_tiled:
+            dims[self.axis] //= self.size
+        else:
+            del dims[self.axis]
+        return x.with_shape(tuple(dims))
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(PsumScatter(self.axes, self.axis + 1, self.size, self.is_tiled), x)
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
+        x = x if batched[0] else shape.add_axis(x, size)
+        total = reduction.reduce_sum(x, (0,))
+        if self.is_tiled:
+            dims = list(type_of(total).shape)
+            total = shape.reshape(total, [*dims[: self.axis], size, dims[self.axis] // size, *dims[self.axis + 1 :]])
+        return shape.move_axis(total, self.axis, 0)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), bind(self, *tangents)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(AllGather(self.axes, self.axis, self.size, self.is_tiled), cotangent),)
+
+
+class Ppermute(Collective):
+    """Values sent from place to place along a named axis: `pairs` of (source, target). Places not sent to get zero."""
+
+    linear_in = ((0,),)
+    pairs: tuple[tuple[int, int], ...]
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
+        x = x if batched[0] else shape.add_axis(x, size)
+        source = {target: s for s, target in self.pairs}
+        zero = shape.zeros(ArrayType((1, *type_of(x).shape[1:]), type_of(x).dtype))
+        rows = [shape.slice_in_axis(x, source[i], source[i] + 1, 0) if i in source else zero for i in range(size)]
+        return shape.concatenate(rows, 0)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), bind(self, *tangents)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(Ppermute(self.axes, tuple([(t, s) for s, t in self.pairs])), cotangent),)
+
+
+class AllToAll(Collective):
+    """Slices along `split` dealt out to the places of a named axis, and those received joined along `join`."""
+
+    linear_in = ((0,),)
+    split_axis: int
+    join: int
+    size: int
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        dims = list(x.shape)
+        if dims[self.split_axis] % self.size:
+            raise TypeError(f"all_to_all: axis {self.split_axis} of {x} cannot be dealt out to {self.size} places.")
+        dims[self.split_axis] //= self.size
+        dims[self.join] *= self.size
+        return x.with_shape(tuple(dims))
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(AllToAll(self.axes, self.split_axis + 1, self.join + 1, self.size), x)
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
+        x = x if batched[0] else shape.add_axis(x, size)
+        dims = list(type_of(x).shape[1:])
+        s, j = self.split_axis, self.join
+        parts = shape.reshape(x, [size, *dims[:s], size, dims[s] // size, *dims[s + 1 :]])  # source, ..., target, ...
+        parts = shape.move_axis(parts, s + 1, 0)  # target, source, ...
+        dims[s] //= size
+        parts = shape.move_axis(parts, 1, 1 + j)  # the source becomes the leading part of the joined axis
+        dims[j] *= size
+        return shape.reshape(parts, (size, *dims))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), bind(self, *tangents)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(AllToAll(self.axes, self.join, self.split_axis, self.size), cotangent),)
+
+
+# -- the functions --------------------------------------------------------------------------------------------------
+
+
+def names(axes: Any) -> tuple[Any, ...]:
+    """One or several axis names as a tuple; complains about those that are not in scope."""
+    found = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    for name in found:
+        named_axis(name)
+    return found
+
+
+def axis_size(axes: Any) -> int:
+    """How many places a named axis, or several together, have."""
+    return prod([named_axis(n).size for n in names(axes)])
+
+
+def psum(x: Any, axes: Any) -> Any:
+    """The sum of an array over named axes; a constant is multiplied by their size."""
+    found = names(axes)
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        return x * axis_size(found)
+    return bind(Psum(found), x)
+
+
+def pmax(x: Any, axes: Any) -> Any:
+    """The largest value over named axes."""
+    return bind(Pmax(names(axes)), x)
+
+
+def pmin(x: Any, axes: Any) -> Any:
+    """The smallest value over named axes."""
+    return bind(Pmin(names(axes)), x)
+
+
+def axis_index(axes: Any) -> Any:
+    """The position along a named axis, or along several together, the last running fastest."""
+    out = None
+    for name in names(axes):
+        index = bind(AxisIndex((name,)))
+        out = index if out is None else elementwise.add(elementwise.mul(out, named_axis(name).size), index)
+    return out
+
+
+def _single(axes: Any) -> Any:
+    found = names(axes)
+    if len(found) != 1:
+        raise NotImplementedError(f"collective: this one runs over a single axis for now; got {found}.")
+    return found
+
+
+def all_gather(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
+    """The values of all places of a named axis side by side."""
+    return bind(AllGather(_single(axes), axis, axis_size(axes), is_tiled), x)
+
+
+def psum_scatter(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
+    """The sum over a named axis, of which every place keeps its slice."""
+    return bind(PsumScatter(_single(axes), axis, axis_size(axes), is_tiled), x)
+
+
+def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
+    """Values sent along a named axis, by pairs of (source, target)."""
+    found = tuple([(int(s), int(t)) for s, t in pairs])
+    if len({s for s, _ in found}) != len(found) or len({t for _, t in found}) != len(found):
+        raise ValueError(f"ppermute: every place sends once and receives once at most; got {list(pairs)}.")
+    return bind(Ppermute(_single(axes), found), x)
+
+
+def all_to_all(x: Any, axes: Any, split_axis: int, join: int) -> Any:
+    """Slices along one axis dealt out to the places of a named axis, joined along another."""
+    return bind(AllToAll(_single(axes), split_axis, join, axis_size(axes)), x)

@@ -1,0 +1,150 @@
+"""`DotGeneral`: sums of products over shared axes, the op behind matmul, tensordot and einsum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.config import settings
+from atled.core.op import LinearOp
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Linear
+from atled.ops import conversion, elementwise, shape
+
+PRECISIONS = {"default": "DEFAULT", "fastest": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
+              "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}  # fmt: skip
+
+
+def precision_name(precision: Any) -> str | None:
+    """A precision as users give it (a name, an enum, None) in the compiler's words."""
+    if precision is None:
+        precision = settings.matmul_precision
+    if precision is None:
+        return None
+    if isinstance(precision, (tuple, list)):
+        precision = precision[0]
+    text = str(getattr(precision, "name", precision)).lower()
+    if text not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {sorted(PRECISIONS)}; got {precision!r}.")
+    return PRECISIONS[text]
+
+
+class DotGeneral(LinearOp):
+    """Products of x and y summed over `contracting` axes, for each index of the `batch` axes.
+
+    The result has the batch axes, then the other axes of x, then those of y. With `result` the products are summed and
+    returned in that dtype.
+    """
+
+    linear_in = ((0,), (1,))
+    contracting: tuple[tuple[int, ...], tuple[int, ...]]
+    batch_axes: tuple[tuple[int, ...], tuple[int, ...]]
+    precision: str | None = None
+    result: Any = None
+
+    def result_type(self, x: ArrayType, y: ArrayType) -> ArrayType:
+        (xc, yc), (xb, yb) = self.contracting, self.batch_axes
+        if len(xc) != len(yc) or len(xb) != len(yb):
+            raise TypeError(f"dot: as many axes of {x} as of {y} must be contracted and batched.")
+        for a, b in zip((*xc, *xb), (*yc, *yb), strict=True):
+            if not (0 <= a < x.ndim and 0 <= b < y.ndim) or x.shape[a] != y.shape[b]:
+                raise TypeError(
+                    f"dot: axis {a} of {x} and axis {b} of {y} must have the same length "
+                    f"(shapes {x.shape} and {y.shape})."
+                )
+        if x.dtype is not y.dtype and self.result is None:
+            raise TypeError(f"dot: operands must have the same dtype; got {x} and {y}.")
+        if x.kind == "k" or y.kind == "k":
+            raise TypeError(f"dot: operands must be numbers; got {x} and {y}.")
+        dims = [x.shape[a] for a in xb]
+        dims += [n for a, n in enumerate(x.shape) if a not in xc and a not in xb]
+        dims += [n for a, n in enumerate(y.shape) if a not in yc and a not in yb]
+        return ArrayType(tuple(dims), self.result or x.dtype, self.result is None and x.weak and y.weak)
+
+    def lower(self, build: Any, x: Any, y: Any) -> Any:
+        out = self.result_type(x.type, y.type)
+        work = out
+        if build.platform == "cpu":
+            common = _cpu_dtype(x.type.dtype, y.type.dtype, out.dtype)
+            x, y = (build.apply(lambda v: conversion.convert(v, common), v) if v.type.dtype is not common else v for v in (x, y))
+            if dtypes.kind(common) == "f" and dtypes.bits(out.dtype) < dtypes.bits(common):
+                work = out.with_dtype(common)
+        (xc, yc), (xb, yb) = self.contracting, self.batch_axes
+        numbers = (
+            f"#stablehlo.dot<lhs_batching_dimensions = {list(xb)}, rhs_batching_dimensions = {list(yb)}, "
+            f"lhs_contracting_dimensions = {list(xc)}, rhs_contracting_dimensions = {list(yc)}>"
+        )
+        attributes: dict[str, Any] = {"dot_dimension_numbers": numbers}
+        if self.precision is not None:
+            attributes["precision_config"] = (f"#stablehlo<precision {self.precision}>",) * 2
+        found = build.emit("stablehlo.dot_general", (x, y), (work,), attributes)
+        return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)
+
+    def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
+        if type(x) is Linear:
+            return self._back(cotangent, x.type, y, False), None
+        return None, self._back(cotangent, y.type, x, True)
+
+    def _back(self, cotangent: Any, wanted: ArrayType, other: Any, is_swapped: bool) -> Any:
+        """The cotangent of one operand: the cotangent of the result times the other operand."""
+        (wc, oc), (wb, ob) = self.contracting, self.batch_axes
+        if is_swapped:
+            (oc, wc), (ob, wb) = self.contracting, self.batch_axes
+        other_type = type_of(other)
+        w_free = [a for a in range(wanted.ndim) if a not in wc and a not in wb]
+        o_free = [a for a in range(other_type.ndim) if a not in oc and a not in ob]
+        n = len(wb)
+        w_start, o_start = (n + len(o_free), n) if is_swapped else (n, n + len(w_free))
+        o_axes = tuple(range(o_start, o_start + len(o_free)))
+        made = dot_general(
+            cotangent, other, (o_axes, tuple(o_free)), (tuple(range(n)), tuple(ob)), self.precision,
+            None if type_of(cotangent).dtype is other_type.dtype is wanted.dtype else wanted.dtype,
+        )  # fmt: skip
+        # axes of the product: batch, free axes of the wanted operand, then its contracted axes in the order of the other's
+        order = [*wb, *w_free, *[wc[i] for i in sorted(range(len(oc)), key=lambda i: oc[i])]]
+        return shape.transpose(made, [order.index(a) for a in range(wanted.ndim)])
+
+    def batch(self, batched: tuple[bool, ...], x: Any, y: Any) -> Any:
+        (xc, yc), (xb, yb) = self.contracting, self.batch_axes
+        up = lambda axes: tuple([a + 1 for a in axes])  # noqa: E731
+        if all(batched):
+            batch_axes = ((0, *up(xb)), (0, *up(yb)))
+            return dot_general(x, y, (up(xc), up(yc)), batch_axes, self.precision, self.result)
+        if batched[0]:
+            out = dot_general(x, y, (up(xc), yc), (up(xb), yb), self.precision, self.result)
+            return shape.move_axis(out, len(xb), 0)
+        # the batched operand goes first, so that its batch axis ends up in front of the other's axes
+        out = dot_general(y, x, (up(yc), xc), (up(yb), xb), self.precision, self.result)
+        n = len(xb)
+        y_free = type_of(y).ndim - 1 - len(yc) - n
+        x_free = type_of(x).ndim - len(xc) - n
+        start = n + 1 + y_free
+        order = [n, *range(n), *range(start, start + x_free), *range(n + 1, start)]
+        return shape.transpose(out, order)
+
+
+def _cpu_dtype(x: Any, y: Any, out: Any) -> Any:
+    """The dtype in which a CPU multiplies: half precision is slow and rounds every step there, so it widens."""
+    kinds = {dtypes.kind(d) for d in (x, y)}
+    if kinds == {"f"}:
+        widest = max((x, y, out), key=lambda d: dtypes.bits(d) if dtypes.kind(d) == "f" else 0)
+        return dtypes.float32 if dtypes.bits(widest) < 32 else widest
+    if x is dtypes.bool_ and y is dtypes.bool_:
+        return out
+    return x if x is y else out
+
+
+def dot_general(
+    x: Any,
+    y: Any,
+    contracting: tuple[Sequence[int], Sequence[int]],
+    batch_axes: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    precision: str | None = None,
+    result: Any = None,
+) -> Any:
+    """Products of x and y summed over contracting axes, for each index of the batch axes."""
+    (xc, yc), (xb, yb) = contracting, batch_axes
+    op = DotGeneral((tuple(xc), tuple(yc)), (tuple(xb), tuple(yb)), precision, result)
+    return bind(op, *elementwise.match(x, y))

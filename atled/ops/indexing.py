@@ -1,0 +1,396 @@
+"""Reading and writing at positions that are data: dynamic slices, gather and scatter.
+
+`mode` says what happens out of bounds. Reads: "clip" moves the window inside, "fill" gives a fill value. Writes: "clip"
+moves the window inside, "drop" leaves the write out. "promise" means that it does not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.op import LinearOp, Op
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Linear, Zero
+from atled.ops import conversion, elementwise, reduction, shape
+
+
+class GatherAxes(NamedTuple):
+    """How the axes of operand, indices and result of a gather belong together."""
+
+    offset: tuple[int, ...]  # axes of the result that run inside a window
+    collapsed: tuple[int, ...]  # window axes of length one that disappear
+    start_map: tuple[int, ...]  # the operand axis that each component of an index vector is for
+    operand_batch: tuple[int, ...] = ()
+    indices_batch: tuple[int, ...] = ()
+
+
+class ScatterAxes(NamedTuple):
+    """How the axes of operand, indices and updates of a scatter belong together."""
+
+    window: tuple[int, ...]  # axes of the updates that run inside a window
+    inserted: tuple[int, ...]  # window axes of length one that the updates do not have
+    start_map: tuple[int, ...]
+    operand_batch: tuple[int, ...] = ()
+    indices_batch: tuple[int, ...] = ()
+
+
+def _up(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple([a + 1 for a in axes])
+
+
+class Gather(LinearOp):
+    """Windows of x at the positions in `indices`, whose last axis holds index vectors."""
+
+    axes: GatherAxes
+    sizes: tuple[int, ...]
+    mode: str = "clip"
+    fill: Any = 0
+    is_unique: bool = False
+    is_sorted: bool = False
+
+    @property
+    def linear_in(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
+        return ((0,),) if self.mode != "fill" or self.fill == 0 else ()
+
+    def result_type(self, x: ArrayType, indices: ArrayType) -> ArrayType:
+        a = self.axes
+        if indices.kind not in "iu" or indices.ndim == 0 or indices.shape[-1] != len(a.start_map):
+            raise TypeError(f"gather: indices must be integers with vectors of {len(a.start_map)} on the last axis; got {indices}.")
+        if len(self.sizes) != x.ndim or any(s > n for s, n in zip(self.sizes, x.shape, strict=True)):
+            raise TypeError(f"gather: windows of {self.sizes} do not fit into {x}.")
+        window = [s for i, s in enumerate(self.sizes) if i not in a.collapsed and i not in a.operand_batch]
+        rest, inner = iter(indices.shape[:-1]), iter(window)
+        ndim = len(window) + indices.ndim - 1
+        return x.with_shape(tuple([next(inner) if i in a.offset else next(rest) for i in range(ndim)]))
+
+    def lower(self, build: Any, x: Any, indices: Any) -> Any:
+        if self.mode == "fill":
+            return build.apply(self._filled, x, indices)
+        a = self.axes
+        numbers = (
+            f"#stablehlo.gather<offset_dims = {list(a.offset)}, collapsed_slice_dims = {list(a.collapsed)}, "
+            f"operand_batching_dims = {list(a.operand_batch)}, start_indices_batching_dims = {list(a.indices_batch)}, "
+            f"start_index_map = {list(a.start_map)}, index_vector_dim = {indices.type.ndim - 1}>"
+        )
+        attributes = {"dimension_numbers": numbers, "slice_sizes": self.sizes, "indices_are_sorted": self.is_sorted}
+        return build.emit("stablehlo.gather", (x, indices), (self.result_type(x.type, indices.type),), attributes)
+
+    def _filled(self, x: Any, indices: Any) -> Any:
+        found = bind(Gather(self.axes, self.sizes, "clip", 0, self.is_unique, self.is_sorted), x, indices)
+        is_inside = in_bounds(indices, x.type.shape, self.axes.start_map, self.sizes)
+        out = found.type.shape
+        kept = [i for i in range(len(out)) if i not in self.axes.offset]
+        mask = shape.broadcast(is_inside, out, kept)
+        return elementwise.select(mask, found, np.asarray(self.fill, x.type.dtype))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x, indices), (t, _) = primals, tangents
+        out = bind(self, x, indices)
+        if type(t) is Zero:
+            return out, Zero(type_of(out).tangent())
+        linear = Gather(self.axes, self.sizes, self.mode, 0, self.is_unique, self.is_sorted)
+        return out, bind(linear, t, indices)
+
+    def transpose(self, cotangent: Any, x: Any, indices: Any) -> Any:
+        a = self.axes
+        axes = ScatterAxes(a.offset, a.collapsed, a.start_map, a.operand_batch, a.indices_batch)
+        mode = {"fill": "drop"}.get(self.mode, self.mode)
+        zeros = shape.zeros(ArrayType(x.type.shape, type_of(cotangent).dtype))
+        return bind(Scatter(axes, "add", mode, self.is_unique, self.is_sorted), zeros, indices, cotangent), None
+
+    def batch(self, batched: tuple[bool, ...], x: Any, indices: Any) -> Any:
+        a = self.axes
+        offset, collapsed, start_map = _up(a.offset), _up(a.collapsed), _up(a.start_map)
+        if not batched[1]:
+            axes = GatherAxes((0, *offset), collapsed, start_map, _up(a.operand_batch), a.indices_batch)
+            sizes = (type_of(x).shape[0], *self.sizes)
+        elif not batched[0]:
+            axes = GatherAxes(offset, a.collapsed, a.start_map, a.operand_batch, _up(a.indices_batch))
+            sizes = self.sizes
+        else:
+            axes = GatherAxes(offset, collapsed, start_map, (0, *_up(a.operand_batch)), (0, *_up(a.indices_batch)))
+            sizes = (min(1, type_of(x).shape[0]), *self.sizes)
+        is_sorted = self.is_sorted and not batched[1]
+        return bind(Gather(axes, sizes, self.mode, self.fill, self.is_unique and not batched[1], is_sorted), x, indices)
+
+
+def in_bounds(indices: Any, dims: Sequence[int], start_map: Sequence[int], sizes: Sequence[int]) -> Any:
+    """Whether a window at each index vector lies inside the operand."""
+    t = type_of(indices)
+    last = t.ndim - 1
+    limits = np.array([dims[a] - sizes[a] for a in start_map], np.int64)
+    highest = dtypes.iinfo(t.dtype).max
+    limit = shape.broadcast(shape.constant(np.minimum(limits, highest).astype(t.dtype)), t.shape, (last,))
+    is_inside = elementwise.le(indices, limit)
+    if t.kind == "i":
+        is_inside = elementwise.logical_and(is_inside, elementwise.ge(indices, 0))
+    return reduction.reduce_and(is_inside, (last,))
+
+
+def clip_indices(indices: Any, dims: Sequence[int], start_map: Sequence[int], sizes: Sequence[int]) -> Any:
+    """Index vectors moved so that windows lie inside the operand."""
+    t = type_of(indices)
+    limits = np.array([max(dims[a] - sizes[a], 0) for a in start_map], np.int64)
+    limit = np.minimum(limits, dtypes.iinfo(t.dtype).max).astype(t.dtype)
+    low = np.zeros((), t.dtype)
+    return elementwise.clamp(low, indices, shape.broadcast(shape.constant(limit), t.shape, (t.ndim - 1,)))
+
+
+class Scatter(Op):
+    """x with `updates` combined into it at the positions in `indices`: set, add, mul, min or max."""
+
+    axes: ScatterAxes
+    combine: str
+    mode: str = "drop"
+    is_unique: bool = False
+    is_sorted: bool = False
+
+    @property
+    def linear_in(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
+        return {"set": ((0, 2),), "add": ((0, 2),), "mul": ((0,),)}.get(self.combine, ())
+
+    def result_type(self, x: ArrayType, indices: ArrayType, updates: ArrayType) -> ArrayType:
+        if indices.kind not in "iu" or indices.ndim == 0 or indices.shape[-1] != len(self.axes.start_map):
+            count = len(self.axes.start_map)
+            raise TypeError(f"scatter: indices must be integers with vectors of {count} on the last axis; got {indices}.")
+        if updates.dtype is not x.dtype:
+            raise TypeError(f"scatter: operand and updates must have the same dtype; got {x} and {updates}.")
+        if updates.ndim != len(self.axes.window) + indices.ndim - 1:
+            raise TypeError(f"scatter: updates {updates} do not fit indices {indices} and windows {self.axes.window}.")
+        return x
+
+    def sizes(self, x: ArrayType, updates: ArrayType) -> tuple[int, ...]:
+        """The shape of a window, over all axes of the operand."""
+        window = iter([updates.shape[i] for i in self.axes.window])
+        missing = (*self.axes.inserted, *self.axes.operand_batch)
+        return tuple([1 if i in missing else next(window) for i in range(x.ndim)])
+
+    def lower(self, build: Any, x: Any, indices: Any, updates: Any) -> Any:
+        if self.mode == "clip":
+            sizes = self.sizes(x.type, updates.type)
+            indices = build.apply(lambda i: clip_indices(i, x.type.shape, self.axes.start_map, sizes), indices)
+        if x.type.size == 0 or updates.type.size == 0:
+            return x
+        a = self.axes
+        numbers = (
+            f"#stablehlo.scatter<update_window_dims = {list(a.window)}, inserted_window_dims = {list(a.inserted)}, "
+            f"input_batching_dims = {list(a.operand_batch)}, scatter_indices_batching_dims = {list(a.indices_batch)}, "
+            f"scatter_dims_to_operand_dims = {list(a.start_map)}, index_vector_dim = {indices.type.ndim - 1}>"
+        )
+        attributes = {
+            "scatter_dimension_numbers": numbers,
+            "indices_are_sorted": self.is_sorted,
+            "unique_indices": self.is_unique,
+        }
+        scalar = ArrayType((), x.type.dtype)
+        hlo = {"add": "add", "mul": "multiply", "min": "minimum", "max": "maximum"}.get(self.combine)
+
+        def body(b: Any, old: Any, new: Any) -> Any:
+            return new if hlo is None else b.emit(f"stablehlo.{hlo}", (old, new), (scalar,))
+
+        if x.type.kind == "b" and self.combine == "add":
+            hlo = "or"
+        region = build.region((scalar, scalar), body)
+        return build.emit("stablehlo.scatter", (x, indices, updates), (x.type,), attributes, [region])
+
+    def _as(self, combine: str, is_unique: bool | None = None) -> Scatter:
+        unique = self.is_unique if is_unique is None else is_unique
+        return Scatter(self.axes, combine, self.mode, unique, self.is_sorted)
+
+    def _gather(self, x: ArrayType, updates: ArrayType, fill: Any = 0) -> Gather:
+        """The gather that reads what this scatter writes to."""
+        a = self.axes
+        axes = GatherAxes(a.window, a.inserted, a.start_map, a.operand_batch, a.indices_batch)
+        mode = {"drop": "fill"}.get(self.mode, self.mode)
+        return Gather(axes, self.sizes(x, updates), mode, fill, self.is_unique, self.is_sorted)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        x, indices, updates = primals
+        out = bind(self, x, indices, updates)
+        zero = lambda t: shape.zeros(t.type) if type(t) is Zero else t  # noqa: E731
+        s, t = tangents[0], tangents[2]
+        if type(s) is Zero and type(t) is Zero:
+            return out, Zero(type_of(out).tangent())
+        if self.combine in ("set", "add"):
+            return out, bind(self, zero(s), indices, zero(t))
+        read = self._gather(type_of(x), type_of(updates))
+        if self.combine == "mul":
+            total = None if type(s) is Zero else bind(self, s, indices, updates)
+            if type(t) is not Zero:
+                spread = bind(self._as("add"), shape.zeros(type_of(out).tangent()), indices, elementwise.mul(t, self._others(*primals)))
+                total = spread if total is None else elementwise.add(total, spread)
+            return out, total
+        # extrema: those that attain the result share the tangent
+        one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
+        old_won = elementwise.select(elementwise.eq(x, out), one, nought)
+        new_won = elementwise.select(elementwise.eq(updates, bind(read, out, indices)), one, nought)
+        add = self._as("add")
+        count = bind(add, old_won, indices, new_won)
+        total = bind(add, elementwise.mul(zero(s), old_won), indices, elementwise.mul(zero(t), new_won))
+        return out, elementwise.div(total, elementwise.maximum(count, one))
+
+    def _others(self, x: Any, indices: Any, updates: Any) -> Any:
+        """For each update of a product: what all other factors at its position multiply to, also where some are zero."""
+        read = self._gather(type_of(x), type_of(updates))
+        one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
+        is_zero = elementwise.eq(updates, nought)
+        nonzero = elementwise.select(is_zero, one, updates)
+        product = bind(read, bind(self, x, indices, nonzero), indices)
+        flags = elementwise.select(is_zero, one, nought)
+        zeros = bind(read, bind(self._as("add"), shape.zeros(type_of(x)), indices, flags), indices)
+        alone = elementwise.eq(zeros, flags)  # no other factor is zero
+        return elementwise.select(alone, elementwise.div(product, nonzero), nought)
+
+    def transpose(self, cotangent: Any, x: Any, indices: Any, updates: Any) -> Any:
+        if self.combine == "mul":
+            return bind(self, cotangent, indices, updates), None, None
+        to_updates = None
+        types = (x.type if type(x) is Linear else type_of(x), updates.type if type(updates) is Linear else type_of(updates))
+        if type(updates) is Linear:
+            to_updates = bind(self._gather(*types), cotangent, indices)
+        if self.combine == "add":
+            return (cotangent if type(x) is Linear else None), None, to_updates
+        if to_updates is not None and not self.is_unique:
+            won = self._winners(types[0], indices, types[1])
+            to_updates = elementwise.select(won, to_updates, np.zeros((), types[1].dtype))
+        to_x = None
+        if type(x) is Linear:
+            to_x = bind(self, cotangent, indices, shape.zeros(ArrayType(types[1].shape, type_of(cotangent).dtype)))
+        return to_x, None, to_updates
+
+    def _winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:
+        """Which updates are still there after all have been written."""
+        numbers = shape.reshape(shape.iota(np.int32, (updates.size,), 0), updates.shape)
+        board = shape.full(ArrayType(x.shape, np.int32), -1)
+        written = bind(self, board, indices, numbers)
+        return elementwise.eq(bind(self._gather(x, updates, -1), written, indices), numbers)
+
+    def batch(self, batched: tuple[bool, ...], x: Any, indices: Any, updates: Any) -> Any:
+        size = next(type_of(v).shape[0] for v, b in zip((x, indices, updates), batched, strict=True) if b)
+        a = self.axes
+        x = x if batched[0] else shape.add_axis(x, size)
+        updates = updates if batched[2] else shape.add_axis(updates, size)
+        window, inserted, start_map = _up(a.window), _up(a.inserted), _up(a.start_map)
+        if not batched[1]:
+            axes = ScatterAxes((0, *window), inserted, start_map, _up(a.operand_batch), a.indices_batch)
+            return bind(Scatter(axes, self.combine, self.mode, self.is_unique, self.is_sorted), x, indices, updates)
+        axes = ScatterAxes(window, inserted, start_map, (0, *_up(a.operand_batch)), (0, *_up(a.indices_batch)))
+        return bind(Scatter(axes, self.combine, self.mode, self.is_unique, False), x, indices, updates)
+
+
+class DynamicSlice(LinearOp):
+    """A window of x of fixed sizes at a position given by scalars, moved inside if it reaches out."""
+
+    sizes: tuple[int, ...]
+
+    def result_type(self, x: ArrayType, *starts: ArrayType) -> ArrayType:
+        check_window("dynamic_slice", x, self.sizes, starts)
+        return x.with_shape(self.sizes)
+
+    def lower(self, build: Any, x: Any, *starts: Any) -> Any:
+        out = self.result_type(x.type, *[s.type for s in starts])
+        return build.emit("stablehlo.dynamic_slice", (x, *starts), (out,), {"slice_sizes": self.sizes})
+
+    def transpose(self, cotangent: Any, x: Any, *starts: Any) -> Any:
+        zeros = shape.zeros(ArrayType(x.type.shape, type_of(cotangent).dtype))
+        return (bind(DynamicUpdateSlice(), zeros, cotangent, *starts), *[None] * len(starts))
+
+    def batch(self, batched: tuple[bool, ...], x: Any, *starts: Any) -> Any:
+        if not any(batched[1:]):
+            zero = np.zeros((), type_of(starts[0]).dtype) if starts else np.int32(0)
+            return bind(DynamicSlice((type_of(x).shape[0], *self.sizes)), x, zero, *starts)
+        indices = _stack_starts(batched[1:], starts)
+        axes = GatherAxes(tuple(range(len(self.sizes))), (), tuple(range(len(self.sizes))))
+        return Gather(axes, self.sizes, "clip").batch((batched[0], True), x, indices)
+
+
+class DynamicUpdateSlice(LinearOp):
+    """x with a window overwritten at a position given by scalars, moved inside if it reaches out."""
+
+    linear_in = ((0, 1),)
+
+    def result_type(self, x: ArrayType, update: ArrayType, *starts: ArrayType) -> ArrayType:
+        if update.dtype is not x.dtype:
+            raise TypeError(f"dynamic_update_slice: operand and update must have the same dtype; got {x} and {update}.")
+        check_window("dynamic_update_slice", x, update.shape, starts)
+        return x
+
+    def lower(self, build: Any, x: Any, update: Any, *starts: Any) -> Any:
+        return build.emit("stablehlo.dynamic_update_slice", (x, update, *starts), (x.type,))
+
+    def transpose(self, cotangent: Any, x: Any, update: Any, *starts: Any) -> Any:
+        dims = update.type.shape if type(update) is Linear else type_of(update).shape
+        to_x = to_update = None
+        if type(x) is Linear:
+            zeros = shape.zeros(ArrayType(dims, type_of(cotangent).dtype))
+            to_x = bind(self, cotangent, zeros, *starts)
+        if type(update) is Linear:
+            to_update = bind(DynamicSlice(tuple(dims)), cotangent, *starts)
+        return (to_x, to_update, *[None] * len(starts))
+
+    def batch(self, batched: tuple[bool, ...], x: Any, update: Any, *starts: Any) -> Any:
+        size = next(type_of(v).shape[0] for v, b in zip((x, update, *starts), batched, strict=True) if b)
+        if not any(batched[2:]):
+            x = x if batched[0] else shape.add_axis(x, size)
+            update = update if batched[1] else shape.add_axis(update, size)
+            zero = np.zeros((), type_of(starts[0]).dtype) if starts else np.int32(0)
+            return bind(self, x, update, zero, *starts)
+        indices = _stack_starts(batched[2:], starts)
+        ndim = len(starts)
+        axes = ScatterAxes(tuple(range(ndim)), (), tuple(range(ndim)))
+        return Scatter(axes, "set", "clip", True, True).batch((batched[0], True, batched[1]), x, indices, update)
+
+
+def check_window(name: str, x: ArrayType, sizes: Sequence[int], starts: Sequence[ArrayType]) -> None:
+    """Complain if a window does not fit, or its position is not one integer for each axis."""
+    if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=False)):
+        raise TypeError(f"{name}: a window of {tuple(sizes)} does not fit into {x}.")
+    if len(starts) != x.ndim or any(s.shape != () or s.kind not in "iu" for s in starts):
+        raise TypeError(f"{name}: one integer scalar is needed for each axis of {x}; got {list(starts)}.")
+
+
+def _stack_starts(batched: Sequence[bool], starts: Sequence[Any]) -> Any:
+    """Scalar positions, of which some have a batch axis, as a batch of index vectors."""
+    size = next(type_of(s).shape[0] for s, b in zip(starts, batched, strict=True) if b)
+    dtype = max((type_of(s).dtype for s in starts), key=dtypes.bits)
+    columns = []
+    for s, b in zip(starts, batched, strict=True):
+        s = conversion.convert(s, dtype)
+        columns.append(shape.reshape(s if b else shape.add_axis(s, size), (size, 1)))
+    return shape.concatenate(columns, 1)
+
+
+# -- the functions --------------------------------------------------------------------------------------------------
+
+
+def _starts(starts: Sequence[Any]) -> list[Any]:
+    """Positions as integer arrays of one dtype."""
+    found = [s if hasattr(s, "dtype") else np.asarray(s, np.int32) for s in starts]
+    if not found:
+        return found
+    dtype = max((type_of(s).dtype for s in found), key=dtypes.bits)
+    return [conversion.convert(s, dtype) if type_of(s).dtype is not dtype else s for s in found]
+
+
+def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """A window of x of fixed sizes; the position may be data, and is moved inside if the window reaches out."""
+    return bind(DynamicSlice(tuple(sizes)), x, *_starts(starts))
+
+
+def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Any:
+    """x with a window overwritten; the position may be data, and is moved inside if the window reaches out."""
+    return bind(DynamicUpdateSlice(), x, update, *_starts(starts))
+
+
+def take_along(x: Any, indices: Any, axis: int) -> Any:
+    """x read along one axis at positions that differ from place to place; x and indices agree on the other axes."""
+    t, at = type_of(x), type_of(indices)
+    others = [a for a in range(t.ndim) if a != axis]
+    axes = GatherAxes((), (axis,), (axis,), tuple(others), tuple(others))
+    vectors = shape.reshape(indices, (*at.shape, 1))
+    return bind(Gather(axes, (1,) * t.ndim, "clip"), x, vectors)

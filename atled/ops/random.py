@@ -1,0 +1,150 @@
+"""Random bits: the threefry generator, the compiler's own generators, and the wrapping of words into keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.op import Op
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Zero
+from atled.ops import elementwise, shape
+from atled.ops.family import align
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+class Threefry2x32(Op):
+    """Two words of counter encrypted with two words of key, by 20 rounds of Threefry (Salmon et al., 2011)."""
+
+    gives_tuple = True
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ArrayType]:
+        dims = max([t.shape for t in types], key=len)
+        if any(t.dtype is not dtypes.uint32 or t.shape not in ((), dims) for t in types):
+            raise TypeError(f"threefry2x32: four operands of uint32 and one shape, or scalars; got {list(types)}.")
+        out = ArrayType(dims, dtypes.uint32)
+        return out, out
+
+    def lower(self, build: Any, *words: Any) -> Any:
+        dims = self.result_type(*[w.type for w in words])[0].shape
+        return build.apply(_rounds, *[build.spread(w, dims) for w in words])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        return out, tuple([Zero(type_of(x).tangent()) for x in out])
+
+    def batch(self, batched: tuple[bool, ...], *words: Any) -> Any:
+        return bind(self, *align(batched, words))
+
+
+def _rounds(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+    add, xor = elementwise.add, elementwise.logical_xor
+    keys = (k0, k1, xor(xor(k0, k1), np.uint32(0x1BD11BDA)))
+    x0, x1 = add(x0, keys[0]), add(x1, keys[1])
+    for i in range(5):
+        for distance in _ROTATIONS[i % 2]:
+            x0 = add(x0, x1)
+            left = elementwise.shift_left(x1, np.uint32(distance))
+            right = elementwise.shift_right_logical(x1, np.uint32(32 - distance))
+            x1 = xor(elementwise.logical_or(left, right), x0)
+        x0 = add(x0, keys[(i + 1) % 3])
+        x1 = add(add(x1, keys[(i + 2) % 3]), np.uint32(i + 1))
+    return x0, x1
+
+
+class RngBitGenerator(Op):
+    """Random bits of a shape and dtype from a state, and the next state; fast, but the bits depend on the platform."""
+
+    gives_tuple = True
+    shape: tuple[int, ...]
+    dtype: Any
+    algorithm: str = "THREE_FRY"
+
+    def result_type(self, state: ArrayType) -> tuple[ArrayType, ArrayType]:
+        if state.dtype is not dtypes.uint64 or state.ndim != 1:
+            raise TypeError(f"rng_bit_generator: the state is a vector of uint64; got {state}.")
+        return state, ArrayType(self.shape, self.dtype)
+
+    def lower(self, build: Any, state: Any) -> Any:
+        attributes = {"rng_algorithm": f"#stablehlo<rng_algorithm {self.algorithm}>"}
+        return build.emit("stablehlo.rng_bit_generator", (state,), self.result_type(state.type), attributes)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        return out, tuple([Zero(type_of(x).tangent()) for x in out])
+
+    def batch(self, batched: Any, state: Any) -> Any:
+        rows = [bind(self, shape.index_in_axis(state, i, 0)) for i in range(type_of(state).shape[0])]
+        stack = lambda xs: shape.concatenate([shape.add_axis(x, 1) for x in xs], 0)  # noqa: E731
+        return stack([s for s, _ in rows]), stack([b for _, b in rows])
+
+
+class WrapKey(Op):
+    """Pairs of words on the last axis, as keys."""
+
+    takes_keys = True
+
+    def result_type(self, words: ArrayType) -> ArrayType:
+        if words.dtype is not dtypes.uint32 or words.ndim == 0 or words.shape[-1] != 2:
+            raise TypeError(f"wrap_key_data: keys are made of uint32 arrays whose last axis has length 2; got {words}.")
+        return ArrayType(words.shape[:-1], dtypes.key_dtype)
+
+    def lower(self, build: Any, words: Any) -> Any:
+        last = words.type.ndim - 1
+        moved = build.apply(lambda w: shape.move_axis(w, last, 0), words)
+        return type(words)(moved.handle, self.result_type(words.type))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        return out, Zero(type_of(out).tangent())
+
+    def batch(self, batched: Any, words: Any) -> Any:
+        return bind(self, words)
+
+
+class UnwrapKey(Op):
+    """Keys as pairs of words on a new last axis."""
+
+    takes_keys = True
+
+    def result_type(self, keys: ArrayType) -> ArrayType:
+        if keys.kind != "k":
+            raise TypeError(f"key_data: expected random keys; got {keys}.")
+        return ArrayType((*keys.shape, 2), dtypes.uint32)
+
+    def lower(self, build: Any, keys: Any) -> Any:
+        out = self.result_type(keys.type)
+        stored = type(keys)(keys.handle, ArrayType((2, *keys.type.shape), dtypes.uint32))
+        return build.apply(lambda w: shape.move_axis(w, 0, out.ndim - 1), stored)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        out = bind(self, *primals)
+        return out, Zero(type_of(out).tangent())
+
+    def batch(self, batched: Any, keys: Any) -> Any:
+        return bind(self, keys)
+
+
+def threefry2x32(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+    """Two words of counter encrypted with two words of key."""
+    return bind(Threefry2x32(), k0, k1, x0, x1)
+
+
+def wrap_key(words: Any) -> Any:
+    """Pairs of words on the last axis, as keys."""
+    return bind(WrapKey(), words)
+
+
+def unwrap_key(keys: Any) -> Any:
+    """Keys as pairs of words on a new last axis."""
+    return bind(UnwrapKey(), keys)
+
+
+def rng_bit_generator(state: Any, dims: Sequence[int], dtype: Any, algorithm: str = "THREE_FRY") -> tuple[Any, Any]:
+    """The next state, and random bits of a shape and dtype."""
+    return bind(RngBitGenerator(tuple(dims), dtypes.canonical(dtype), algorithm), state)

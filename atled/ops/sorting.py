@@ -1,0 +1,109 @@
+"""Sorting, and the largest elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core.array import type_of
+from atled.core.op import Op
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Zero
+from atled.ops import conversion, elementwise, indexing, shape
+
+
+class Sort(Op):
+    """Several arrays in the order that sorts the first `keys` of them along an axis. NaN comes last."""
+
+    gives_tuple = True
+    axis: int
+    keys: int = 1
+    is_stable: bool = True
+
+    def result_type(self, *xs: ArrayType) -> tuple[ArrayType, ...]:
+        if any(x.shape != xs[0].shape for x in xs):
+            raise TypeError(f"sort: operands must have the same shape; got {', '.join(map(repr, xs))}.")
+        if not 0 <= self.axis < xs[0].ndim:
+            raise TypeError(f"sort: {xs[0]} has no axis {self.axis}.")
+        if not 1 <= self.keys <= len(xs):
+            raise TypeError(f"sort: {self.keys} keys for {len(xs)} operands.")
+        return xs
+
+    def lower(self, build: Any, *xs: Any) -> Any:
+        types = [x.type for x in xs]
+        pairs = [ArrayType((), t.dtype) for t in types for _ in range(2)]
+        region = build.region(pairs, lambda b, *args: b.apply(self._before, *args))
+        attributes = {"dimension": self.axis, "is_stable": self.is_stable}
+        out = build.emit("stablehlo.sort", xs, types, attributes, [region])
+        return out if type(out) is tuple else (out,)
+
+    def _before(self, *pairs: Any) -> Any:
+        """Whether the first of two rows comes before the second."""
+        keys = []
+        for a, b in zip(pairs[: 2 * self.keys : 2], pairs[1 : 2 * self.keys : 2], strict=True):
+            if type_of(a).kind == "c":
+                keys += [(conversion.real(a), conversion.real(b)), (conversion.imag(a), conversion.imag(b))]
+            else:
+                keys.append((a, b))
+        out = None
+        for a, b in reversed(keys):
+            less = elementwise.lt(a, b)
+            same = elementwise.eq(a, b)
+            if type_of(a).kind == "f":
+                a_nan, b_nan = elementwise.ne(a, a), elementwise.ne(b, b)
+                less = elementwise.logical_or(less, elementwise.logical_and(b_nan, elementwise.logical_not(a_nan)))
+                same = elementwise.logical_or(same, elementwise.logical_and(a_nan, b_nan))
+            out = less if out is None else elementwise.logical_or(less, elementwise.logical_and(same, out))
+        return out
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        dims = type_of(primals[0]).shape
+        positions = shape.iota(np.int32, dims, self.axis)
+        *out, order = bind(self, *primals, positions)
+        moved = [
+            Zero(type_of(x).tangent()) if type(t) is Zero else indexing.take_along(t, order, self.axis)
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        return tuple(out), tuple(moved)
+
+    def batch(self, batched: tuple[bool, ...], *xs: Any) -> Any:
+        size = next(type_of(x).shape[0] for x, b in zip(xs, batched, strict=True) if b)
+        full = [x if b else shape.add_axis(x, size) for x, b in zip(xs, batched, strict=True)]
+        return bind(Sort(self.axis + 1, self.keys, self.is_stable), *full)
+
+
+class TopK(Op):
+    """The k largest elements along the last axis, largest first, and their positions."""
+
+    gives_tuple = True
+    k: int
+
+    def result_type(self, x: ArrayType) -> tuple[ArrayType, ArrayType]:
+        if x.kind not in "iuf" or x.ndim == 0 or not 0 <= self.k <= x.shape[-1]:
+            raise TypeError(f"top_k: {x} has no {self.k} largest elements on its last axis.")
+        dims = (*x.shape[:-1], self.k)
+        return x.with_shape(dims), ArrayType(dims, np.int32)
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.emit("chlo.top_k", (x,), self.result_type(x.type), {"k": self.k})
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        values, positions = bind(self, x)
+        moved = indexing.take_along(t, positions, type_of(x).ndim - 1)
+        return (values, positions), (moved, Zero(type_of(positions).tangent()))
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return bind(self, x)
+
+
+def sort(xs: Sequence[Any], axis: int, keys: int = 1, is_stable: bool = True) -> tuple[Any, ...]:
+    """Arrays in the order that sorts the first `keys` of them along an axis."""
+    return bind(Sort(axis, keys, is_stable), *xs)
+
+
+def top_k(x: Any, k: int) -> tuple[Any, Any]:
+    """The k largest elements along the last axis, and their positions."""
+    return bind(TopK(k), x)
