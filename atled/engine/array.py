@@ -241,7 +241,7 @@ def device_put(x: DeviceArray, device: Any, committed: bool = True) -> DeviceArr
 
 
 # Python numbers that were used as operands come up again and again: kept on the default device, by class and
-# value. Zeros and complex numbers are kept elsewhere, because 0.0 == -0.0.
+# value. Floating zeros and complex numbers are kept elsewhere, because 0.0 == -0.0.
 scalars: dict[Any, DeviceArray] = {}
 _typed_scalars: dict[Any, DeviceArray] = {}
 
@@ -250,7 +250,7 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
     """A number as an array of a type."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.item()
-    key = (value if value and type.kind != "c" else repr(value), type)
+    key = (value if type.kind in "biu" or (value and type.kind == "f") else repr(value), type)
     found = _typed_scalars.get(key)
     if found is None:
         found = to_device(value, type)
@@ -258,7 +258,7 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
             forget()
         if value == value:  # not NaN, which is never found again
             _typed_scalars[key] = found
-            if type.weak and value and type.kind in "if" and settings.default_device is None and not settings.x64:
+            if type.weak and (value or type.kind == "i") and type.kind in "if" and settings.default_device is None and not settings.x64:
                 scalars[value.__class__, value] = found
     return found
 

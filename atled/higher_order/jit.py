@@ -69,6 +69,7 @@ class Options(NamedTuple):
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
     is_inline: bool = False
+    is_thin: bool = False  # when traced, just run the function: it is hardly more than one op
     device: Any = None
 
 
@@ -297,21 +298,36 @@ def _missed(shared: _Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 def _slow(shared: _Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if not settings.jit and not shared.options.is_inline:
+    options = shared.options
+    if not settings.jit and not options.is_inline:
+        return shared.f(*args, **kwargs)
+    is_recording = type(state.base) is Recorder
+    if options.is_thin and (is_recording or any([isinstance(x, Tracer) for x in (*args, *kwargs.values())])):
         return shared.f(*args, **kwargs)
     call = _Arguments(shared, args, kwargs)
-    base = state.base
-    if type(base) is Recorder or any([isinstance(x, Tracer) for x in call.leaves]):
+    if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):
+        if options.is_inline:
+            return _splice(shared, call)
         traced = _trace(shared, call, [type_of(x) for x in call.leaves])
         operands = [*traced.captured, *call.leaves]
-        if shared.options.is_inline:
-            out = inline(traced.program, operands)
-        elif not settings.jit:
+        if not settings.jit:
             out = evaluate(traced.program, operands)
         else:
             out = list(bind(Call(traced.program), *operands))
         return traced.out_structure.unflatten(out)
     return _launch(shared, call)
+
+
+def _splice(shared: _Shared, call: _Arguments) -> Any:
+    """The result of a library function under a trace: its recorded equations, with Python numbers written into them."""
+    fixed = [(i, type(x), x) for i, x in enumerate(call.leaves) if type(x) in _NUMBERS]
+    types = [None if type(x) in _NUMBERS else type_of(x) for x in call.leaves]
+    traced = _trace(shared, call, types, tuple(fixed))
+    operands = [x for x, t in zip(call.leaves, types, strict=True) if t is not None]
+    return traced.out_structure.unflatten(inline(traced.program, [*traced.captured, *operands]))
+
+
+_NUMBERS = (int, float, complex, bool)
 
 
 class _Arguments:
@@ -407,22 +423,26 @@ def _leaf_names(shared: _Shared, call: _Arguments) -> list[str]:
     return names
 
 
-def _trace(shared: _Shared, call: _Arguments, types: Sequence[ArrayType]) -> Traced:
-    """The program of a call, recorded if it is new."""
+def _trace(shared: _Shared, call: _Arguments, types: Sequence[ArrayType | None], fixed: tuple[Any, ...] = ()) -> Traced:
+    """The program of a call, recorded if it is new. Leaves without a type are `fixed`: (position, class, number)."""
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
-    key = (call.structure, call.statics, tuple(types), config.trace_key(), axes)
+    key = (call.structure, call.statics, tuple(types), fixed, config.trace_key(), axes)
     traced = shared.traces.get(key)
     if traced is None:
         traced = _record(shared, call, types)
+        if len(shared.traces) >= 4096:
+            shared.traces.clear()
         if not any([isinstance(x, Tracer) for x in traced.captured]):
             shared.traces[key] = traced
     return traced
 
 
-def _record(shared: _Shared, call: _Arguments, types: Sequence[ArrayType]) -> Traced:
+def _record(shared: _Shared, call: _Arguments, types: Sequence[ArrayType | None]) -> Traced:
     out_structure: list[Any] = []
 
-    def flat(*leaves: Any) -> list[Any]:
+    def flat(*operands: Any) -> list[Any]:
+        given = iter(operands)
+        leaves = [x if t is None else next(given) for x, t in zip(call.leaves, types, strict=True)]
         args, kwargs = call.rebuild(leaves)
         found, structure = tree.flatten(shared.f(*args, **kwargs))
         out_structure.append(structure)
@@ -433,7 +453,8 @@ def _record(shared: _Shared, call: _Arguments, types: Sequence[ArrayType]) -> Tr
 
     is_inline = shared.options.is_inline
     names = () if is_inline else _leaf_names(shared, call)
-    program, captured = record(flat, types, shared.name, names, with_sources=not is_inline)
+    dynamic = [t for t in types if t is not None]
+    program, captured = record(flat, dynamic, shared.name, names, with_sources=not is_inline)
     return Traced(program, captured, call.structure, out_structure[0], shared.name)
 
 
@@ -567,8 +588,8 @@ def jit(
         _tuple(static_argnames, str),
         _tuple(donate_argnums, int),
         _tuple(donate_argnames, str),
-        inline,
-        device,
+        is_inline=inline,
+        device=device,
     )
     if f is None:
         return lambda g: _wrapped(g, _shared_for(g, options))
@@ -577,11 +598,14 @@ def jit(
     return _wrapped(f, _shared_for(f, options))
 
 
-def library_function(f: Callable[..., Any] | None = None, *, static: Sequence[str] = ()) -> Any:
-    """A function of the library: one launch on arrays, its equations under a trace."""
+def library_function(f: Callable[..., Any] | None = None, *, static: Sequence[str] = (), is_thin: bool = False) -> Any:
+    """A function of the library: one launch on arrays, its equations under a trace.
+
+    Composite functions are recorded once and spliced in; functions that are hardly more than one op (`is_thin`) just run.
+    """
     if f is None:
-        return lambda g: library_function(g, static=static)
-    return _wrapped(f, _Shared(f, Options(static_argnames=tuple(static), is_inline=True)))
+        return lambda g: library_function(g, static=static, is_thin=is_thin)
+    return _wrapped(f, _Shared(f, Options(static_argnames=tuple(static), is_inline=True, is_thin=is_thin)))
 
 
 def _wrapped(f: Callable[..., Any], shared: _Shared) -> Any:

@@ -1,0 +1,436 @@
+"""Making arrays: from Python and NumPy values, filled, counted, and like others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, describe, type_of
+from atled.core.errors import ConcretizationTypeError
+from atled.core.trace import Tracer
+from atled.core.types import ArrayType, ShapeDtypeStruct
+from atled.engine.array import device_put, to_device
+from atled.higher_order.jit import library_function
+from atled.numpy.promotion import broadcast_to as _broadcast_to
+from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
+from atled.ops import conversion, elementary, elementwise, shape
+from atled.transforms.vmap import vmap
+
+
+def _static_shape(name: str, dims: Any) -> tuple[int, ...]:
+    """A shape as a tuple of ints."""
+    if isinstance(dims, Tracer):
+        raise ConcretizationTypeError(
+            f"{name}: a shape must be known; got a traced {dims.type}." + dims._where()
+            + "\n  try: jit(f, static_argnames=...) for the argument that the shape comes from."
+        )  # fmt: skip
+    if isinstance(dims, (int, np.integer)) or (isinstance(dims, Array) and dims.ndim == 0):
+        dims = (dims,)
+    try:
+        out = tuple([d.__index__() for d in dims])
+    except (TypeError, AttributeError):
+        if any(isinstance(d, Tracer) for d in dims):
+            raise
+        raise TypeError(f"{name}: a shape is an int or a sequence of ints; got {dims!r}.") from None
+    if any(n < 0 for n in out):
+        raise ValueError(f"{name}: a shape has no negative lengths; got {out}.")
+    return out
+
+
+@library_function(static=("dims", "dtype", "value", "weak"))
+def _filled(dims: tuple[int, ...], dtype: Any, value: Any, weak: bool = False) -> Any:
+    return shape.full(ArrayType(dims, dtype), value) if not weak else shape.broadcast(value, dims, ())
+
+
+def _placed(x: Any, device: Any) -> Any:
+    if device is None or isinstance(x, Tracer):
+        return x
+    return device_put(x, getattr(device, "device", device))
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of zeros.
+
+    >>> zeros((2, 2), "int8")
+    Array([[0, 0],
+           [0, 0]], dtype=int8)
+    """
+    return _placed(_filled(_static_shape("zeros", shape), dtypes.canonical(float if dtype is None else dtype), 0), device)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of ones.
+
+    >>> ones(3)
+    Array([1., 1., 1.], dtype=float32)
+    """
+    return _placed(_filled(_static_shape("ones", shape), dtypes.canonical(float if dtype is None else dtype), 1), device)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array to be filled; here it holds zeros."""
+    return zeros(shape, dtype, device=device)
+
+
+@library_function(static=("dims", "dtype"))
+def _full(dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
+    value = cast(value, dtype, type_of(value).weak) if dtype is not None else value
+    return _broadcast_to(value, dims)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array with one value everywhere; the value may be an array that broadcasts.
+
+    >>> full((2,), 7)
+    Array([7, 7], dtype=int32)
+    """
+    t = operand_type("full", fill_value)
+    dtype = dtypes.canonical(t.dtype if dtype is None else dtype)
+    value = fill_value if isinstance(fill_value, Array) else np.asarray(fill_value, dtype)
+    return _placed(_full(_static_shape("full", shape), value, dtype), device)
+
+
+def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], Any, bool]:
+    t = a.type if isinstance(a, ShapeDtypeStruct) else operand_type(name, a)
+    return (
+        t.shape if dims is None else _static_shape(name, dims),
+        t.dtype if dtype is None else dtypes.canonical(dtype),
+        t.weak and dtype is None,
+    )
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """Zeros with the shape and dtype of another array."""
+    dims, dtype, _ = _like("zeros_like", a, dtype, shape)
+    return _placed(_filled(dims, dtype, 0), device)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """Ones with the shape and dtype of another array."""
+    dims, dtype, _ = _like("ones_like", a, dtype, shape)
+    return _placed(_filled(dims, dtype, 1), device)
+
+
+def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array to be filled, like another; here it holds zeros."""
+    return zeros_like(a, dtype, shape, device=device)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """One value everywhere, with the shape and dtype of another array."""
+    dims, dtype, _ = _like("full_like", a, dtype, shape)
+    return full(dims, fill_value, dtype, device=device)
+
+
+# -- from values ------------------------------------------------------------------------------------------------------
+
+
+def _checked_number(x: Any, dtype: Any) -> Any:
+    """A Python number as a 0-d NumPy array of a dtype; complains if it does not fit."""
+    if isinstance(x, int) and dtypes.kind(dtype) in "iu":
+        info = dtypes.iinfo(dtype)
+        if not int(info.min) <= x <= int(info.max):
+            raise OverflowError(f"asarray: {x} does not fit into {dtype.name}; ask for a wider dtype, such as int64.")
+    return np.asarray(x, dtype)
+
+
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
+    """An array from an array, NumPy array, number, or nested lists of those.
+
+    NumPy arrays keep their dtype; Python numbers become 32 bits wide. Data is copied to the device.
+
+    >>> asarray([[1, 2], [3, 4]]).dtype, asarray(np.arange(3.0)).dtype
+    (dtype('int32'), dtype('float64'))
+    """
+    if order not in (None, "K", "C", "A"):
+        raise NotImplementedError(f"asarray: arrays are stored in row-major order; order={order!r} is not supported.")
+    wanted = None if dtype is None else dtypes.canonical(dtype)
+    if isinstance(a, Array):
+        out = a if wanted is None or a.dtype is wanted else conversion.convert(a, wanted)
+        if wanted is not None and out.weak_type:
+            out = conversion.convert(out, wanted)
+        return _placed(out, device)
+    if isinstance(a, (list, tuple)):
+        return _placed(_from_sequence(a, wanted), device)
+    if isinstance(a, np.ndarray) or (isinstance(a, np.generic) and not isinstance(a, (np.float64, np.int64, np.complex128))):
+        host = np.asarray(a)
+        return _placed(to_device(host if wanted is None else _cast_host(host, wanted), None if host.ndim else _strong(host, wanted)), device)
+    if isinstance(a, (bool, int, float, complex, np.generic)):
+        t = type_of(a)
+        value = _checked_number(a, wanted or t.dtype)
+        return _placed(to_device(value, t if wanted is None else ArrayType((), wanted)), device)
+    if hasattr(a, "__atled_array__"):
+        return asarray(a.__atled_array__(), dtype, device=device)
+    if hasattr(a, "__array__") or hasattr(a, "__array_interface__"):
+        return asarray(np.asarray(a), dtype, device=device)
+    if hasattr(a, "__dlpack__"):
+        return asarray(np.from_dlpack(a), dtype, device=device)
+    try:
+        view = memoryview(a)
+    except TypeError:
+        raise TypeError(f"asarray: cannot make an array of {describe(a)}.") from None
+    return asarray(np.asarray(view), dtype, device=device)
+
+
+def _strong(host: np.ndarray, wanted: Any) -> ArrayType:
+    return ArrayType((), wanted or dtypes.canonical(host.dtype))
+
+
+def _cast_host(host: np.ndarray, dtype: Any) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtypes.kind(dtype) in "biuf" and host.dtype.kind == "c":
+            host = host.real
+        return host.astype(dtype)
+
+
+def _leaf_types(a: Any, found: list[Any]) -> None:
+    for x in a:
+        if isinstance(x, (list, tuple)):
+            _leaf_types(x, found)
+        else:
+            found.append(x)
+
+
+def _from_sequence(a: Any, wanted: Any) -> Any:
+    items: list[Any] = []
+    _leaf_types(a, items)
+    if any(isinstance(x, Array) for x in items):
+        return _stacked(a, wanted, items)
+    if not items:
+        host = np.asarray(a, wanted or dtypes.default("f"))
+        return to_device(host)
+    if wanted is None:
+        types = [type_of(x) for x in items] if len(items) < 10_000 else [type_of(x) for x in {type(i): i for i in items}.values()]
+        wanted, _ = common_dtype(types)
+    try:
+        host = np.array(a)
+    except ValueError:
+        raise ValueError("asarray: nested lists must have the same lengths at each level.") from None
+    if host.dtype == object:
+        bad = next(x for x in items if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)) or isinstance(x, int))
+        if isinstance(bad, int):
+            raise OverflowError(f"asarray: {bad} does not fit into {wanted.name}.")
+        raise TypeError(f"asarray: cannot make an array of {describe(bad)}.")
+    if host.dtype.kind in "iu" and dtypes.kind(wanted) in "iu" and host.size:
+        info = dtypes.iinfo(wanted)
+        if host.min() < int(info.min) or host.max() > int(info.max):
+            worst = host.max() if host.max() > int(info.max) else host.min()
+            raise OverflowError(f"asarray: {worst} does not fit into {wanted.name}; ask for a wider dtype, such as int64.")
+    return to_device(_cast_host(host, wanted))
+
+
+def _stacked(a: Any, wanted: Any, items: list[Any]) -> Any:
+    """Nested lists that hold arrays."""
+    if wanted is None:
+        wanted, _ = common_dtype([type_of(x) for x in items])
+
+    def build(x: Any) -> Any:
+        if not isinstance(x, (list, tuple)):
+            return x if isinstance(x, Array) and x.dtype is wanted else asarray(x, wanted)
+        rows = [build(v) for v in x]
+        dims = {r.shape for r in rows}
+        if len(dims) > 1:
+            raise ValueError(f"asarray: arrays in a list must have one shape; got {sorted(dims)}.")
+        return _stack(rows)
+
+    return build(a)
+
+
+@library_function
+def _stack(rows: list[Any]) -> Any:
+    return shape.concatenate([shape.reshape(r, (1, *type_of(r).shape)) for r in rows], 0)
+
+
+def array(object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None) -> Any:
+    """An array from values, never sharing memory with them.
+
+    >>> array([1.0, 2.0])
+    Array([1., 2.], dtype=float32)
+    """
+    out = asarray(object, dtype, order, device=device)
+    if out.ndim < ndmin:
+        out = shape.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
+    return out
+
+
+def copy(a: Any, order: Any = None) -> Any:
+    """The same values; arrays are immutable, so nothing is copied."""
+    return asarray(a)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array from another library, through DLPack."""
+    return asarray(np.from_dlpack(x), device=device)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """An array from bytes."""
+    return asarray(np.frombuffer(buffer, dtypes.canonical(dtype), count, offset))
+
+
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """An array of what a function gives for its indices."""
+    dims = _static_shape("fromfunction", shape)
+    for i in range(len(dims)):
+        axes = [None] * len(dims)
+        axes[len(dims) - 1 - i] = 0
+        function = vmap(function, in_axes=tuple(axes))
+    return function(*[arange(n, dtype=dtype) for n in dims], **kwargs)
+
+
+def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
+    """An array from an iterable of numbers."""
+    return asarray(np.fromiter(iterable, dtypes.canonical(dtype), count))
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """x in another dtype. Floats become integers by cutting the fraction off; what does not fit saturates."""
+    t = operand_type("astype", x)
+    wanted = dtypes.canonical(float if dtype is None else dtype)
+    if t.kind == "k" or wanted is dtypes.key_dtype:
+        if t.dtype is wanted:
+            return x
+        raise TypeError("astype: random keys cannot be converted; random.key_data(key) gives their bits.")
+    if t.dtype is wanted and not t.weak and isinstance(x, Array):
+        return _placed(x, device)
+    return _placed(_convert(x, wanted), device)
+
+
+@library_function(static=("dtype",), is_thin=True)
+def _convert(x: Any, dtype: Any) -> Any:
+    return conversion.convert(x, dtype)
+
+
+# -- counting ---------------------------------------------------------------------------------------------------------
+
+
+def _concrete(name: str, x: Any) -> Any:
+    """A bound of arange as a Python number."""
+    if isinstance(x, Tracer) and x.known() is None:
+        raise ConcretizationTypeError(
+            f"{name}: the bounds must be known, because the length depends on them; got a traced {x.type}." + x._where()
+            + "\n  try: jit(f, static_argnames=...), or numpy.linspace, whose length is fixed."
+        )  # fmt: skip
+    if isinstance(x, Tracer):
+        x = x.known()
+    return x.item() if isinstance(x, (Array, np.ndarray, np.generic)) else x
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Any:
+    """Numbers from start up to stop, without stop, in steps.
+
+    >>> arange(3), arange(1.0, 2.0, 0.5)
+    (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
+    """
+    given = [x for x in (start, stop, step) if x is not None]
+    if dtype is None:
+        dtype, _ = common_dtype([operand_type("arange", x) for x in given])
+    dtype = dtypes.canonical(dtype)
+    values = [None if x is None else _concrete("arange", x) for x in (start, stop, step)]
+    if values[1] is None:
+        values[0], values[1] = 0, values[0]
+    first, last, by = values[0], values[1], 1 if values[2] is None else values[2]
+    if by == 0:
+        raise ValueError("arange: the step must not be zero.")
+    count = max(0, math.ceil((last - first) / by))
+    if dtypes.kind(dtype) == "b":
+        return asarray(np.arange(first, last, by, bool))
+    return _placed(_counted(count, first, by, dtype), device)
+
+
+@library_function(static=("count", "first", "by", "dtype"))
+def _counted(count: int, first: Any, by: Any, dtype: Any) -> Any:
+    if dtypes.kind(dtype) in "iu":
+        out = shape.iota(dtype, (count,), 0)
+        first, by = int(first), int(by)
+    else:
+        wide = dtypes.float64 if dtypes.bits(dtype) >= 32 and (first != 0 or by != 1) else dtype
+        out = shape.iota(wide, (count,), 0)
+    if by != 1:
+        out = elementwise.mul(out, by)
+    if first != 0:
+        out = elementwise.add(out, first)
+    return conversion.convert(out, dtype)
+
+
+@library_function(static=("num", "endpoint", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> tuple[Any, Any]:
+    a, b = broadcast("linspace", promote_inexact("linspace", start, stop))
+    dims = max((type_of(a).shape, type_of(b).shape), key=len)
+    a, b = _broadcast_to(a, dims), _broadcast_to(b, dims)
+    t = type_of(a)
+    at = check_axis("linspace", axis, len(dims) + 1)
+    full = (*dims[:at], num, *dims[at:])
+    kept = tuple([i for i in range(len(full)) if i != at])
+    parts = num - 1 if endpoint else num
+    span = elementwise.sub(b, a)
+    step = elementwise.div(span, parts) if parts > 0 else elementwise.mul(span, np.asarray(np.nan, t.dtype))
+    if num == 0:
+        return conversion.convert(shape.zeros(ArrayType(full, t.dtype)), dtype or t.dtype), step
+    count = shape.iota(t.dtype, full, at)
+    low, high = shape.broadcast(a, full, kept), shape.broadcast(b, full, kept)
+    weight = elementwise.div(count, max(parts, 1))
+    out = elementwise.add(elementwise.mul(low, elementwise.sub(1, weight)), elementwise.mul(high, weight))
+    if endpoint and num > 1:  # the last one is exact
+        out = elementwise.select(elementwise.eq(count, parts), high, out)
+    if dtype is not None and dtypes.kind(dtype) in "iu":
+        out = elementary.floor(out)
+    return conversion.convert(out, dtype or t.dtype), step
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0,
+    *, device: Any = None,
+) -> Any:  # fmt: skip
+    """Evenly spaced numbers from start to stop.
+
+    >>> linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    num = num.__index__()
+    if num < 0:
+        raise ValueError(f"linspace: the number of samples must not be negative; got {num}.")
+    wanted = None if dtype is None else dtypes.canonical(dtype)
+    out, step = _linspace(start, stop, num, bool(endpoint), wanted, axis)
+    return (out, step) if retstep else _placed(out, device)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """Ones on a diagonal, zeros elsewhere.
+
+    >>> eye(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    wanted = dtypes.canonical(float if dtype is None else dtype)
+    return _placed(_eye(int(N), int(N if M is None else M), int(k), wanted), device)
+
+
+@library_function(static=("n", "m", "k", "dtype"))
+def _eye(n: int, m: int, k: int, dtype: Any) -> Any:
+    rows, columns = (shape.iota(np.int32, (n, m), i) for i in (0, 1))
+    return conversion.convert(elementwise.eq(elementwise.add(rows, k), columns), dtype)
+
+
+def identity(n: int, dtype: Any = None) -> Any:
+    """The square matrix with ones on the diagonal."""
+    return eye(n, dtype=dtype)
+
+
+@library_function(static=("dims", "dtype", "sparse"))
+def _indices(dims: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
+    n = len(dims)
+    if sparse:
+        return tuple([shape.reshape(shape.iota(dtype, (d,), 0), [d if j == i else 1 for j in range(n)]) for i, d in enumerate(dims)])
+    if not dims:
+        return shape.zeros(ArrayType((0,), dtype))
+    return shape.concatenate([shape.reshape(shape.iota(dtype, dims, i), (1, *dims)) for i in range(n)], 0)
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The indices of every position of a grid."""
+    return _indices(tuple(dimensions), dtypes.canonical(int if dtype is None else dtype), sparse)

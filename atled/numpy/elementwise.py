@@ -1,0 +1,689 @@
+"""NumPy's elementwise functions: thin functions over ops, with promotion and broadcasting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, type_of
+from atled.higher_order.jit import library_function
+from atled.numpy.promotion import (
+    broadcast, cast, common_dtype, inexact_dtype, operand_type, promote_dtypes, promote_inexact,
+)  # fmt: skip
+from atled.ops import conversion, elementary, special
+from atled.ops import elementwise as ew
+
+
+def _finish(f: Callable[..., Any], name: str, doc: str) -> Any:
+    f.__name__ = f.__qualname__ = name
+    f.__module__ = "atled.numpy"
+    f.__doc__ = doc
+    return library_function(f, is_thin=True)
+
+
+def _float_function(name: str, op: Callable[[Any], Any], doc: str) -> Any:
+    """A function of one operand with floating or complex results."""
+
+    def f(x: Any, /) -> Any:
+        return op(promote_inexact(name, x)[0])
+
+    return _finish(f, name, doc)
+
+
+def _binary(name: str, op: Callable[[Any, Any], Any], doc: str, is_float: bool = False, on_bools: Any = None) -> Any:
+    """A function of two operands that are promoted and broadcast."""
+    promote = promote_inexact if is_float else promote_dtypes
+
+    def f(x1: Any, x2: Any, /) -> Any:
+        x, y = broadcast(name, promote(name, x1, x2))
+        if on_bools is not None and type_of(x).kind == "b":
+            return on_bools(x, y)
+        return op(x, y)
+
+    return _finish(f, name, doc)
+
+
+sin = _float_function("sin", elementary.sin, "Sine of x in radians.")
+cos = _float_function("cos", elementary.cos, "Cosine of x in radians.")
+tan = _float_function("tan", elementary.tan, "Tangent of x in radians.")
+arcsin = asin = _float_function("arcsin", elementary.asin, "The angle whose sine is x.")
+arccos = acos = _float_function("arccos", elementary.acos, "The angle whose cosine is x.")
+arctan = atan = _float_function("arctan", elementary.atan, "The angle whose tangent is x.")
+sinh = _float_function("sinh", elementary.sinh, "Hyperbolic sine.")
+cosh = _float_function("cosh", elementary.cosh, "Hyperbolic cosine.")
+tanh = _float_function("tanh", elementary.tanh, "Hyperbolic tangent.")
+arcsinh = asinh = _float_function("arcsinh", elementary.asinh, "The inverse of sinh.")
+arccosh = acosh = _float_function("arccosh", elementary.acosh, "The inverse of cosh.")
+arctanh = atanh = _float_function("arctanh", elementary.atanh, "The inverse of tanh.")
+exp = _float_function("exp", elementary.exp, "The exponential function.")
+exp2 = _float_function("exp2", elementary.exp2, "2 ** x.")
+expm1 = _float_function("expm1", elementary.expm1, "exp(x) - 1, exact for small x.")
+log = _float_function("log", elementary.log, "The natural logarithm.")
+log1p = _float_function("log1p", elementary.log1p, "log(1 + x), exact for small x.")
+log2 = _float_function("log2", lambda x: ew.div(elementary.log(x), math.log(2)), "The logarithm to base 2.")
+log10 = _float_function("log10", lambda x: ew.div(elementary.log(x), math.log(10)), "The logarithm to base 10.")
+sqrt = _float_function("sqrt", elementary.sqrt, "The square root.")
+cbrt = _float_function("cbrt", elementary.cbrt, "The cube root.")
+reciprocal = _float_function("reciprocal", ew.reciprocal, "1 / x.")
+rint = _float_function("rint", lambda x: _round_parts(x), "The nearest integer; halves go to the even one.")
+deg2rad = radians = _float_function("deg2rad", lambda x: ew.mul(x, math.pi / 180), "Degrees as radians.")
+rad2deg = degrees = _float_function("rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degrees.")
+i0 = _float_function(
+    "i0", lambda x: ew.mul(elementary.exp(elementary.absolute(x)), special.bessel_i0e(x)), "The modified Bessel function of order 0."
+)
+
+subtract = _binary("subtract", ew.sub, "x1 - x2.")
+multiply = _binary("multiply", ew.mul, "x1 * x2.", on_bools=ew.logical_and)
+add = _binary("add", ew.add, "x1 + x2.", on_bools=ew.logical_or)
+divide = true_divide = _binary("divide", ew.div, "x1 / x2, as floating numbers also for integers.", is_float=True)
+maximum = _binary("maximum", lambda x, y: _extreme(x, y, ew.maximum, ew.ge), "The larger of x1 and x2; NaN if either is.")
+minimum = _binary("minimum", lambda x, y: _extreme(x, y, ew.minimum, ew.le), "The smaller of x1 and x2; NaN if either is.")
+arctan2 = atan2 = _binary("arctan2", elementary.atan2, "The angle of the point (x2, x1).", is_float=True)
+nextafter = _binary("nextafter", elementary.nextafter, "The next number after x1 towards x2.", is_float=True)
+bitwise_and = _binary("bitwise_and", ew.logical_and, "x1 & x2.")
+bitwise_or = _binary("bitwise_or", ew.logical_or, "x1 | x2.")
+bitwise_xor = _binary("bitwise_xor", ew.logical_xor, "x1 ^ x2.")
+left_shift = bitwise_left_shift = _binary("left_shift", lambda x, y: _shift(x, y, ew.shift_left), "x1 << x2.")
+equal = _binary("equal", ew.eq, "x1 == x2.")
+not_equal = _binary("not_equal", ew.ne, "x1 != x2.")
+less = _binary("less", lambda x, y: _order(x, y, ew.lt), "x1 < x2; complex numbers by real, then imaginary part.")
+less_equal = _binary("less_equal", lambda x, y: _order(x, y, ew.le), "x1 <= x2.")
+greater = _binary("greater", lambda x, y: _order(x, y, ew.gt), "x1 > x2.")
+greater_equal = _binary("greater_equal", lambda x, y: _order(x, y, ew.ge), "x1 >= x2.")
+
+
+def _order(x: Any, y: Any, compare: Callable[[Any, Any], Any]) -> Any:
+    """A comparison; complex numbers in lexicographic order."""
+    if type_of(x).kind != "c":
+        return compare(x, y)
+    (a, b), (c, d) = ((conversion.real(v), conversion.imag(v)) for v in (x, y))
+    strict = {ew.le: ew.lt, ew.ge: ew.gt}.get(compare, compare)
+    return ew.logical_or(strict(a, c), ew.logical_and(ew.eq(a, c), compare(b, d)))
+
+
+def _extreme(x: Any, y: Any, op: Callable[[Any, Any], Any], wins: Callable[[Any, Any], Any]) -> Any:
+    if type_of(x).kind != "c":
+        return op(x, y)
+    chosen = ew.logical_or(_order(x, y, wins), ew.ne(x, x))
+    return ew.select(chosen, x, y)
+
+
+def _shift(x: Any, y: Any, op: Callable[[Any, Any], Any]) -> Any:
+    """A shift that gives zero, as NumPy does, when the distance is the width or more."""
+    width = dtypes.bits(type_of(x).dtype)
+    return ew.select(ew.ge(y, width), np.zeros((), type_of(x).dtype), op(x, y))
+
+
+@library_function(is_thin=True)
+def right_shift(x1: Any, x2: Any, /) -> Any:
+    """x1 >> x2; the sign is kept."""
+    x, y = broadcast("right_shift", promote_dtypes("right_shift", x1, x2))
+    width = dtypes.bits(type_of(x).dtype)
+    if type_of(x).kind == "u":
+        return _shift(x, y, ew.shift_right_logical)
+    return ew.shift_right_arithmetic(x, ew.minimum(y, width - 1))
+
+
+bitwise_right_shift = right_shift
+
+
+@library_function(is_thin=True)
+def negative(x: Any, /) -> Any:
+    """-x."""
+    t = operand_type("negative", x)
+    if t.kind == "b":
+        raise TypeError("negative: a bool has no negative; use ~x or logical_not(x).")
+    return ew.neg(x)
+
+
+@library_function(is_thin=True)
+def positive(x: Any, /) -> Any:
+    """+x."""
+    operand_type("positive", x)
+    return x if isinstance(x, Array) else cast(x, type_of(x).dtype, type_of(x).weak)
+
+
+@library_function(is_thin=True)
+def absolute(x: Any, /) -> Any:
+    """The magnitude of x."""
+    return x if operand_type("absolute", x).kind in "bu" else elementary.absolute(x)
+
+
+abs = absolute
+
+
+@library_function(is_thin=True)
+def fabs(x: Any, /) -> Any:
+    """The magnitude of x, as a floating number."""
+    return elementary.absolute(promote_inexact("fabs", x)[0])
+
+
+@library_function(is_thin=True)
+def sign(x: Any, /) -> Any:
+    """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
+    operand_type("sign", x)
+    return elementary.sign(x)
+
+
+@library_function(is_thin=True)
+def square(x: Any, /) -> Any:
+    """x * x."""
+    t = operand_type("square", x)
+    return x if t.kind == "b" else ew.square(x)
+
+
+@library_function(is_thin=True)
+def conjugate(x: Any, /) -> Any:
+    """The complex conjugate."""
+    return conversion.conj(x) if operand_type("conjugate", x).kind == "c" else x
+
+
+conj = conjugate
+
+
+@library_function(is_thin=True)
+def real(x: Any, /) -> Any:
+    """The real part."""
+    return conversion.real(x) if operand_type("real", x).kind == "c" else x
+
+
+@library_function(is_thin=True)
+def imag(x: Any, /) -> Any:
+    """The imaginary part; zero for real x."""
+    return conversion.imag(x) if operand_type("imag", x).kind == "c" else ew.mul(x, np.zeros((), type_of(x).dtype))
+
+
+@library_function(static=("deg",))
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of a complex number."""
+    (z,) = promote_inexact("angle", z)
+    is_complex = type_of(z).kind == "c"
+    re = conversion.real(z) if is_complex else z
+    im = conversion.imag(z) if is_complex else ew.mul(z, 0)
+    out = elementary.atan2(im, re)
+    return ew.mul(out, 180 / math.pi) if deg else out
+
+
+@library_function(is_thin=True)
+def invert(x: Any, /) -> Any:
+    """~x: bits flipped, or logical not for bools."""
+    operand_type("invert", x)
+    return ew.logical_not(x)
+
+
+bitwise_not = bitwise_invert = invert
+
+
+def to_bool(name: str, x: Any) -> Any:
+    """x as truth values."""
+    t = operand_type(name, x)
+    return x if t.kind == "b" and isinstance(x, Array) else ew.ne(x, np.zeros((), t.dtype)) if t.kind != "b" else cast(x, dtypes.bool_)
+
+
+def _logical(name: str, op: Callable[[Any, Any], Any], doc: str) -> Any:
+    def f(x1: Any, x2: Any, /) -> Any:
+        return op(*broadcast(name, [to_bool(name, x1), to_bool(name, x2)]))
+
+    return _finish(f, name, doc)
+
+
+logical_and = _logical("logical_and", ew.logical_and, "Whether both are true.")
+logical_or = _logical("logical_or", ew.logical_or, "Whether either is true.")
+logical_xor = _logical("logical_xor", ew.logical_xor, "Whether exactly one is true.")
+
+
+@library_function(is_thin=True)
+def logical_not(x: Any, /) -> Any:
+    """Whether x is false."""
+    return ew.logical_not(to_bool("logical_not", x))
+
+
+# -- rounding ---------------------------------------------------------------------------------------------------------
+
+
+def _round_parts(x: Any) -> Any:
+    if type_of(x).kind == "c":
+        return conversion.complex(elementary.round_even(conversion.real(x)), elementary.round_even(conversion.imag(x)))
+    return elementary.round_even(x)
+
+
+def _rounding(name: str, op: Callable[[Any], Any], doc: str) -> Any:
+    def f(x: Any, /) -> Any:
+        return x if operand_type(name, x).kind in "biu" else op(x)
+
+    return _finish(f, name, doc)
+
+
+floor = _rounding("floor", elementary.floor, "The largest integer not above x.")
+ceil = _rounding("ceil", elementary.ceil, "The smallest integer not below x.")
+trunc = fix = _rounding("trunc", elementary.truncate, "x without its fraction.")
+
+
+@library_function(static=("decimals",))
+def round(a: Any, decimals: int = 0) -> Any:
+    """a rounded to a number of decimals; halves go to the even neighbour.
+
+    >>> round(np.asarray([0.25, 1.35]), 1)
+    Array([0.2, 1.4], dtype=float64)
+    """
+    t = operand_type("round", a)
+    if t.kind in "biu":
+        if decimals >= 0:
+            return a
+        scale = 10**-decimals
+        half = conversion.convert(ew.div(conversion.convert(a, dtypes.float64), float(scale)), dtypes.float64)
+        return conversion.convert(ew.mul(elementary.round_even(half), float(scale)), t.dtype)
+    if decimals == 0:
+        return _round_parts(a)
+    scale = 10.0**decimals
+    return ew.div(_round_parts(ew.mul(a, scale)), scale)
+
+
+around = round
+
+
+# -- tests for special values -------------------------------------------------------------------------------------------
+
+
+def _parts(op: Callable[[Any], Any], join: Callable[[Any, Any], Any], default: bool) -> Callable[[Any], Any]:
+    """A test of floating numbers, extended to complex ones by parts and to integers by a constant."""
+
+    def f(x: Any) -> Any:
+        kind = type_of(x).kind
+        if kind == "c":
+            return join(op(conversion.real(x)), op(conversion.imag(x)))
+        if kind == "f":
+            return op(x)
+        same = ew.eq(x, x)
+        return same if default else ew.logical_not(same)
+
+    return f
+
+
+def _test(name: str, op: Callable[[Any], Any], doc: str) -> Any:
+    def f(x: Any, /) -> Any:
+        operand_type(name, x)
+        return op(x)
+
+    return _finish(f, name, doc)
+
+
+isnan = _test("isnan", _parts(lambda x: ew.ne(x, x), ew.logical_or, False), "Whether x is NaN.")
+isfinite = _test("isfinite", _parts(elementary.is_finite, ew.logical_and, True), "Whether x is neither infinite nor NaN.")
+isinf = _test(
+    "isinf", _parts(lambda x: ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False), "Whether x is infinite."
+)
+isposinf = _test("isposinf", _parts(lambda x: ew.eq(x, np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False), "Whether x is +inf.")
+isneginf = _test("isneginf", _parts(lambda x: ew.eq(x, np.asarray(-np.inf, type_of(x).dtype)), ew.logical_or, False), "Whether x is -inf.")
+
+
+@library_function
+def signbit(x: Any, /) -> Any:
+    """Whether the sign bit is set, also of -0.0 and NaN."""
+    t = operand_type("signbit", x)
+    if t.kind != "f":
+        return ew.lt(x, np.zeros((), t.dtype)) if t.kind == "i" else ew.ne(x, x)
+    integer = np.dtype(f"int{dtypes.bits(t.dtype)}")
+    return ew.lt(conversion.bitcast_convert(conversion.convert(x, t.dtype), integer), 0)
+
+
+@library_function
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """The magnitude of x1 with the sign of x2."""
+    x, y = broadcast("copysign", promote_inexact("copysign", x1, x2))
+    size = elementary.absolute(x)
+    return ew.select(signbit.__wrapped__(y), ew.neg(size), size)
+
+
+# -- division ---------------------------------------------------------------------------------------------------------
+
+
+@library_function
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """The largest integer not above x1 / x2."""
+    x, y = broadcast("floor_divide", promote_dtypes("floor_divide", x1, x2))
+    t = type_of(x)
+    if t.kind == "b":
+        raise TypeError("floor_divide: bools cannot be divided; convert them to integers.")
+    if t.kind == "u":
+        return ew.div(x, y)
+    if t.kind == "i":
+        quotient = ew.div(x, y)
+        is_off = ew.logical_and(ew.ne(elementary.sign(x), elementary.sign(y)), ew.ne(elementary.rem(x, y), 0))
+        return ew.select(is_off, ew.sub(quotient, 1), quotient)
+    return _float_floor_divide(x, y)
+
+
+def _float_floor_divide(x: Any, y: Any) -> Any:
+    """As Python and NumPy define it: from the remainder, so that x == y * (x // y) + x % y; infinities pass through."""
+    left = elementary.rem(x, y)
+    quotient = ew.div(ew.sub(x, left), y)
+    is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
+    quotient = ew.select(is_off, ew.sub(quotient, 1), quotient)
+    nearest = elementary.floor(quotient)
+    nearest = ew.select(ew.gt(ew.sub(quotient, nearest), 0.5), ew.add(nearest, 1), nearest)
+    plain = ew.div(x, y)
+    nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # keeps the sign of zero
+    is_plain = ew.logical_or(ew.eq(y, 0), ew.logical_not(elementary.is_finite(x)))
+    nearest = ew.select(is_plain, plain, nearest)
+    # a finite number over an infinite one: the floor of a number between -1 and 1
+    wide = ew.logical_and(elementary.is_finite(x), ew.eq(elementary.absolute(y), np.asarray(np.inf, type_of(y).dtype)))
+    return ew.select(wide, elementary.floor(plain_sign(x, y)), nearest)
+
+
+def plain_sign(x: Any, y: Any) -> Any:
+    """A number between -1 and 1 with the sign of x / y, zero if x is."""
+    return ew.mul(ew.mul(elementary.sign(x), elementary.sign(y)), 0.5)
+
+
+@library_function
+def remainder(x1: Any, x2: Any, /) -> Any:
+    """x1 - x2 * floor(x1 / x2), with the sign of x2."""
+    x, y = broadcast("remainder", promote_dtypes("remainder", x1, x2))
+    left = elementary.rem(x, y)
+    if type_of(x).kind == "u":
+        return left
+    is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
+    out = ew.select(is_off, ew.add(left, y), left)
+    if type_of(x).kind == "f":  # a zero takes the sign of the divisor
+        zero = ew.select(ew.lt(y, 0), np.asarray(-0.0, type_of(x).dtype), np.asarray(0.0, type_of(x).dtype))
+        out = ew.select(ew.eq(out, 0), zero, out)
+    return out
+
+
+mod = remainder
+
+
+@library_function
+def fmod(x1: Any, x2: Any, /) -> Any:
+    """The remainder of x1 / x2 with the sign of x1."""
+    x, y = broadcast("fmod", promote_dtypes("fmod", x1, x2))
+    return elementary.rem(x, y)
+
+
+@library_function
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+    """x1 // x2 and x1 % x2."""
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+@library_function
+def modf(x: Any, /) -> tuple[Any, Any]:
+    """The fraction and the whole part of x."""
+    (x,) = promote_inexact("modf", x)
+    whole = elementary.truncate(x)
+    is_infinite = ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype))
+    return ew.select(is_infinite, ew.mul(elementary.sign(x), 0), ew.sub(x, whole)), whole
+
+
+# -- powers -----------------------------------------------------------------------------------------------------------
+
+
+@library_function(static=("n",), is_thin=True)
+def _integer_power(x: Any, n: int) -> Any:
+    t = operand_type("power", x)
+    if t.kind == "b":
+        x = conversion.convert(x, dtypes.default("i"))
+    return ew.integer_pow(x, n)
+
+
+@library_function
+def _power(x1: Any, x2: Any) -> Any:
+    types = [operand_type("power", x) for x in (x1, x2)]
+    if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent stays exact
+        x, y = broadcast("power", [x1, x2])
+        return elementary.pow(x, conversion.convert(y, type_of(x).dtype)) if not isinstance(x1, (int, float)) else _float_power(x1, x2)
+    dtype, _ = common_dtype(types)
+    if dtypes.kind(dtype) in "biu":
+        return _power_of_integers(*broadcast("power", promote_dtypes("power", x1, x2)))
+    return _float_power(x1, x2)
+
+
+def _float_power(x1: Any, x2: Any) -> Any:
+    return elementary.pow(*broadcast("power", promote_inexact("power", x1, x2)))
+
+
+def _power_of_integers(x: Any, y: Any) -> Any:
+    """Square and multiply; a negative exponent gives zero but for bases 1 and -1."""
+    t = type_of(x)
+    if t.kind == "b":
+        x, y = (conversion.convert(v, dtypes.int8) for v in (x, y))
+        t = type_of(x)
+    dtype = t.dtype
+    one, zero = np.ones((), dtype), np.zeros((), dtype)
+    result, base, left = one, x, y
+    for _ in range(6 if dtypes.bits(dtype) <= 64 else 7):
+        is_odd = ew.eq(ew.logical_and(left, one), one)
+        result = ew.select(is_odd, ew.mul(result, base) if isinstance(result, Array) else base, result if isinstance(result, Array) else one)
+        base, left = ew.mul(base, base), ew.shift_right_logical(left, one) if t.kind == "u" else ew.shift_right_arithmetic(left, one)
+    if t.kind == "i":
+        minus = np.asarray(-1, dtype)
+        is_odd = ew.ne(ew.logical_and(y, one), 0)
+        unit = ew.select(ew.eq(x, one), one, ew.select(ew.eq(x, minus), ew.select(is_odd, minus, one), zero))
+        result = ew.select(ew.lt(y, 0), unit, result)
+    return result
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """x1 ** x2. A Python integer as exponent is multiplied out.
+
+    >>> power(np.float32(3.0), 2)
+    Array(9., dtype=float32)
+    """
+    if type(x2) is int and isinstance(x1, Array) and (x2 >= 0 or x1.type.kind in "fc") and -64 <= x2 <= 64:
+        return _integer_power(x1, x2)
+    return _power(x1, x2)
+
+
+pow = power
+
+
+@library_function
+def float_power(x1: Any, x2: Any, /) -> Any:
+    """x1 ** x2, as floating numbers also for integers."""
+    return _float_power(*promote_inexact("float_power", x1, x2))
+
+
+@library_function
+def logaddexp(x1: Any, x2: Any, /) -> Any:
+    """log(exp(x1) + exp(x2)), without overflow; derivatives of every order are finite, also at ties and infinities."""
+    x, y = broadcast("logaddexp", promote_inexact("logaddexp", x1, x2))
+    if type_of(x).kind == "c":
+        return elementary.log(ew.add(elementary.exp(x), elementary.exp(y)))
+    first = ew.ge(x, y)
+    top = ew.select(first, x, y)
+    gap = ew.select(first, ew.sub(y, x), ew.sub(x, y))
+    is_lost = ew.logical_and(ew.eq(x, y), ew.logical_not(elementary.is_finite(x)))  # both infinite: the gap is NaN
+    gap = ew.select(is_lost, np.zeros((), type_of(x).dtype), gap)
+    return ew.add(top, elementary.log1p(elementary.exp(gap)))
+
+
+@library_function
+def logaddexp2(x1: Any, x2: Any, /) -> Any:
+    """log2(2**x1 + 2**x2), without overflow."""
+    x, y = broadcast("logaddexp2", promote_inexact("logaddexp2", x1, x2))
+    ln2 = math.log(2)
+    return ew.div(logaddexp(ew.mul(x, ln2), ew.mul(y, ln2)), ln2)
+
+
+@library_function
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """sqrt(x1**2 + x2**2), without overflow; the gradient at the origin is zero."""
+    x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
+    a, b = elementary.absolute(x), elementary.absolute(y)
+    top, low = ew.maximum(a, b), ew.minimum(a, b)
+    is_zero = ew.eq(top, 0)
+    one = np.ones((), type_of(top).dtype)
+    ratio = ew.div(low, ew.select(is_zero, one, top))
+    out = ew.mul(top, elementary.sqrt(ew.add(ew.mul(ratio, ratio), 1)))
+    inf = np.asarray(np.inf, type_of(top).dtype)
+    is_infinite = ew.logical_or(ew.eq(a, inf), ew.eq(b, inf))
+    return ew.select(is_infinite, inf, ew.select(is_zero, top, out))
+
+
+@library_function
+def sinc(x: Any, /) -> Any:
+    """sin(pi x) / (pi x), and 1 at 0; derivatives of every order are right at 0."""
+    (x,) = promote_inexact("sinc", x)
+    is_zero = ew.eq(x, 0)
+    angle = ew.mul(ew.select(is_zero, np.ones((), type_of(x).dtype), x), math.pi)
+    out = ew.div(elementary.sin(angle), angle)
+    square = ew.mul(ew.mul(x, x), math.pi**2)
+    series = ew.sub(1, ew.mul(square, ew.sub(1 / 6, ew.mul(square, ew.sub(1 / 120, ew.div(square, 5040.0))))))
+    return ew.select(is_zero, series, out)
+
+
+@library_function
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """0 where x1 < 0, x2 where it is 0, else 1."""
+    x, y = broadcast("heaviside", promote_inexact("heaviside", x1, x2))
+    one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
+    step = ew.select(ew.lt(x, 0), zero, ew.select(ew.gt(x, 0), one, y))
+    return ew.select(ew.ne(x, x), x, step)
+
+
+def _skipping_nan(name: str, op: Callable[[Any, Any], Any], doc: str) -> Any:
+    def f(x1: Any, x2: Any, /) -> Any:
+        x, y = broadcast(name, promote_dtypes(name, x1, x2))
+        out = op(x, y)
+        return ew.select(ew.ne(x, x), y, ew.select(ew.ne(y, y), x, out)) if type_of(x).kind in "fc" else out
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__, f.__doc__ = "atled.numpy", doc
+    return library_function(f)
+
+
+fmax = _skipping_nan("fmax", ew.maximum, "The larger of x1 and x2; a NaN gives way.")
+fmin = _skipping_nan("fmin", ew.minimum, "The smaller of x1 and x2; a NaN gives way.")
+
+
+@library_function
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """x1 * 2**x2."""
+    (x,) = promote_inexact("ldexp", x1)
+    x, n = broadcast("ldexp", [x, x2])
+    y = conversion.convert(n, type_of(x).dtype)
+    half = elementary.floor(ew.mul(y, 0.5))
+    return ew.mul(ew.mul(x, elementary.exp2(half)), elementary.exp2(ew.sub(y, half)))
+
+
+@library_function
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """A mantissa between 0.5 and 1, and the exponent of 2 that goes with it."""
+    (x,) = promote_inexact("frexp", x)
+    t = type_of(x)
+    bits = dtypes.bits(t.dtype)
+    if bits < 32:
+        m, e = frexp.__wrapped__(conversion.convert(x, dtypes.float32))
+        return conversion.convert(m, t.dtype), e
+    integer = np.dtype(f"int{bits}")
+    mantissa, bias = (23, 126) if bits == 32 else (52, 1022)
+    raw = conversion.bitcast_convert(x, integer)
+    field = (1 << (bits - 1 - mantissa)) - 1
+    exponent = ew.sub(ew.logical_and(ew.shift_right_logical(raw, mantissa), field), bias)
+    kept = ew.logical_and(raw, np.asarray(~(field << mantissa), integer))
+    fraction = conversion.bitcast_convert(ew.logical_or(kept, np.asarray(bias << mantissa, integer)), t.dtype)
+    is_special = ew.logical_or(ew.eq(x, 0), ew.logical_not(elementary.is_finite(x)))
+    zero = np.zeros((), integer)
+    return ew.select(is_special, x, fraction), conversion.convert(ew.select(is_special, zero, exponent), dtypes.int32)
+
+
+@library_function
+def spacing(x: Any, /) -> Any:
+    """The distance to the next number away from zero."""
+    (x,) = promote_inexact("spacing", x)
+    inf = np.asarray(np.inf, type_of(x).dtype)
+    away = ew.select(ew.lt(x, 0), ew.neg(inf), inf)
+    return ew.sub(elementary.nextafter(x, away), x)
+
+
+@library_function
+def gcd(x1: Any, x2: Any, /) -> Any:
+    """The greatest common divisor."""
+    x, y = broadcast("gcd", promote_dtypes("gcd", x1, x2))
+    t = type_of(x)
+    if t.kind not in "iu":
+        raise TypeError(f"gcd: integers are needed; got {t}.")
+    x, y = ((elementary.absolute(v) if t.kind == "i" else v) for v in (x, y))
+    # Euclid's algorithm takes at most 1.45 steps for each bit
+    for _ in range(int(1.45 * dtypes.bits(t.dtype)) + 1):
+        is_done = ew.eq(y, 0)
+        left = elementary.rem(x, ew.select(is_done, np.ones((), t.dtype), y))
+        x, y = ew.select(is_done, x, y), ew.select(is_done, y, left)
+    return x
+
+
+@library_function
+def lcm(x1: Any, x2: Any, /) -> Any:
+    """The least common multiple."""
+    x, y = broadcast("lcm", promote_dtypes("lcm", x1, x2))
+    t = type_of(x)
+    divisor = gcd(x, y)
+    safe = ew.select(ew.eq(divisor, 0), np.ones((), t.dtype), divisor)
+    out = ew.mul(ew.div(x, safe), y)
+    return elementary.absolute(out) if t.kind == "i" else out
+
+
+@library_function(static=("copy", "nan", "posinf", "neginf"))
+def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """NaN and infinities replaced by numbers."""
+    t = operand_type("nan_to_num", x)
+    if t.kind in "biu":
+        return x
+    if t.kind == "c":
+        parts = [nan_to_num.__wrapped__(p, copy, nan, posinf, neginf) for p in (conversion.real(x), conversion.imag(x))]
+        return conversion.complex(*parts)
+    info = dtypes.finfo(t.dtype)
+    value = lambda v, default: np.asarray(default if v is None else v, t.dtype)  # noqa: E731
+    inf = np.asarray(np.inf, t.dtype)
+    x = ew.select(ew.ne(x, x), value(nan, 0.0), x)
+    x = ew.select(ew.eq(x, inf), value(posinf, info.max), x)
+    return ew.select(ew.eq(x, np.asarray(-np.inf, t.dtype)), value(neginf, info.min), x)
+
+
+@library_function(static=("rtol", "atol", "equal_nan"))
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether a and b are equal within a tolerance: `abs(a - b) <= atol + rtol * abs(b)`."""
+    x, y = broadcast("isclose", promote_dtypes("isclose", a, b))
+    if type_of(x).kind in "biu":
+        dtype = inexact_dtype(type_of(x).dtype)
+        x, y = (conversion.convert(v, dtype) for v in (x, y))
+    limit = ew.add(ew.mul(elementary.absolute(y), rtol), atol)
+    near = ew.le(elementary.absolute(ew.sub(x, y)), limit)
+    is_usual = ew.logical_and(isfinite(x), isfinite(y))
+    out = ew.logical_or(ew.eq(x, y), ew.logical_and(is_usual, near))
+    return ew.logical_or(out, ew.logical_and(isnan(x), isnan(y))) if equal_nan else out
+
+
+@library_function
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+    """arr kept between min and max; either may be left out.
+
+    >>> clip(np.asarray([-2.0, 0.5, 3.0], "float32"), 0, 1)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    if arr is None:
+        raise TypeError("clip: an array is needed.")
+    out = arr if isinstance(arr, Array) else cast(arr, operand_type("clip", arr).dtype, operand_type("clip", arr).weak)
+    if min is not None:
+        out = maximum(min, out)
+    if max is not None:
+        out = minimum(max, out)
+    return out
+
+
+@library_function
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y."""
+    chosen = to_bool("where", condition)
+    types = [operand_type("where", v) for v in (x, y)]
+    if any(t.kind == "k" for t in types):
+        values = [x, y]
+    else:
+        values = promote_dtypes("where", x, y)
+    c, a, b = broadcast("where", [chosen, *values])
+    return ew.select(c, a, b)

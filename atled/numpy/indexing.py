@@ -1,0 +1,653 @@
+"""NumPy's indexing in full, and `.at[...]` updates.
+
+An index is parsed into a hashable `spec` (what each entry is) and operands (the values that may be data). Reads and writes
+then work from the same plan: each axis of the array is read as a window, or at points given by index arrays. Everything
+is one launch: positions are operands, so a new position compiles nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled.core import dtypes, errors, source
+from atled.core.array import Array, describe, type_of
+from atled.core.config import fast
+from atled.core.program import Recorder
+from atled.core.trace import Tracer, bind, state
+from atled.core.types import ArrayType
+from atled.engine.array import DeviceArray
+from atled.higher_order.jit import library_function
+from atled.numpy.creation import asarray, ones_like
+from atled.numpy.elementwise import remainder
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
+from atled.ops import conversion, indexing, shape
+from atled.ops import elementwise as ew
+
+# What an entry of an index can be. Entries marked * take the next operand.
+NEW, FIXED, POINT, WINDOW, SLICE, ARRAY = "new", "fixed", "point*", "window*", "slice", "array*"
+#   new axis; a known integer; an integer that is data; a slice of known length whose start is data; a known slice; an array
+
+
+class Entry(NamedTuple):
+    """One entry of a parsed index."""
+
+    kind: str
+    a: int = 0  # FIXED: the integer; WINDOW: the length; SLICE: start
+    b: int = 0  # SLICE: stop
+    c: int = 1  # SLICE: step
+
+
+def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry, ...], list[Any]]:
+    """An index as entries and operands. Eagerly, integers and starts of slices are operands too."""
+    entries = list(index) if isinstance(index, tuple) else [index]
+    entries = _expand_masks(entries)
+    used = sum([_axes_used(e) for e in entries])
+    if used > len(dims):
+        raise IndexError(f"index: too many indices: the array has {len(dims)} axes, and {used} are indexed.")
+    dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("index: an index can have one ellipsis ('...') at most.")
+    fill = [slice(None)] * (len(dims) - used)
+    at = dots[0] if dots else len(entries)
+    entries = entries[:at] + fill + entries[at + len(dots) :]
+    spec, operands, axis = [], [], 0
+    for e in entries:
+        if e is None:
+            spec.append(Entry(NEW))
+            continue
+        n = dims[axis]
+        if isinstance(e, slice):
+            spec.append(_slice_entry(e, n, is_eager, operands))
+        else:
+            spec.append(_position_entry(e, n, axis, is_eager, operands))
+        axis += 1
+    return tuple(spec), operands
+
+
+def _axes_used(e: Any) -> int:
+    return 0 if e is None or e is Ellipsis else 1
+
+
+def _expand_masks(entries: list[Any]) -> list[Any]:
+    """Boolean arrays as the integer arrays of their true positions."""
+    out: list[Any] = []
+    for e in entries:
+        if isinstance(e, list):
+            e = np.asarray(e) if e else np.zeros(0, np.int32)
+        if isinstance(e, (bool, np.bool_)):
+            raise IndexError("index: a plain bool as index is not supported; use None, or an array of bools.")
+        if isinstance(e, (Array, np.ndarray)) and type_of(e).kind == "b":
+            host = e.known() if isinstance(e, Tracer) else e
+            if host is None:
+                raise errors.NonConcreteBooleanIndexError(
+                    f"index: a traced mask {type_of(e)} selects an unknown number of elements." + e._where()
+                    + "\n  try: numpy.where(mask, x, fill), numpy.nonzero(mask, size=n), or x.at[mask].set(v) to write."
+                )  # fmt: skip
+            out.extend([np.asarray(i, np.int32) for i in np.nonzero(np.asarray(host))])
+        else:
+            out.append(e)
+    return out
+
+
+def _index_dtype(n: int) -> Any:
+    return dtypes.int32 if n <= 2**31 - 1 else dtypes.int64
+
+
+def _slice_entry(e: slice, n: int, is_eager: bool, operands: list[Any]) -> Entry:
+    try:
+        start, stop, step = e.indices(n)
+    except TypeError:
+        bad = next((v for v in (e.start, e.stop, e.step) if v is not None and not isinstance(v, (int, np.integer))), None)
+        if isinstance(bad, Tracer):
+            raise
+        raise TypeError(f"index: slices are made of integers; got {describe(bad)}.") from None
+    length = len(range(start, stop, step))
+    if length == n and step == 1:
+        return Entry(SLICE, 0, n, 1)
+    if is_eager and step == 1 and length > 0:
+        operands.append(start)
+        return Entry(WINDOW, length)
+    return Entry(SLICE, start, start + length * step, step)
+
+
+def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[Any]) -> Entry:
+    if isinstance(e, (int, np.integer)):
+        i = int(e)
+        if not -n <= i < n:
+            raise IndexError(
+                f"index: {i} is out of bounds for axis {axis} with length {n}." + source.describe(source.here())
+                + "\n  try: x.at[i].get(mode='clip') or (mode='fill') if that is meant."
+            )  # fmt: skip
+        i = i + n if i < 0 else i
+        if is_eager:
+            operands.append(i)
+            return Entry(POINT, 1)
+        return Entry(FIXED, i)
+    if not isinstance(e, (Array, np.ndarray)):
+        if hasattr(e, "__index__"):
+            return _position_entry(e.__index__(), n, axis, is_eager, operands)
+        raise TypeError(f"index: indices are integers, slices, None, '...' and integer or bool arrays; got {describe(e)}.")
+    t = type_of(e)
+    if t.kind not in "iu":
+        raise TypeError(f"index: index arrays must be of integers or bools; got {t}.")
+    if isinstance(e, np.ndarray):
+        if e.size and not (e.min() >= -n and e.max() < n):
+            worst = e.max() if e.max() >= n else e.min()
+            raise IndexError(f"index: {worst} is out of bounds for axis {axis} with length {n}." + source.describe(source.here()))
+        e = np.where(e < 0, e + n, e).astype(_index_dtype(n))
+    operands.append(e)
+    return Entry(POINT if t.ndim == 0 else ARRAY)
+
+
+# -- the plan of an access --------------------------------------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """An access to an array, axis by axis. All positions are arrays or literals of one integer dtype."""
+
+    shape: tuple[int, ...]  # of the result, with new axes
+    inner: tuple[int, ...]  # of the result, without them
+    points: dict[int, Any]  # axis -> index array, broadcast over the batch axes
+    starts: dict[int, Any]  # axis -> start of the window
+    sizes: tuple[int, ...]  # of the window, over all axes of the array
+    window: tuple[int, ...]  # which axes of `inner` run inside a window
+    batch: tuple[int, ...]  # the shape of the batch axes: those of `inner` that do not
+
+
+def plan(x: ArrayType, spec: Sequence[Entry], operands: Sequence[Any]) -> Plan:
+    """Work out an access. Slices that are not a plain window become points of their own."""
+    dtype = _index_dtype(max(x.shape, default=0))
+    given = iter(operands)
+    values = [_normalized(next(given), n, dtype, e) if e.kind.endswith("*") else None for e, n in _with_axes(spec, x.shape)]
+    has_arrays = any([e.kind == ARRAY for e in spec])
+    advanced = [i for i, e in enumerate(spec) if e.kind == ARRAY or (has_arrays and e.kind in (FIXED, POINT))]
+    lead = broadcast_shapes(*[type_of(values[i]).shape if values[i] is not None else () for i in advanced]) if advanced else ()
+    is_apart = bool(advanced) and advanced != list(range(advanced[0], advanced[-1] + 1))
+
+    # lay out the axes of the result: ("new",), ("lead", k), ("window", axis) or ("points", axis)
+    layout: list[tuple[Any, ...]] = [("lead", k) for k in range(len(lead))] if is_apart else []
+    axis = 0
+    sizes, starts, points = list(x.shape), {}, {}
+    for i, e in enumerate(spec):
+        if e.kind == NEW:
+            layout.append(("new",))
+            continue
+        if i in advanced:
+            points[axis] = ("lead", values[i] if values[i] is not None else np.asarray(e.a, dtype))
+            if not is_apart and i == advanced[0]:
+                layout.extend([("lead", k) for k in range(len(lead))])
+        elif e.kind in (FIXED, POINT):
+            points[axis] = ("scalar", values[i] if values[i] is not None else np.asarray(e.a, dtype))
+        elif e.kind == WINDOW:
+            starts[axis], sizes[axis] = values[i], e.a
+            layout.append(("window", axis))
+        else:
+            length = len(range(e.a, e.b, e.c))
+            if e.c == 1:
+                if e.a != 0 and length:
+                    starts[axis] = np.asarray(e.a, dtype)
+                sizes[axis] = length
+                layout.append(("window", axis))
+            else:
+                points[axis] = ("own", e, length)
+                layout.append(("points", axis))
+        axis += 1
+    for a in points:
+        sizes[a] = 1
+
+    inner = [entry for entry in layout if entry[0] != "new"]
+    length_of = {("lead", k): n for k, n in enumerate(lead)}
+    length_of |= {("window", a): sizes[a] for a in range(x.ndim) if a not in points}
+    length_of |= {("points", a): p[2] for a, p in points.items() if p[0] == "own"}
+    dims = tuple([1 if entry[0] == "new" else length_of[entry] for entry in layout])
+    inner_dims = tuple([length_of[entry] for entry in inner])
+    window = tuple([i for i, entry in enumerate(inner) if entry[0] == "window"])
+    batch_axes = [entry for entry in inner if entry[0] != "window"]
+    batch = tuple([length_of[entry] for entry in batch_axes])
+    spread: dict[int, Any] = {}
+    for a, p in points.items():
+        if p[0] == "scalar":
+            spread[a] = p[1]
+        elif p[0] == "lead":
+            where = [i for i, entry in enumerate(batch_axes) if entry[0] == "lead"]
+            full = broadcast_to(p[1], lead) if type_of(p[1]).shape != () else p[1]
+            spread[a] = shape.broadcast(full, batch, where if type_of(full).shape else ())
+        else:
+            _, e, length = p
+            steps = ew.add(ew.mul(shape.iota(dtype, (length,), 0), e.c), e.a)
+            spread[a] = shape.broadcast(steps, batch, (batch_axes.index(("points", a)),))
+    return Plan(dims, inner_dims, spread, starts, tuple(sizes), window, batch)
+
+
+def _with_axes(spec: Sequence[Entry], dims: Sequence[int]) -> Any:
+    axis = 0
+    for e in spec:
+        yield e, dims[axis] if e.kind != NEW else 0
+        axis += e.kind != NEW
+
+
+def _normalized(value: Any, n: int, dtype: Any, entry: Entry) -> Any:
+    """A position as an integer of one dtype, with negative ones counted from the end."""
+    if not isinstance(value, Array):
+        return np.asarray(value, dtype)
+    value = conversion.convert(value, dtype)
+    if type_of(value).kind == "u" or entry.kind == WINDOW or entry.a == 1:  # checked on the way in
+        return value
+    return ew.select(ew.lt(value, 0), ew.add(value, np.asarray(n, dtype)), value)
+
+
+def _vectors(p: Plan, dtype: Any) -> tuple[Any, tuple[int, ...]]:
+    """Index vectors over the batch axes, and the axes that their components are for."""
+    axes = tuple(sorted([*p.points, *p.starts]))
+    columns = []
+    for a in axes:
+        value = p.points[a] if a in p.points else p.starts[a]
+        full = value if type_of(value).shape == p.batch and isinstance(value, Array) else shape.broadcast(value, p.batch, ())
+        columns.append(shape.reshape(full, (*p.batch, 1)))
+    if not columns:
+        return shape.zeros(ArrayType((*p.batch, 0), dtype)), ()
+    return shape.concatenate(columns, len(p.batch)), axes
+
+
+def _read(x: Any, p: Plan, mode: str, fill: Any, is_unique: bool, is_sorted: bool) -> Any:
+    t = type_of(x)
+    dtype = _index_dtype(max(t.shape, default=0))
+    if not p.batch and mode == "clip":  # a single window
+        starts = [p.points.get(a, p.starts.get(a, np.zeros((), dtype))) for a in range(t.ndim)]
+        if all([not isinstance(s, Array) for s in starts]):
+            begin = [int(s) for s in starts]
+            out = shape.slice(x, begin, [b + n for b, n in zip(begin, p.sizes, strict=True)])
+        else:
+            out = indexing.dynamic_slice(x, starts, p.sizes)
+        return shape.reshape(out, p.shape)
+    vectors, axes = _vectors(p, dtype)
+    numbers = indexing.GatherAxes(p.window, tuple(sorted(p.points)), axes)
+    if mode == "fill" and fill is None:
+        fill = default_fill(t.dtype)
+    op = indexing.Gather(numbers, p.sizes, mode, 0 if fill is None else fill, is_unique, is_sorted)
+    return shape.reshape(bind(op, x, vectors), p.shape)
+
+
+def default_fill(dtype: Any) -> Any:
+    """What reads out of bounds give in mode 'fill': NaN, or the smallest or largest integer."""
+    kind = dtypes.kind(dtype)
+    if kind in "fc":
+        return np.nan
+    return True if kind == "b" else int(dtypes.iinfo(dtype).min) if kind == "i" else int(dtypes.iinfo(dtype).max)
+
+
+MODES = {None: None, "clip": "clip", "fill": "fill", "drop": "fill", "promise_in_bounds": "promise", "wrap": "wrap"}
+
+
+@library_function(static=("spec", "mode", "fill_value", "is_unique", "is_sorted"))
+def _get(x: Any, operands: list[Any], spec: Any, mode: str, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False) -> Any:
+    t = type_of(x)
+    if any(e.kind == SLICE and e.c != 1 for e in spec):  # known slices with steps first: they are cheap by themselves
+        x, spec = _apply_slices(x, spec)
+        t = type_of(x)
+    return _read(x, plan(t, spec, operands), mode, fill_value, is_unique, is_sorted)
+
+
+def _apply_slices(x: Any, spec: Sequence[Entry]) -> tuple[Any, tuple[Entry, ...]]:
+    dims = type_of(x).shape
+    start, limit, stride, turned = [0] * len(dims), list(dims), [1] * len(dims), []
+    out, axis = [], 0
+    for e in spec:
+        if e.kind == SLICE:
+            length = len(range(e.a, e.b, e.c))
+            if length == 0:
+                start[axis] = limit[axis] = 0
+            elif e.c > 0:
+                start[axis], limit[axis], stride[axis] = e.a, e.a + (length - 1) * e.c + 1, e.c
+            else:
+                start[axis], limit[axis], stride[axis] = e.a + (length - 1) * e.c, e.a + 1, -e.c
+                turned.append(axis)
+            out.append(Entry(SLICE, 0, length, 1))
+        else:
+            out.append(e)
+        axis += e.kind != NEW
+    return shape.reverse(shape.slice(x, start, limit, stride), tuple(turned)), tuple(out)
+
+
+@library_function
+def _get_row(x: Any, i: Any) -> Any:
+    """x[i] for an integer i that is in bounds."""
+    t = type_of(x)
+    if isinstance(i, int):
+        return shape.index_in_axis(x, i, 0)
+    dtype = _index_dtype(t.shape[0])
+    zero = np.zeros((), dtype)
+    out = indexing.dynamic_slice(x, [conversion.convert(i, dtype), *[zero] * (t.ndim - 1)], (1, *t.shape[1:]))
+    return shape.reshape(out, t.shape[1:])
+
+
+def _is_eager(*values: Any) -> bool:
+    return type(state.base) is not Recorder and not any([isinstance(v, Tracer) for v in values])
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """x[index]: reads out of bounds by a traced index are moved inside."""
+    if type(index) is int and not fast.off and type(x) is DeviceArray:
+        dims = x._placed.type.shape
+        if dims and -dims[0] <= index < dims[0]:
+            return _get_row(x, index if index >= 0 else index + dims[0])
+    try:
+        return take_index(x, index, "clip")
+    except Exception as error:
+        raise errors.without_library_frames(error)  # noqa: B904
+
+
+def take_index(x: Any, index: Any, mode: str | None, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False) -> Any:
+    """x[index] with a mode for what is out of bounds."""
+    spec, operands = parse(index, type_of(x).shape, _is_eager(x))
+    if mode == "wrap":
+        operands, mode = _wrapped(operands, spec, type_of(x).shape), "clip"
+    return _get(x, operands, spec, mode or "clip", fill_value, is_unique, is_sorted)
+
+
+def _wrapped(operands: list[Any], spec: Sequence[Entry], dims: Sequence[int]) -> list[Any]:
+    sizes = [n for e, n in _with_axes(spec, dims) if e.kind.endswith("*")]
+    return [remainder(v, n) if isinstance(v, Array) else v for v, n in zip(operands, sizes, strict=True)]
+
+
+def setitem(x: Any, index: Any, value: Any) -> None:
+    """Arrays are immutable: says how the line is written instead."""
+    where = source.here()
+    line = where.text if where is not None else ""
+    name, _, rest = line.partition("[")
+    rewritten = ""
+    if rest and "]" in rest and "=" in rest:
+        inside, _, right = rest.partition("]")
+        operator, _, amount = right.strip().partition("=")
+        method = {"": "set", "+": "add", "*": "multiply", "/": "divide", "**": "power"}.get(operator.strip())
+        value_text = f"-({amount.strip()})" if operator.strip() == "-" else amount.strip()
+        method = "add" if operator.strip() == "-" else method
+        if method:
+            rewritten = f"\n  try: {name.strip()} = {name.strip()}.at[{inside}].{method}({value_text})"
+    raise TypeError(
+        f"item assignment: arrays are immutable; x[i] = v is written x = x.at[i].set(v)." + source.describe(where) + rewritten
+    )  # noqa: F541
+
+
+# -- updates ----------------------------------------------------------------------------------------------------------
+
+
+@library_function(static=("spec", "combine", "mode", "is_unique", "is_sorted"))
+def _update(x: Any, operands: list[Any], value: Any, spec: Any, combine: str, mode: str, is_unique: bool, is_sorted: bool) -> Any:
+    t = type_of(x)
+    p = plan(t, spec, operands)
+    value = cast(value, t.dtype) if t.kind != "k" else value
+    got = type_of(value).shape
+    try:
+        fits = broadcast_shapes(got, p.shape) == p.shape
+    except ValueError:
+        fits = False
+    if not fits and not (len(got) > len(p.shape) and broadcast_shapes(got[-len(p.shape) :] if p.shape else (), p.shape) == p.shape and set(got[: len(got) - len(p.shape)]) <= {1}):
+        raise ValueError(f"at: a value of shape {got} does not broadcast to the {p.shape} that are written.")
+    if len(got) > len(p.shape):
+        value = shape.reshape(value, got[len(got) - len(p.shape) :])
+    full = shape.reshape(broadcast_to(value, p.shape), p.inner)
+    dtype = _index_dtype(max(t.shape, default=0))
+    if not p.batch and mode in ("clip", "promise") or (not p.batch and not _may_miss(p, spec)):
+        starts = [p.points.get(a, p.starts.get(a, np.zeros((), dtype))) for a in range(t.ndim)]
+        window = shape.reshape(full, p.sizes)
+        if combine != "set":
+            old = indexing.dynamic_slice(x, starts, p.sizes)
+            window = _COMBINE[combine](old, window)
+        return indexing.dynamic_update_slice(x, window, starts) if t.ndim else window
+    vectors, axes = _vectors(p, dtype)
+    numbers = indexing.ScatterAxes(p.window, tuple(sorted(p.points)), axes)
+    return bind(indexing.Scatter(numbers, combine, mode, is_unique, is_sorted), x, vectors, full)
+
+
+def _may_miss(p: Plan, spec: Sequence[Entry]) -> bool:
+    """Whether a position is data that was not checked on the way in."""
+    return any(e.kind == POINT and e.a != 1 for e in spec)
+
+
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "add": ew.add,
+    "mul": ew.mul,
+    "min": ew.minimum,
+    "max": ew.maximum,
+}
+
+
+@library_function(static=("combine",))
+def _update_mask(x: Any, mask: Any, value: Any, combine: str) -> Any:
+    """Write through a mask over the leading axes, with one value for all places."""
+    t = type_of(x)
+    value = broadcast_to(cast(value, t.dtype), t.shape)
+    wide = shape.broadcast(mask, t.shape, tuple(range(type_of(mask).ndim)))
+    return ew.select(wide, value if combine == "set" else _COMBINE[combine](x, value), x)
+
+
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, (Array, np.ndarray)) and type_of(index).kind == "b"
+
+
+class _At:
+    """`x.at[index]`: functional updates of x. Writes out of bounds are dropped.
+
+    >>> import atled.numpy as jnp
+    >>> jnp.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], dtype=float32)
+    """
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __getitem__(self, index: Any) -> _Place:
+        return _Place(self.x, index)
+
+    def __repr__(self) -> str:
+        return f"{self.x.type}.at"
+
+
+class _Place:
+    """A place in an array, to be read or updated."""
+
+    __slots__ = ("index", "x")
+
+    def __init__(self, x: Any, index: Any) -> None:
+        self.x = x
+        self.index = index
+
+    def _write(
+        self, combine: str, value: Any, mode: str | None, is_unique: bool, is_sorted: bool
+    ) -> Any:
+        x, index = self.x, self.index
+        try:
+            if mode not in MODES or mode == "wrap":
+                raise ValueError(f"at: the mode is 'drop', 'clip' or 'promise_in_bounds'; got {mode!r}.")
+            if not isinstance(value, Array):
+                value = value if isinstance(value, (int, float, complex, bool)) else asarray(value)
+            if isinstance(index, tuple) and len(index) == 1:
+                index = index[0]
+            if _is_mask(index) and type_of(value).ndim <= type_of(x).ndim - type_of(index).ndim:
+                _check_mask(index, x)
+                return _update_mask(x, index, value, combine)
+            eager = _is_eager(x, value)
+            checked = _in_bounds_or_none(index, x.shape, mode)
+            if checked is None:
+                return x
+            spec, operands = parse(checked, x.shape, eager)
+            kind = {None: "drop", "fill": "drop", "drop": "drop", "clip": "clip", "promise_in_bounds": "promise"}[mode]
+            return _update(x, operands, value, spec, combine, kind, is_unique, is_sorted)
+        except Exception as error:
+            raise errors.without_library_frames(error)  # noqa: B904
+
+    def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+        """The array with these places overwritten."""
+        return self._write("set", values, mode, unique_indices, indices_are_sorted)
+
+    def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+        """The array with values added; repeated indices add up."""
+        return self._write("add", values, mode, unique_indices, indices_are_sorted)
+
+    def subtract(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+        """The array with values subtracted."""
+        return self._write("add", -asarray(values), mode, unique_indices, indices_are_sorted)
+
+    def multiply(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+        """The array with places multiplied."""
+        return self._write("mul", values, mode, unique_indices, indices_are_sorted)
+
+    mul = multiply
+
+    def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+        """The array with the smaller of old and new."""
+        return self._write("min", values, mode, unique_indices, indices_are_sorted)
+
+    def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+        """The array with the larger of old and new."""
+        return self._write("max", values, mode, unique_indices, indices_are_sorted)
+
+    def divide(self, values: Any, **options: Any) -> Any:
+        """The array with places divided."""
+        return self.x / ones_like(self.x).at[self.index].multiply(values, **options)
+
+    def power(self, values: Any, **options: Any) -> Any:
+        """The array with places raised to a power."""
+        return self.x ** ones_like(self.x).at[self.index].multiply(values, **options)
+
+    def apply(self, f: Callable[[Any], Any], **options: Any) -> Any:
+        """The array with a function applied at places."""
+        if _is_mask(self.index):
+            return self.set(f(self.x)[self.index] if not isinstance(self.index, Tracer) else f(self.x), **options)
+        return self.set(f(take_index(self.x, self.index, "clip")), **options)
+
+    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None, fill_value: Any = None) -> Any:
+        """The values at places, with a mode for those out of bounds: 'clip', 'fill', 'wrap' or 'promise_in_bounds'."""
+        if mode not in MODES:
+            raise ValueError(f"at: the mode is one of {[m for m in MODES if m]}; got {mode!r}.")
+        index = self.index
+        if mode is not None:  # an index that is known is data here, so that the mode applies to it
+            index = tuple([_as_data(e) for e in (index if isinstance(index, tuple) else (index,))])
+        fill = fill_value.item() if isinstance(fill_value, (Array, np.ndarray, np.generic)) else fill_value
+        return take_index(self.x, index, MODES[mode], fill, unique_indices, indices_are_sorted)
+
+
+def _as_data(e: Any) -> Any:
+    """A known integer as an array, so that it is not checked but handled by the mode."""
+    if isinstance(e, (int, np.integer)) and not isinstance(e, (bool, np.bool_)):
+        return asarray(np.asarray(e, np.int64 if abs(int(e)) > 2**31 - 1 else np.int32))
+    return asarray(e) if isinstance(e, (np.ndarray, list)) and np.asarray(e).dtype.kind in "iu" else e
+
+
+def _check_mask(mask: Any, x: Any) -> None:
+    m, t = type_of(mask), type_of(x)
+    if m.shape != t.shape[: m.ndim]:
+        raise IndexError(f"index: a mask {m} does not fit the leading axes of {t}.")
+
+
+def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any:
+    """The index of a write; None if a known integer is out of bounds and the write is to be dropped."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(e, (int, np.integer, np.ndarray, list)) and not isinstance(e, (bool, np.bool_)) for e in entries):
+        return index
+    out, axis = [], 0
+    dots = len(dims) - sum([_axes_used(e) if not _is_mask(e) else type_of(e).ndim for e in entries])
+    for e in entries:
+        if e is Ellipsis:
+            axis += dots
+        elif isinstance(e, (int, np.integer)) and not isinstance(e, (bool, np.bool_)) and axis < len(dims):
+            n = dims[axis]
+            if not -n <= e < n:
+                if mode == "clip":
+                    e = 0 if e < 0 else n - 1
+                else:
+                    return None
+            axis += 1
+        elif isinstance(e, (np.ndarray, list)) and not _is_mask(e):
+            found = np.asarray(e)
+            e = _as_data(found) if found.dtype.kind in "iu" else e
+            axis += 1
+        elif e is not None:
+            axis += type_of(e).ndim if _is_mask(e) else 1
+        out.append(e)
+    return tuple(out) if isinstance(index, tuple) else out[0]
+
+
+def at(x: Any) -> _At:
+    """Functional updates: `x.at[i].set(v)` is x with x[i] replaced."""
+    return _At(x)
+
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+
+@library_function(static=("axis", "mode", "fill_value"))
+def _take(a: Any, indices: Any, axis: int | None, mode: str, fill_value: Any) -> Any:
+    x = a
+    if axis is None:
+        x, axis = shape.reshape(a, (type_of(a).size,)), 0
+    t = type_of(x)
+    axis %= t.ndim
+    dtype = _index_dtype(t.shape[axis])
+    i = conversion.convert(indices, dtype)
+    n = t.shape[axis]
+    if mode == "wrap":
+        i, mode = remainder(i, np.asarray(n, dtype)), "clip"
+    elif mode != "clip" and type_of(indices).kind == "i":  # in mode clip, negative positions are below the first
+        i = ew.select(ew.lt(i, 0), ew.add(i, np.asarray(n, dtype)), i)
+    at = type_of(i)
+    vectors = shape.reshape(i, (*at.shape, 1))
+    offset = tuple([k for k in range(t.ndim - 1 + at.ndim) if not axis <= k < axis + at.ndim])
+    sizes = tuple([1 if k == axis else d for k, d in enumerate(t.shape)])
+    fill = default_fill(t.dtype) if fill_value is None else fill_value
+    op = indexing.Gather(indexing.GatherAxes(offset, (axis,), (axis,)), sizes, mode, fill if mode == "fill" else 0)
+    return bind(op, x, vectors)
+
+
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None, unique_indices: bool = False,
+    indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """Elements along an axis at positions. Out of bounds: NaN or the extreme integer, or by `mode` 'clip' or 'wrap'.
+
+    >>> import atled.numpy as jnp
+    >>> jnp.take(jnp.arange(4.0), jnp.array([0, 3]))
+    Array([0., 3.], dtype=float32)
+    """
+    x, i = asarray(a), asarray(indices)
+    if i.type.kind not in "iu":
+        raise TypeError(f"take: indices must be integers; got {i.type}.")
+    if axis is not None and not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"take: axis {axis} is out of bounds for {x.type}.")
+    return _take(x, i, axis, {None: "fill", "raise": "fill", "promise_in_bounds": "promise"}.get(mode, mode), fill_value)
+
+
+@library_function(static=("axis", "mode"))
+def _take_along_axis(arr: Any, indices: Any, axis: int, mode: str) -> Any:
+    t, i = type_of(arr), type_of(indices)
+    axis %= t.ndim
+    others = [k for k in range(t.ndim) if k != axis]
+    dims = broadcast_shapes(*[tuple([s[k] for k in others]) for s in (t.shape, i.shape)])
+    grow = lambda x, s: broadcast_to(x, tuple(s))  # noqa: E731
+    full = list(dims)
+    x = grow(arr, [*full[:axis], t.shape[axis], *full[axis:]])
+    index = grow(indices, [*full[:axis], i.shape[axis], *full[axis:]])
+    dtype = _index_dtype(t.shape[axis])
+    index = conversion.convert(index, dtype)
+    if i.kind == "i":
+        index = ew.select(ew.lt(index, 0), ew.add(index, np.asarray(t.shape[axis], dtype)), index)
+    axes = indexing.GatherAxes((), (axis,), (axis,), tuple(others), tuple(others))
+    vectors = shape.reshape(index, (*type_of(index).shape, 1))
+    fill = default_fill(t.dtype) if mode == "fill" else 0
+    return bind(indexing.Gather(axes, (1,) * t.ndim, mode, fill), x, vectors)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None) -> Any:
+    """Elements along an axis at positions that differ from place to place, as `argsort` gives them."""
+    x, i = asarray(arr), asarray(indices)
+    if axis is None:
+        x, axis = shape.reshape(x, (x.size,)), 0
+    if x.ndim != i.ndim:
+        raise ValueError(f"take_along_axis: array and indices must have as many axes; got {x.type} and {i.type}.")
+    return _take_along_axis(x, i, axis, {None: "fill", "promise_in_bounds": "promise"}.get(mode, mode))

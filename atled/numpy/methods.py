@@ -1,0 +1,173 @@
+"""Operators and methods of arrays, filled in once for all kinds of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from atled.core import array as core_array
+from atled.core import dtypes
+from atled.core.array import Array, type_of
+from atled.core.program import Literal
+from atled.numpy import contractions, creation, elementwise, indexing, reductions, shapes
+
+_OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, Literal)
+
+
+def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False) -> Any:
+    """A binary operator; operands that are not numbers may have something to say themselves."""
+    if is_reflected:
+
+        def reflected(self: Any, other: Any) -> Any:
+            return f(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+
+        return reflected
+
+    def direct(self: Any, other: Any) -> Any:
+        return f(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return direct
+
+
+_BINARY = {
+    "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.divide,
+    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": elementwise.power, "matmul": contractions.matmul,
+    "and": elementwise.bitwise_and, "or": elementwise.bitwise_or, "xor": elementwise.bitwise_xor,
+    "lshift": elementwise.left_shift, "rshift": elementwise.right_shift, "divmod": elementwise.divmod,
+}  # fmt: skip
+_COMPARE = {
+    "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,
+    "eq": elementwise.equal, "ne": elementwise.not_equal,
+}  # fmt: skip
+_UNARY = {"neg": elementwise.negative, "pos": elementwise.positive, "abs": elementwise.absolute, "invert": elementwise.invert}
+
+
+def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    return shapes.reshape(self, tuple(dims) if isinstance(dims, (list, tuple)) else dims, order)
+
+
+def _transpose(self: Any, *axes: Any) -> Any:
+    if not axes or axes == (None,):
+        return shapes.transpose(self)
+    return shapes.transpose(self, tuple(axes[0]) if isinstance(axes[0], (tuple, list)) else axes)
+
+
+def _iter(self: Any) -> Any:
+    if self.ndim == 0:
+        raise TypeError("iteration: a 0-d array has no elements to go through.")
+    if self.type.kind == "k" or self.shape[0] > 64:
+        return iter([self[i] for i in range(self.shape[0])])
+    return iter(shapes.unstack(self))
+
+
+def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
+    return elementwise.round(self, decimals)
+
+
+def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The bits read as another dtype, along the last axis."""
+    from atled.ops import conversion
+
+    wanted = dtypes.canonical(float if dtype is None else dtype)
+    old, new = dtypes.bits(self.dtype), dtypes.bits(wanted)
+    if old == new:
+        return conversion.bitcast_convert(self, wanted)
+    if old > new:
+        out = conversion.bitcast_convert(self, wanted)
+        return shapes.reshape(out, (*self.shape[:-1], -1)) if self.ndim else out
+    split = shapes.reshape(self, (*self.shape[:-1], self.shape[-1] * old // new, new // old))
+    return conversion.bitcast_convert(split, wanted)
+
+
+def _flatten(self: Any, order: str = "C") -> Any:
+    return shapes.ravel(self, order)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    return creation.astype(self, dtype, device=device)
+
+
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    return elementwise.clip(self, min, max)
+
+
+def _dot(self: Any, b: Any, **options: Any) -> Any:
+    return contractions.dot(self, b, **options)
+
+
+def _namespace(self: Any, *, api_version: str | None = None) -> Any:
+    from atled import numpy
+
+    return numpy
+
+
+def _copy(self: Any, order: Any = None) -> Any:
+    return self
+
+
+def _property(f: Callable[[Any], Any], doc: str) -> property:
+    return property(f, doc=doc)
+
+
+def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    return creation._placed(self, device)
+
+
+def install() -> None:
+    """Give arrays their operators and methods."""
+    members: dict[str, Any] = {}
+    for name, f in _BINARY.items():
+        members[f"__{name}__"] = _operator(f)
+        members[f"__r{name}__"] = _operator(f, True)
+    for name, f in _COMPARE.items():
+        members[f"__{name}__"] = _operator(f)
+    for name, f in _UNARY.items():
+        members[f"__{name}__"] = f
+    members |= {
+        "__getitem__": indexing.getitem,
+        "__setitem__": indexing.setitem,
+        "__iter__": _iter,
+        "__round__": lambda self, n=0: elementwise.round(self, n),
+        "__array_namespace__": _namespace,
+        "at": _property(indexing.at, "Functional updates: `x.at[i].set(v)` is x with x[i] replaced."),
+        "T": _property(shapes.transpose, "The axes in reverse order."),
+        "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),
+        "real": _property(elementwise.real, "The real part."),
+        "imag": _property(elementwise.imag, "The imaginary part."),
+        "flat": _property(lambda self: iter(shapes.ravel(self)), "The elements, one by one."),
+        "reshape": _reshape,
+        "transpose": _transpose,
+        "ravel": _flatten,
+        "flatten": _flatten,
+        "astype": _astype,
+        "view": _view,
+        "copy": _copy,
+        "round": _round,
+        "clip": _clip,
+        "dot": _dot,
+        "conj": elementwise.conjugate,
+        "conjugate": elementwise.conjugate,
+        "to_device": _to_device,
+    }
+    for module, names in (
+        (shapes, "squeeze swapaxes"),
+        (reductions, "sum prod max min all any mean var std ptp argmax argmin cumsum cumprod"),
+        (contractions, "trace diagonal"),
+    ):
+        members |= {name: getattr(module, name) for name in names.split()}
+    members["repeat"] = shapes.repeat
+    members["take"] = indexing.take
+    core_array.fill(members)
+
+
+def install_more(members: dict[str, Any]) -> None:
+    """Add methods that are defined in terms of the others."""
+    core_array.fill(members)
+
+
+def is_array(x: Any) -> bool:
+    """Whether x is an array of this library."""
+    return isinstance(x, Array) and type_of(x) is not None

@@ -1,0 +1,176 @@
+"""How operands of NumPy functions come together: dtypes are promoted, shapes broadcast.
+
+Where float32 and float64 arrays meet, a warning says so once for each line of user code.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes, source
+from atled.core.array import Array, describe, type_of
+from atled.core.config import settings
+from atled.core.program import Literal
+from atled.core.types import ArrayType
+from atled.ops import conversion, shape
+
+
+def operand_type(name: str, x: Any) -> ArrayType:
+    """The type of an operand; complains in the name of the function if it is not an array or a number."""
+    try:
+        return type_of(x)
+    except TypeError:
+        hint = ""
+        if isinstance(x, (list, tuple)):
+            hint = f"\n  try: {name}(numpy.asarray(x)), which makes the conversion visible."
+        raise TypeError(f"{name}: expected an array or a number; got {describe(x)}.{hint}") from None
+
+
+def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """x in another dtype; numbers become literals of that dtype."""
+    if isinstance(x, Array):
+        return x if x.dtype is dtype else conversion.convert(x, dtype, weak)
+    if isinstance(x, Literal):
+        x = x.value
+    if weak:
+        return Literal(np.asarray(x).astype(dtype).item(), ArrayType((), dtype, True))
+    value = np.asarray(x, dtype) if np.ndim(x) == 0 and not isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)
+    return value
+
+
+def common_dtype(types: Sequence[ArrayType]) -> tuple[Any, bool]:
+    """The dtype and weakness that operands are promoted to."""
+    first = types[0]
+    if all([t.dtype is first.dtype and t.weak == first.weak for t in types[1:]]):
+        return first.dtype, first.weak
+    dtype, weak = dtypes.promote(*[(t.dtype, t.weak) for t in types])
+    if dtype in _DOUBLE and not settings.x64:
+        _warn_about_widths(types, dtype)
+    return dtype, weak
+
+
+_DOUBLE = {dtypes.float64: (dtypes.float32,), dtypes.complex128: (dtypes.complex64, dtypes.float32)}
+_warned: set[Any] = set()
+
+
+class MixedWidthWarning(UserWarning):
+    """Arrays of 32 and of 64 bits met, and the result has 64. Convert one of them, or mean it."""
+
+
+def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:
+    narrow = [t for t in types if not t.weak and t.dtype in _DOUBLE[dtype]]
+    if not narrow:
+        return
+    where = source.here()
+    key = (where.file, where.line) if where is not None else None
+    if key in _warned:
+        return
+    _warned.add(key)
+    text = " and ".join(map(str, types))
+    warnings.warn_explicit(
+        f"{text} meet, and the result is {dtype.name}; convert one of them with .astype to choose the width."
+        + (source.describe(where) if where else ""),
+        MixedWidthWarning,
+        where.file if where else "<unknown>",
+        where.line if where else 0,
+    )
+
+
+def promote_dtypes(name: str, *operands: Any) -> list[Any]:
+    """Operands in one dtype."""
+    types = [operand_type(name, x) for x in operands]
+    first = types[0]
+    if all([t is first for t in types]) and all([isinstance(x, Array) for x in operands]):
+        return list(operands)
+    dtype, weak = common_dtype(types)
+    return [x if isinstance(x, Array) and x.dtype is dtype else cast(x, dtype, weak) for x in operands]
+
+
+def inexact_dtype(dtype: Any) -> Any:
+    """The dtype in which functions with non-integer results work on a dtype."""
+    if dtypes.kind(dtype) in "fc":
+        return dtype
+    return dtypes.promote((dtype, False), (dtypes.default("f"), False))[0]
+
+
+def promote_inexact(name: str, *operands: Any) -> list[Any]:
+    """Operands in one dtype that is floating or complex."""
+    types = [operand_type(name, x) for x in operands]
+    for t in types:
+        if t.kind == "k":
+            raise TypeError(f"{name}: random keys are not numbers; got {t}.")
+    dtype, weak = common_dtype(types)
+    wanted = inexact_dtype(dtype)
+    weak = weak or (wanted is not dtype and all(t.weak for t in types))
+    return [x if isinstance(x, Array) and x.dtype is wanted else cast(x, wanted, weak) for x in operands]
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that shapes broadcast to.
+
+    >>> broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    first = shapes[0] if shapes else ()
+    if all([s == first for s in shapes]):
+        return tuple(first)
+    ndim = max(len(s) for s in shapes)
+    padded = [(1,) * (ndim - len(s)) + tuple(s) for s in shapes]
+    out = []
+    for dims in zip(*padded, strict=True):
+        sizes = {n for n in dims if n != 1}
+        if len(sizes) > 1:
+            text = " and ".join(str(tuple(s)) for s in shapes)
+            raise ValueError(f"broadcast: shapes {text} do not fit together; lengths must be equal, or 1.")
+        out.append(sizes.pop() if sizes else 1)
+    return tuple(out)
+
+
+def broadcast_to(x: Any, dims: tuple[int, ...]) -> Any:
+    """x in a larger shape, by NumPy's rules."""
+    t = type_of(x)
+    if t.shape == dims:
+        return x
+    if broadcast_shapes(t.shape, dims) != tuple(dims):
+        raise ValueError(f"broadcast_to: {t} (shape {t.shape}) does not broadcast to shape {tuple(dims)}.")
+    return shape.broadcast(x, dims, tuple(range(len(dims) - t.ndim, len(dims))))
+
+
+def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
+    """Operands in one shape; scalars stay scalars, because elementwise ops take them so."""
+    shapes = [type_of(x).shape for x in operands]
+    first = shapes[0]
+    if all([s == first or s == () for s in shapes]) or (first == () and len({s for s in shapes if s != ()}) == 1):
+        return list(operands)
+    try:
+        dims = broadcast_shapes(*shapes)
+    except ValueError:
+        types = " and ".join(str(type_of(x)) for x in operands)
+        text = " and ".join(map(str, shapes))
+        raise ValueError(
+            f"{name}: shapes {text} do not broadcast together; got {types}." + source.describe(source.here())
+        ) from None
+    return [x if s == () else broadcast_to(x, dims) for x, s in zip(operands, shapes, strict=True)]
+
+
+def check_axis(name: str, axis: int, ndim: int) -> int:
+    """A valid axis, counted from the front."""
+    if not isinstance(axis, (int, np.integer)):
+        axis = axis.__index__()
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{name}: axis {axis} is out of bounds for an array with {ndim} axes.")
+    return int(axis) % ndim
+
+
+def check_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Valid axes, each once, from None (all), an int, or a tuple."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = tuple([check_axis(name, a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axis {axis} names an axis twice.")
+    return axes

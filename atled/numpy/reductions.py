@@ -1,0 +1,394 @@
+"""NumPy's reductions: sums, products, extrema, means, spreads, logic, cumulative sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod as _product
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.jit import library_function
+from atled.numpy.elementwise import isnan, to_bool
+from atled.numpy.promotion import broadcast_to, cast, check_axes, check_axis, inexact_dtype, operand_type, promote_dtypes
+from atled.ops import conversion, cumulative, elementary, reduction, shape
+from atled.ops import elementwise as ew
+
+_STATIC = ("axis", "dtype", "keepdims", "promote_integers")
+
+
+def _kept(out: Any, axes: tuple[int, ...], dims: tuple[int, ...], keepdims: bool) -> Any:
+    """The result of a reduction, with the reduced axes put back as length one if they are to be kept."""
+    return shape.reshape(out, [1 if i in axes else n for i, n in enumerate(dims)]) if keepdims else out
+
+
+def _work_dtype(dtype: Any) -> Any:
+    """Half precision adds up in single precision."""
+    return dtypes.float32 if dtypes.kind(dtype) == "f" and dtypes.bits(dtype) < 32 else dtype
+
+
+def _sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+    """The dtype of sums: small integers widen to the default width."""
+    kind = dtypes.kind(dtype)
+    if not promote_integers or kind in "fc":
+        return dtype
+    wide = dtypes.default("u" if kind == "u" else "i")
+    return wide if dtypes.bits(dtype) < dtypes.bits(wide) or kind == "b" else dtype
+
+
+def _reduce(
+    op: Callable[[Any, tuple[int, ...]], Any], name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any,
+    identity: Any, combine: Callable[[Any, Any], Any],
+) -> Any:  # fmt: skip
+    t = operand_type(name, a)
+    axes = check_axes(name, axis, t.ndim)
+    x = cast(a, _work_dtype(dtype))
+    if where is not None:
+        mask = broadcast_to(to_bool(name, where), t.shape)
+        x = ew.select(mask, x, np.asarray(identity(type_of(x).dtype), type_of(x).dtype))
+    out = op(x, axes)
+    if initial is not None:
+        out = combine(out, cast(initial, type_of(out).dtype))
+    return _kept(conversion.convert(out, dtype) if type_of(out).dtype is not dtype else out, axes, t.shape, keepdims)
+
+
+@library_function(static=_STATIC)
+def sum(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None,
+    promote_integers: bool = True,
+) -> Any:  # fmt: skip
+    """The sum of elements over axes. Small integers add up in the default width, half precision in single.
+
+    >>> sum(np.ones((2, 3), "float32"), axis=0)
+    Array([2., 2., 2.], dtype=float32)
+    """
+    t = operand_type("sum", a)
+    wanted = dtypes.canonical(dtype) if dtype is not None else _sum_dtype(t.dtype, promote_integers)
+    return _reduce(reduction.reduce_sum, "sum", a, axis, wanted, keepdims, initial, where, lambda d: 0, ew.add)
+
+
+@library_function(static=_STATIC)
+def prod(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None,
+    promote_integers: bool = True,
+) -> Any:  # fmt: skip
+    """The product of elements over axes.
+
+    >>> prod(np.arange(1, 5))
+    Array(24, dtype=int64)
+    """
+    t = operand_type("prod", a)
+    wanted = dtypes.canonical(dtype) if dtype is not None else _sum_dtype(t.dtype, promote_integers)
+    return _reduce(reduction.reduce_prod, "prod", a, axis, wanted, keepdims, initial, where, lambda d: 1, ew.mul)
+
+
+def _extremum(name: str, op: Any, identity: Any, combine: Any) -> Any:
+    def f(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+        t = operand_type(name, a)
+        axes = check_axes(name, axis, t.ndim)
+        if where is not None and initial is None:
+            raise ValueError(f"{name}: `where` needs `initial`, because nothing may be selected.")
+        if initial is None and 0 in [t.shape[i] for i in axes]:
+            raise ValueError(f"{name}: an empty axis has no extremum; got {t} over axes {axes}. Give `initial`.")
+        if t.kind == "c":
+            return _complex_extremum(a, axes, name, keepdims)
+        return _reduce(op, name, a, axis, t.dtype, keepdims, initial, where, identity, combine)
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__ = "atled.numpy"
+    word = "largest" if name == "max" else "smallest"
+    f.__doc__ = f"The {word} element over axes; NaN if there is one.\n\n    >>> {name}(np.arange(4.0))\n    Array({3.0 if name == 'max' else 0.0}, dtype=float64)\n    "
+    return library_function(f, static=("axis", "keepdims"))
+
+
+def _complex_extremum(a: Any, axes: tuple[int, ...], name: str, keepdims: bool) -> Any:
+    """Extrema of complex numbers in lexicographic order, by sorting."""
+    from atled.ops import sorting
+
+    rows = reduction.merge_axes(a, axes)
+    last = type_of(rows).ndim - 1
+    (ordered,) = sorting.sort((rows,), last)
+    n = type_of(rows).shape[last]
+    return _kept(shape.index_in_axis(ordered, n - 1 if name == "max" else 0, last), axes, type_of(a).shape, keepdims)
+
+
+max = amax = _extremum("max", reduction.reduce_max, reduction.lowest, ew.maximum)
+min = amin = _extremum("min", reduction.reduce_min, reduction.highest, ew.minimum)
+
+
+@library_function(static=("axis", "keepdims"))
+def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether all elements over axes are true."""
+    x = to_bool("all", a)
+    return _reduce(reduction.reduce_and, "all", x, axis, dtypes.bool_, keepdims, None, where, lambda d: True, ew.logical_and)
+
+
+@library_function(static=("axis", "keepdims"))
+def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether any element over axes is true."""
+    x = to_bool("any", a)
+    return _reduce(reduction.reduce_or, "any", x, axis, dtypes.bool_, keepdims, None, where, lambda d: False, ew.logical_or)
+
+
+def _count(t: Any, axes: tuple[int, ...], where: Any, dtype: Any, name: str) -> Any:
+    """How many elements a mean is over."""
+    if where is None:
+        return np.asarray(_product([t.shape[i] for i in axes]), dtype)
+    mask = broadcast_to(to_bool(name, where), t.shape)
+    return reduction.reduce_sum(conversion.convert(mask, dtype), axes)
+
+
+@library_function(static=("axis", "dtype", "keepdims"))
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """The mean of elements over axes.
+
+    >>> mean(np.arange(4.0))
+    Array(1.5, dtype=float64)
+    """
+    t = operand_type("mean", a)
+    wanted = dtypes.canonical(dtype) if dtype is not None else inexact_dtype(t.dtype)
+    work = _work_dtype(wanted)
+    axes = check_axes("mean", axis, t.ndim)
+    total = _reduce(reduction.reduce_sum, "mean", a, axis, work, False, None, where, lambda d: 0, ew.add)
+    out = conversion.convert(ew.div(total, _count(t, axes, where, work, "mean")), wanted)
+    return _kept(out, axes, t.shape, keepdims)
+
+
+@library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None,
+    mean: Any = None, correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The variance of elements over axes; `ddof` is taken off the count.
+
+    >>> var(np.arange(4.0))
+    Array(1.25, dtype=float64)
+    """
+    t = operand_type("var", a)
+    ddof = ddof if correction is None else correction
+    wanted = dtypes.canonical(dtype) if dtype is not None else inexact_dtype(t.dtype)
+    work = _work_dtype(wanted)
+    axes = check_axes("var", axis, t.ndim)
+    x = cast(a, work)
+    real = dtypes.real_part(work)
+    count = _count(t, axes, where, real, "var")
+    keep = [1 if i in axes else n for i, n in enumerate(t.shape)]
+    if mean is None:
+        picked = x if where is None else ew.select(broadcast_to(to_bool("var", where), t.shape), x, np.zeros((), work))
+        middle = shape.reshape(ew.div(reduction.reduce_sum(picked, axes), cast(count, work)), keep)
+    else:
+        middle = cast(mean, work)
+    off = ew.sub(x, broadcast_to(middle, t.shape))
+    square = ew.mul(off, off) if type_of(off).kind != "c" else conversion.real(ew.mul(off, conversion.conj(off)))
+    if where is not None:
+        square = ew.select(broadcast_to(to_bool("var", where), t.shape), square, np.zeros((), real))
+    out = ew.div(reduction.reduce_sum(square, axes), ew.maximum(ew.sub(count, ddof), 0))
+    return _kept(conversion.convert(out, dtypes.real_part(wanted)), axes, t.shape, keepdims)
+
+
+@library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None,
+    mean: Any = None, correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The standard deviation of elements over axes; its gradient is zero where all elements are equal."""
+    found = var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+    is_zero = ew.eq(found, 0)
+    safe = ew.select(is_zero, np.ones((), type_of(found).dtype), found)
+    return ew.select(is_zero, np.zeros((), type_of(found).dtype), elementary.sqrt(safe))
+
+
+@library_function(static=("axis", "keepdims"))
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The largest minus the smallest element over axes."""
+    return ew.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
+
+
+@library_function(static=("axis", "keepdims"))
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements over axes are not zero."""
+    return sum(to_bool("count_nonzero", a), axis=axis, keepdims=keepdims, dtype=dtypes.default("i"))
+
+
+def _position(name: str, op: Any) -> Any:
+    def f(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+        t = operand_type(name, a)
+        x, dims = a, t.shape
+        if axis is None:
+            x, at = shape.reshape(cast(a, t.dtype), (t.size,)), 0
+        else:
+            at = check_axis(name, axis, t.ndim)
+            x = cast(a, t.dtype)
+        if type_of(x).shape[at] == 0:
+            raise ValueError(f"{name}: an empty axis has no extremum; got {t}.")
+        found = op(x, at, dtypes.default("i"))
+        if not keepdims:
+            return found
+        return shape.reshape(found, (1,) * len(dims) if axis is None else [1 if i == at else n for i, n in enumerate(dims)])
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__ = "atled.numpy"
+    word = "largest" if name == "argmax" else "smallest"
+    f.__doc__ = f"The position of the first {word} element, of the flat array or along an axis; NaN counts as that."
+    return library_function(f, static=("axis", "keepdims"))
+
+
+argmax = _position("argmax", reduction.argmax)
+argmin = _position("argmin", reduction.argmin)
+
+
+@library_function(static=("axis", "keepdims", "returned"))
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+    """The weighted mean of elements over axes."""
+    t = operand_type("average", a)
+    axes = check_axes("average", axis, t.ndim)
+    if weights is None:
+        out = mean(a, axis=axis, keepdims=keepdims)
+        total = np.asarray(_product([t.shape[i] for i in axes]), type_of(out).dtype)
+    else:
+        x, w = promote_dtypes("average", a, weights)
+        dtype = inexact_dtype(type_of(x).dtype)
+        x, w = cast(x, dtype), cast(w, dtype)
+        if type_of(w).shape != t.shape:
+            if len(axes) != 1 or type_of(w).shape != (t.shape[axes[0]],):
+                raise ValueError(f"average: weights {type_of(w)} fit neither {t} nor its axis {axis}.")
+            w = shape.broadcast(w, t.shape, axes)
+        total = sum(w, axis=axis, keepdims=keepdims)
+        out = ew.div(sum(ew.mul(x, w), axis=axis, keepdims=keepdims), total)
+    return (out, broadcast_to(total, type_of(out).shape)) if returned else out
+
+
+# -- skipping NaN -----------------------------------------------------------------------------------------------------
+
+
+def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]) -> Any:
+    """A reduction that leaves NaN out, by putting something harmless in its place."""
+
+    def f(a: Any, axis: Any = None, **kwargs: Any) -> Any:
+        t = operand_type(name, a)
+        if t.kind not in "fc":
+            return plain(a, axis=axis, **kwargs)
+        return plain(ew.select(isnan(a), np.asarray(fill(t.dtype), t.dtype), a), axis=axis, **kwargs)
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__ = "atled.numpy"
+    f.__doc__ = f"As `{plain.__name__}`, leaving NaN out."
+    return library_function(f, static=static)
+
+
+nansum = _without_nan("nansum", sum, lambda d: 0, _STATIC)
+nanprod = _without_nan("nanprod", prod, lambda d: 1, _STATIC)
+_nanmax = _without_nan("nanmax", max, reduction.lowest, ("axis", "keepdims"))
+_nanmin = _without_nan("nanmin", min, reduction.highest, ("axis", "keepdims"))
+_nanargmax = _without_nan("nanargmax", argmax, reduction.lowest, ("axis", "keepdims"))
+_nanargmin = _without_nan("nanargmin", argmin, reduction.highest, ("axis", "keepdims"))
+
+
+def _or_nan(name: str, found: Any, plain: Any) -> Any:
+    def f(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+        t = operand_type(name, a)
+        value = found.__wrapped__(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        if t.kind not in "fc" or initial is not None:
+            return value
+        empty = all(isnan(a), axis=axis, keepdims=keepdims)
+        return ew.select(empty, np.asarray(np.nan, t.dtype), value)
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__, f.__doc__ = "atled.numpy", f"As `{plain}`, leaving NaN out; NaN if nothing is left."
+    return library_function(f, static=("axis", "keepdims"))
+
+
+nanmax = _or_nan("nanmax", _nanmax, "max")
+nanmin = _or_nan("nanmin", _nanmin, "min")
+
+
+def _nan_position(name: str, found: Any) -> Any:
+    def f(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+        value = found.__wrapped__(a, axis=axis, keepdims=keepdims)
+        if operand_type(name, a).kind not in "fc":
+            return value
+        empty = all(isnan(a), axis=axis, keepdims=bool(keepdims))
+        return ew.select(empty, np.asarray(-1, type_of(value).dtype), value)
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__, f.__doc__ = "atled.numpy", f"As `{name[3:]}`, leaving NaN out; -1 if nothing is left."
+    return library_function(f, static=("axis", "keepdims"))
+
+
+nanargmax, nanargmin = _nan_position("nanargmax", _nanargmax), _nan_position("nanargmin", _nanargmin)
+
+
+@library_function(static=("axis", "dtype", "keepdims"))
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Any:
+    """The mean of the elements that are not NaN."""
+    mask = ew.logical_not(isnan(a))
+    if where is not None:
+        mask = ew.logical_and(mask, broadcast_to(to_bool("nanmean", where), type_of(mask).shape))
+    return mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=mask)
+
+
+@library_function(static=("axis", "dtype", "ddof", "keepdims"))
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, where: Any = None) -> Any:
+    """The variance of the elements that are not NaN."""
+    mask = ew.logical_not(isnan(a))
+    if where is not None:
+        mask = ew.logical_and(mask, broadcast_to(to_bool("nanvar", where), type_of(mask).shape))
+    return var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask)
+
+
+@library_function(static=("axis", "dtype", "ddof", "keepdims"))
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, where: Any = None) -> Any:
+    """The standard deviation of the elements that are not NaN."""
+    return elementary.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where))
+
+
+# -- cumulative -------------------------------------------------------------------------------------------------------
+
+
+def _cumulative(name: str, op: Any, doc: str, fill: Any = None) -> Any:
+    def f(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+        t = operand_type(name, a)
+        wanted = dtypes.canonical(dtype) if dtype is not None else _sum_dtype(t.dtype)
+        x = cast(a, wanted)
+        if fill is not None and t.kind in "fc":
+            x = ew.select(isnan(x), np.asarray(fill, wanted), x)
+        if axis is None:
+            return op(shape.reshape(x, (t.size,)), 0)
+        return op(x, check_axis(name, axis, t.ndim))
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__, f.__doc__ = "atled.numpy", doc
+    return library_function(f, static=("axis", "dtype"))
+
+
+cumsum = _cumulative("cumsum", cumulative.cumsum, "Sums of the elements so far, of the flat array or along an axis.")
+cumprod = _cumulative("cumprod", cumulative.cumprod, "Products of the elements so far, of the flat array or along an axis.")
+nancumsum = _cumulative("nancumsum", cumulative.cumsum, "As `cumsum`, with NaN as zero.", 0)
+nancumprod = _cumulative("nancumprod", cumulative.cumprod, "As `cumprod`, with NaN as one.", 1)
+
+
+@library_function(static=("axis", "dtype", "include_initial"))
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Sums of the elements so far; with `include_initial` a zero comes first."""
+    return _cumulative_with_start("cumulative_sum", cumsum, x, axis, dtype, include_initial, 0)
+
+
+@library_function(static=("axis", "dtype", "include_initial"))
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Products of the elements so far; with `include_initial` a one comes first."""
+    return _cumulative_with_start("cumulative_prod", cumprod, x, axis, dtype, include_initial, 1)
+
+
+def _cumulative_with_start(name: str, f: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, start: int) -> Any:
+    t = operand_type(name, x)
+    if axis is None:
+        if t.ndim != 1:
+            raise ValueError(f"{name}: an axis is needed for {t}.")
+        axis = 0
+    at = check_axis(name, axis, t.ndim)
+    out = f(x, axis=at, dtype=dtype)
+    if include_initial:
+        out = shape.pad(out, start, [(int(i == at), 0, 0) for i in range(t.ndim)])
+    return out

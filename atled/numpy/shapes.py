@@ -1,0 +1,501 @@
+"""NumPy's functions that move elements: reshape, transpose, join, split, repeat, roll, pad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, type_of
+from atled.higher_order.jit import library_function
+from atled.numpy.creation import asarray
+from atled.numpy.promotion import broadcast_shapes, broadcast_to as _broadcast_to, check_axes, check_axis, operand_type, promote_dtypes  # fmt: skip
+from atled.ops import conversion, indexing, shape
+from atled.ops import elementwise as ew
+
+
+def _resolved(dims: Sequence[Any], size: int) -> tuple[int, ...]:
+    """A shape with one length possibly given as -1."""
+    out = [d.__index__() for d in dims]
+    if out.count(-1) > 1 or any(n < -1 for n in out):
+        raise ValueError(f"reshape: a shape holds one -1 at most, and no other negative length; got {tuple(out)}.")
+    if -1 in out:
+        known = prod([n for n in out if n != -1])
+        if known == 0 or size % known:
+            raise TypeError(f"reshape: {size} elements do not fit into shape {tuple(out)}.")
+        out[out.index(-1)] = size // known
+    return tuple(out)
+
+
+@library_function(static=("shape", "order"), is_thin=True)
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+    """The same elements in another shape; one length may be -1.
+
+    >>> reshape(np.arange(6), (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int64)
+    """
+    t = operand_type("reshape", a)
+    dims = _resolved(shape if isinstance(shape, (tuple, list)) else (shape,), t.size)
+    if order == "C":
+        return _ops_reshape(a, dims)
+    if order != "F":
+        raise ValueError(f"reshape: the order is 'C' or 'F'; got {order!r}.")
+    turned = _ops_transpose(a, range(t.ndim)[::-1])
+    return _ops_transpose(_ops_reshape(turned, dims[::-1]), range(len(dims))[::-1])
+
+
+_ops_reshape, _ops_transpose = shape.reshape, shape.transpose
+
+
+@library_function(static=("order",), is_thin=True)
+def ravel(a: Any, order: str = "C") -> Any:
+    """The elements in one row."""
+    t = operand_type("ravel", a)
+    if order == "F":
+        a = shape.transpose(a, range(t.ndim)[::-1])
+    elif order not in ("C", "K", "A"):
+        raise ValueError(f"ravel: the order is 'C' or 'F'; got {order!r}.")
+    return shape.reshape(a, (t.size,))
+
+
+@library_function(static=("axes",), is_thin=True)
+def transpose(a: Any, axes: Any = None) -> Any:
+    """The axes in another order; reversed by default."""
+    t = operand_type("transpose", a)
+    order = tuple(range(t.ndim))[::-1] if axes is None else tuple([check_axis("transpose", i, t.ndim) for i in axes])
+    if len(order) != t.ndim or len(set(order)) != t.ndim:
+        raise ValueError(f"transpose: {axes} is not a permutation of the {t.ndim} axes of {t}.")
+    return shape.transpose(a, order)
+
+
+permute_dims = transpose
+
+
+@library_function(is_thin=True)
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes exchanged."""
+    t = operand_type("matrix_transpose", x)
+    if t.ndim < 2:
+        raise ValueError(f"matrix_transpose: at least two axes are needed; got {t}.")
+    return shape.transpose(x, (*range(t.ndim - 2), t.ndim - 1, t.ndim - 2))
+
+
+@library_function(static=("axis1", "axis2"), is_thin=True)
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Two axes exchanged."""
+    t = operand_type("swapaxes", a)
+    i, j = (check_axis("swapaxes", v, t.ndim) for v in (axis1, axis2))
+    order = list(range(t.ndim))
+    order[i], order[j] = order[j], order[i]
+    return shape.transpose(a, order)
+
+
+@library_function(static=("source", "destination"), is_thin=True)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """Axes moved to other positions; the rest keep their order."""
+    t = operand_type("moveaxis", a)
+    sources, targets = (check_axes("moveaxis", v, t.ndim) for v in (source, destination))
+    if len(sources) != len(targets):
+        raise ValueError(f"moveaxis: as many sources as destinations are needed; got {source} and {destination}.")
+    order = [i for i in range(t.ndim) if i not in sources]
+    for target, s in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, s)
+    return shape.transpose(a, order)
+
+
+@library_function(static=("axis", "start"), is_thin=True)
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """An axis rolled back until it lies at a position."""
+    t = operand_type("rollaxis", a)
+    i = check_axis("rollaxis", axis, t.ndim)
+    start = start + t.ndim if start < 0 else start
+    order = [k for k in range(t.ndim) if k != i]
+    order.insert(start - (start > i), i)
+    return shape.transpose(a, order)
+
+
+@library_function(static=("axis",), is_thin=True)
+def expand_dims(a: Any, axis: Any) -> Any:
+    """New axes of length one."""
+    t = operand_type("expand_dims", a)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    axes = check_axes("expand_dims", axis, t.ndim + count)
+    rest = iter(t.shape)
+    return shape.reshape(a, [1 if i in axes else next(rest) for i in range(t.ndim + count)])
+
+
+@library_function(static=("axis",), is_thin=True)
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Axes of length one taken away."""
+    t = operand_type("squeeze", a)
+    axes = tuple(i for i, n in enumerate(t.shape) if n == 1) if axis is None else check_axes("squeeze", axis, t.ndim)
+    if any(t.shape[i] != 1 for i in axes):
+        raise ValueError(f"squeeze: only axes of length one can be taken away; got {t} and axis {axis}.")
+    return shape.reshape(a, [n for i, n in enumerate(t.shape) if i not in axes])
+
+
+@library_function(static=("shape",), is_thin=True)
+def broadcast_to(array: Any, shape: Any) -> Any:
+    """An array repeated into a larger shape."""
+    operand_type("broadcast_to", array)
+    dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    out = _broadcast_to(array, dims)
+    return out
+
+
+@library_function
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """Arrays repeated into one common shape."""
+    dims = broadcast_shapes(*[operand_type("broadcast_arrays", x).shape for x in args])
+    return [_broadcast_to(x, dims) for x in args]
+
+
+# -- joining ----------------------------------------------------------------------------------------------------------
+
+
+def _sequence(name: str, arrays: Any) -> list[Any]:
+    if isinstance(arrays, Array):
+        return [arrays[i] for i in range(len(arrays))]
+    if isinstance(arrays, np.ndarray):
+        return list(arrays)
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(f"{name}: a list or tuple of arrays is needed; got {type(arrays).__name__}.")
+    if not arrays:
+        raise ValueError(f"{name}: at least one array is needed.")
+    return list(arrays)
+
+
+@library_function(static=("axis", "dtype"))
+def _concatenate(arrays: list[Any], axis: int | None, dtype: Any) -> Any:
+    xs = _common("concatenate", arrays, dtype)
+    if axis is None:
+        return shape.concatenate([shape.reshape(x, (type_of(x).size,)) for x in xs], 0)
+    first = type_of(xs[0])
+    if first.ndim == 0:
+        raise ValueError("concatenate: 0-d arrays have no axis to be joined along; use stack.")
+    return shape.concatenate(xs, check_axis("concatenate", axis, first.ndim))
+
+
+def _common(name: str, arrays: Sequence[Any], dtype: Any = None) -> list[Any]:
+    xs = promote_dtypes(name, *arrays)
+    return [conversion.convert(x, dtypes.canonical(dtype)) for x in xs] if dtype is not None else xs
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Arrays one after another along an axis.
+
+    >>> concatenate([np.zeros(2, "float32"), np.ones(1, "float32")])
+    Array([0., 0., 1.], dtype=float32)
+    """
+    return _concatenate(_sequence("concatenate", arrays), axis, dtype)
+
+
+concat = concatenate
+
+
+@library_function(static=("axis", "dtype"))
+def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
+    xs = _common("stack", arrays, dtype)
+    first = type_of(xs[0])
+    if any(type_of(x).shape != first.shape for x in xs):
+        raise ValueError(f"stack: arrays must have one shape; got {', '.join(str(type_of(x).shape) for x in xs)}.")
+    at = check_axis("stack", axis, first.ndim + 1)
+    dims = (*first.shape[:at], 1, *first.shape[at:])
+    return shape.concatenate([shape.reshape(x, dims) for x in xs], at)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Arrays of one shape side by side along a new axis."""
+    return _stack(_sequence("stack", arrays), axis, dtype)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays one below another."""
+    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays side by side."""
+    xs = [atleast_1d(x) for x in _sequence("hstack", tup)]
+    return concatenate(xs, 0 if xs[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays one behind another."""
+    return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup: Any) -> Any:
+    """1-d arrays as columns of a matrix."""
+    xs = [asarray(x) for x in _sequence("column_stack", tup)]
+    return concatenate([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in xs], 1)
+
+
+def block(arrays: Any) -> Any:
+    """Arrays put together from nested lists of blocks."""
+
+    def depth(x: Any) -> int:
+        return 1 + max(map(depth, x)) if isinstance(x, list) else 0
+
+    levels = depth(arrays)
+
+    def leaves(x: Any) -> list[Any]:
+        return [v for item in x for v in leaves(item)] if isinstance(x, list) else [x]
+
+    ndim = max(levels, *[asarray(x).ndim for x in leaves(arrays)])
+
+    def build(x: Any, level: int) -> Any:
+        if not isinstance(x, list):
+            found = asarray(x)
+            return reshape(found, (1,) * (ndim - found.ndim) + found.shape)
+        return concatenate([build(v, level - 1) for v in x], -level)
+
+    return build(arrays, levels)
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with at least one axis."""
+    out = [reshape(x, (1,)) if x.ndim == 0 else x for x in map(asarray, arys)]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with at least two axes."""
+    out = [reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x for x in map(asarray, arys)]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with at least three axes."""
+    out = []
+    for x in map(asarray, arys):
+        dims = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}.get(x.ndim)
+        out.append(x if dims is None else reshape(x, dims))
+    return out[0] if len(out) == 1 else out
+
+
+# -- splitting --------------------------------------------------------------------------------------------------------
+
+
+@library_function(static=("bounds", "axis"))
+def _split(ary: Any, bounds: tuple[int, ...], axis: int) -> list[Any]:
+    edges = [0, *bounds, type_of(ary).shape[axis]]
+    return [shape.slice_in_axis(ary, min(a, b), b, axis) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int, ...]:
+    if isinstance(sections, (int, np.integer)):
+        n = int(sections)
+        if n <= 0 or (is_exact and length % n):
+            raise ValueError(f"{name}: {length} elements cannot be split into {n} equal parts.")
+        sizes = [length // n + (i < length % n) for i in range(n)]
+        return tuple(np.cumsum(sizes)[:-1].tolist())
+    points = [int(i) for i in np.asarray(sections)]
+    return tuple([min(max(p + length if p < 0 else p, 0), length) for p in points])
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """An array cut into equal parts, or at positions, along an axis."""
+    x = asarray(ary)
+    at = check_axis("split", axis, x.ndim)
+    return _split(x, _bounds("split", x.shape[at], indices_or_sections, True), at)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """An array cut into nearly equal parts, or at positions, along an axis."""
+    x = asarray(ary)
+    at = check_axis("array_split", axis, x.ndim)
+    return _split(x, _bounds("array_split", x.shape[at], indices_or_sections, False), at)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """An array cut along its first axis."""
+    return split(ary, indices_or_sections, 0)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """An array cut along its second axis, or its first if there is only one."""
+    return split(ary, indices_or_sections, 0 if asarray(ary).ndim == 1 else 1)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """An array cut along its third axis."""
+    return split(ary, indices_or_sections, 2)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of an array along an axis."""
+    x = asarray(x)
+    at = check_axis("unstack", axis, x.ndim)
+    return tuple(_unstack(x, at))
+
+
+@library_function(static=("axis",))
+def _unstack(x: Any, axis: int) -> list[Any]:
+    return [shape.index_in_axis(x, i, axis) for i in range(type_of(x).shape[axis])]
+
+
+# -- repeating, turning, rolling --------------------------------------------------------------------------------------
+
+
+@library_function(static=("reps",))
+def _tile(a: Any, reps: tuple[int, ...]) -> Any:
+    t = operand_type("tile", a)
+    n = max(t.ndim, len(reps))
+    dims = (1,) * (n - t.ndim) + t.shape
+    counts = (1,) * (n - len(reps)) + reps
+    split = [v for c, d in zip(counts, dims, strict=True) for v in (c, d)]
+    spread = shape.broadcast(shape.reshape(a, dims), split, tuple(range(1, 2 * n, 2)))
+    return shape.reshape(spread, [c * d for c, d in zip(counts, dims, strict=True)])
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """An array repeated as a whole along each axis."""
+    return _tile(A, tuple(int(r) for r in reps) if isinstance(reps, (tuple, list)) else (int(reps),))
+
+
+@library_function(static=("count", "axis"))
+def _repeat_each(a: Any, count: int, axis: int) -> Any:
+    dims = type_of(a).shape
+    wide = (*dims[: axis + 1], count, *dims[axis + 1 :])
+    kept = [i for i in range(len(wide)) if i != axis + 1]
+    return shape.reshape(shape.broadcast(a, wide, kept), (*dims[:axis], dims[axis] * count, *dims[axis + 1 :]))
+
+
+@library_function(static=("total", "axis"))
+def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
+    """Element i comes counts[i] times: each output position finds its source by counting the ends before it."""
+    from atled.ops import cumulative, reduction
+
+    dims = type_of(a).shape
+    n = dims[axis]
+    counts = conversion.convert(counts, dtypes.int32)
+    ends = cumulative.cumsum(_broadcast_to(counts, (n,)), 0)
+    position = shape.iota(dtypes.int32, (total, n), 0)
+    source = reduction.reduce_sum(conversion.convert(ew.ge(position, shape.broadcast(ends, (total, n), (1,))), dtypes.int32), (1,))
+    source = ew.minimum(source, n - 1)
+    vectors = shape.reshape(source, (total, 1))
+    axes = indexing.GatherAxes(tuple([i for i in range(len(dims)) if i != axis]), (axis,), (axis,))
+    sizes = tuple([1 if i == axis else d for i, d in enumerate(dims)])
+    return indexing.bind(indexing.Gather(axes, sizes, "clip"), a, vectors)
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+    """Each element repeated; `total_repeat_length` fixes the length where the counts are traced."""
+    x = asarray(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    at = check_axis("repeat", axis, x.ndim)
+    if isinstance(repeats, (int, np.integer)):
+        out = _repeat_each(x, int(repeats), at)
+        return out if total_repeat_length is None else shape.slice_in_axis(out, 0, total_repeat_length, at)
+    counts = asarray(repeats)
+    if counts.ndim == 0:
+        counts = _broadcast_to(counts, (x.shape[at],))
+    if total_repeat_length is None:
+        total_repeat_length = int(np.sum(np.asarray(counts)) * (x.shape[at] if counts.size == 1 else 1))
+    return _repeat_counts(x, counts, total_repeat_length, at)
+
+
+@library_function(static=("axis",), is_thin=True)
+def flip(m: Any, axis: Any = None) -> Any:
+    """The order along axes turned around."""
+    t = operand_type("flip", m)
+    return shape.reverse(m, check_axes("flip", axis, t.ndim))
+
+
+def fliplr(m: Any) -> Any:
+    """Columns in reverse order."""
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """Rows in reverse order."""
+    return flip(m, 0)
+
+
+@library_function(static=("k", "axes"))
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """A quarter turn, k times, in the plane of two axes."""
+    t = operand_type("rot90", m)
+    i, j = check_axes("rot90", tuple(axes), t.ndim)
+    k %= 4
+    order = list(range(t.ndim))
+    order[i], order[j] = order[j], order[i]
+    if k == 0:
+        return m
+    if k == 2:
+        return shape.reverse(m, (i, j))
+    return shape.transpose(shape.reverse(m, (j,)), order) if k == 1 else shape.reverse(shape.transpose(m, order), (j,))
+
+
+@library_function(static=("axis",))
+def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
+    """Roll by amounts that may be data: a doubled axis, and a window into it."""
+    out = a
+    for n, at in enumerate(axis):
+        length = type_of(out).shape[at]
+        if length == 0:
+            continue
+        by = shift[n] if isinstance(shift, (tuple, list)) else shift
+        if isinstance(by, (int, np.integer)):
+            k = int(by) % length
+            parts = [shape.slice_in_axis(out, length - k, length, at), shape.slice_in_axis(out, 0, length - k, at)]
+            out = shape.concatenate(parts, at) if k else out
+            continue
+        from atled.numpy.elementwise import remainder
+
+        start = conversion.convert(remainder(ew.neg(by), np.asarray(length, type_of(by).dtype)), dtypes.int32)
+        doubled = shape.concatenate([out, out], at)
+        zero = np.zeros((), dtypes.int32)
+        starts = [start if i == at else zero for i in range(type_of(out).ndim)]
+        out = indexing.dynamic_slice(doubled, starts, type_of(out).shape)
+    return out
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Elements moved along axes; what falls off comes back at the other end."""
+    x = asarray(a)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.shape)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
+    if len(shifts) == 1 and len(axes) > 1:
+        shifts = shifts * len(axes)
+    if len(axes) == 1 and len(shifts) > 1:
+        axes = axes * len(shifts)
+    return _roll(x, shifts, tuple([check_axis("roll", i, x.ndim) for i in axes]))
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Values at the end of an array; flattened if no axis is given."""
+    if axis is None:
+        return concatenate([ravel(arr), ravel(values)])
+    return concatenate([arr, values], axis)
+
+
+@library_function(static=("k",))
+def tril(m: Any, k: int = 0) -> Any:
+    """The lower triangle of the last two axes; zero above the k-th diagonal."""
+    return _triangle(m, k, True)
+
+
+@library_function(static=("k",))
+def triu(m: Any, k: int = 0) -> Any:
+    """The upper triangle of the last two axes; zero below the k-th diagonal."""
+    return _triangle(m, k, False)
+
+
+def _triangle(m: Any, k: int, lower: bool) -> Any:
+    t = operand_type("tril" if lower else "triu", m)
+    if t.ndim < 2:
+        raise ValueError(f"{'tril' if lower else 'triu'}: at least two axes are needed; got {t}.")
+    rows, columns = (shape.iota(dtypes.int32, t.shape[-2:], i) for i in (0, 1))
+    edge = ew.add(rows, k)
+    keep = ew.ge(edge, columns) if lower else ew.le(edge, columns)
+    keep = shape.broadcast(keep, t.shape, (t.ndim - 2, t.ndim - 1))
+    return ew.select(keep, m, np.zeros((), t.dtype))
