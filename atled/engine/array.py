@@ -23,8 +23,9 @@ from atled.engine import client, execute
 class DeviceArray(Array):
     """An array on a device."""
 
-    __slots__ = ("__weakref__", "_buffer", "_placed")
+    __slots__ = ("__weakref__", "_buffer", "_placed", "_used")
     _buffer: Any
+    _used: str  # where a random key was used up
     _placed: Placed  # the buffer knows it too, but takes five times as long to say so
 
     def __init__(self, buffer: Any) -> None:

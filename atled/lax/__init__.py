@@ -1,0 +1,345 @@
+"""The ops by their short names: strict about shapes and dtypes, close to what the compiler sees."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as _np
+
+from atled.core import dtypes as _dtypes
+from atled.core import tree as _tree
+from atled.core.array import type_of as _type_of
+from atled.lax import linalg  # noqa: F401
+from atled.lax.convolution import (  # noqa: F401
+    ConvDimensionNumbers, conv, conv_dimension_numbers, conv_general_dilated, conv_transpose, conv_with_general_padding, cumlogsumexp,
+    cummax, cummin, cumprod, cumsum, reduce, reduce_window,
+)  # fmt: skip
+from atled.lax.slicing import (  # noqa: F401
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim,
+    dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather, index_in_dim, index_take, scatter, scatter_add,
+    scatter_max, scatter_min, scatter_mul, scatter_sub, slice_in_dim,
+)  # fmt: skip
+from atled.ops import collectives as _collectives
+from atled.ops import contraction as _contraction
+from atled.ops import conversion as _conversion
+from atled.ops import cumulative as _cumulative
+from atled.ops import fft as _fft
+from atled.ops import reduction as _reduction
+from atled.ops import shape as _shape
+from atled.ops import sorting as _sorting
+from atled.ops.conversion import bitcast_convert as bitcast_convert_type  # noqa: F401
+from atled.ops.conversion import complex, conj, imag, real, reduce_precision  # noqa: F401
+from atled.ops.elementary import (  # noqa: F401
+    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, is_finite, log, log1p, logistic, nextafter,
+    pow, rem, rsqrt, sign, sin, sinh, sqrt, tan, tanh,
+)  # fmt: skip
+from atled.ops.elementary import absolute as abs  # noqa: F401
+from atled.ops.elementwise import (  # noqa: F401
+    add, clamp, clz, div, eq, ge, gt, integer_pow, le, lt, mul, ne, neg, population_count, reciprocal, select, shift_left,
+    shift_right_arithmetic, shift_right_logical, square, sub,
+)  # fmt: skip
+from atled.ops.elementwise import logical_and as bitwise_and  # noqa: F401
+from atled.ops.elementwise import logical_not as bitwise_not  # noqa: F401
+from atled.ops.elementwise import logical_or as bitwise_or  # noqa: F401
+from atled.ops.elementwise import logical_xor as bitwise_xor  # noqa: F401
+from atled.ops.elementwise import maximum as max  # noqa: F401
+from atled.ops.elementwise import minimum as min  # noqa: F401
+from atled.ops.random import rng_bit_generator  # noqa: F401
+from atled.ops.reduction import reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor  # noqa: F401
+from atled.ops.shape import slice  # noqa: F401
+from atled.ops.special import bessel_i0e, bessel_i1e, digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta  # noqa: F401
+from atled.transforms.grad import stop_gradient  # noqa: F401
+
+
+class Precision(enum.Enum):
+    """How carefully products of floating numbers are computed."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where halves go."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest integer."""
+    from atled.lax.convolution import rounding
+
+    return rounding[int(rounding_method)](x)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """x in another dtype."""
+    return _conversion.convert(operand, new_dtype)
+
+
+def bitcast(operand: Any, new_dtype: Any) -> Any:
+    """The bits of x read as another dtype."""
+    return bitcast_convert_type(operand, new_dtype)
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """Case number `which`, elementwise: a bool chooses between two, an integer between any number."""
+    if _type_of(which).kind == "b":
+        if len(cases) != 2:
+            raise ValueError(f"select_n: a bool chooses between two cases; got {len(cases)}.")
+        return select(which, cases[1], cases[0])
+    out = cases[0]
+    for i, case in enumerate(cases[1:], 1):
+        out = select(ge(which, i), case, out)
+    return out
+
+
+def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+    """An array repeated along new leading axes."""
+    t = _type_of(operand)
+    return _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
+
+
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    """An array in a larger shape, with its axes at given positions."""
+    return _shape.broadcast(operand, shape, broadcast_dimensions)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that shapes broadcast to."""
+    from atled.numpy.promotion import broadcast_shapes as found
+
+    return found(*shapes)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+    """0, 1, 2, ... along one axis of a shape."""
+    return _shape.iota(dtype, shape, dimension)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, 2, ..."""
+    return _shape.iota(dtype, (size,), 0)
+
+
+def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Any = None) -> Any:
+    """The same elements in another shape."""
+    return _shape.reshape(operand, new_sizes)
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """The axes in another order."""
+    return _shape.transpose(operand, permutation)
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Arrays one after another along an axis."""
+    return _shape.concatenate(operands, dimension)
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """An array with (low, high, interior) elements added on each axis."""
+    return _shape.pad(operand, padding_value, padding_config)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """The order along axes turned around."""
+    return _shape.reverse(operand, tuple(dimensions))
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Axes of length one taken away."""
+    dims = _type_of(array).shape
+    gone = {d % len(dims) for d in dimensions}
+    return _shape.reshape(array, [n for i, n in enumerate(dims) if i not in gone])
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """New axes of length one."""
+    dims = _type_of(array).shape
+    total = len(dims) + len(dimensions)
+    new = {d % total for d in dimensions}
+    rest = iter(dims)
+    return _shape.reshape(array, [1 if i in new else next(rest) for i in range(total)])
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Neighbouring axes joined into one."""
+    from math import prod
+
+    dims = _type_of(operand).shape
+    start, stop, _ = _python_slice(start_dimension, stop_dimension).indices(len(dims))
+    return _shape.reshape(operand, (*dims[:start], prod(dims[start:stop]), *dims[stop:]))
+
+
+_python_slice = __builtins__["slice"] if isinstance(__builtins__, dict) else __builtins__.slice  # type: ignore[index]
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array with one value everywhere."""
+    value = fill_value if dtype is None and hasattr(fill_value, "dtype") else _np.asarray(fill_value, _dtypes.canonical(dtype or _type_of(fill_value).dtype))
+    return _shape.broadcast(value, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), ())
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
+    """One value everywhere, like another array."""
+    t = _type_of(x)
+    return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype)
+
+
+def zeros_like_array(x: Any) -> Any:
+    """Zeros like another array."""
+    return full_like(x, 0)
+
+
+def dot_general(
+    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Products summed over contracting axes, for each index of the batch axes."""
+    contracting, batch = dimension_numbers
+    result = None if preferred_element_type is None else _dtypes.canonical(preferred_element_type)
+    return _contraction.dot_general(lhs, rhs, contracting, batch, _contraction.precision_name(precision), result)
+
+
+def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Vector and matrix products."""
+    a, b = _type_of(lhs), _type_of(rhs)
+    if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2) or a.shape[-1] != b.shape[0]:
+        raise TypeError(f"dot: vectors and matrices with matching axes are needed; got {a} and {b}.")
+    return dot_general(lhs, rhs, (((a.ndim - 1,), (0,)), ((), ())), precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix products for each index of the leading axes."""
+    n = _type_of(lhs).ndim
+    lead = tuple(range(n - 2))
+    return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (lead, lead)), precision)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the first largest element along an axis."""
+    return _reduction.argmax(operand, axis % _type_of(operand).ndim, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the first smallest element along an axis."""
+    return _reduction.argmin(operand, axis % _type_of(operand).ndim, index_dtype)
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """One array, or several in the order of the first ones, sorted along an axis."""
+    several = isinstance(operand, (tuple, list))
+    xs = tuple(operand) if several else (operand,)
+    out = _sorting.sort(xs, dimension % _type_of(xs[0]).ndim, num_keys, is_stable)
+    return out if several else out[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+    """Keys sorted along an axis, and values in the same order."""
+    return sort((keys, values), dimension, is_stable)
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The k largest elements along an axis, largest first, and their positions."""
+    n = _type_of(operand).ndim
+    axis %= n
+    if axis == n - 1:
+        return _sorting.top_k(operand, k)
+    values, positions = _sorting.top_k(_shape.move_axis(operand, axis, n - 1), k)
+    return _shape.move_axis(values, n - 1, axis), _shape.move_axis(positions, n - 1, axis)
+
+
+def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
+    """A Fourier transform of the last axes."""
+    return _fft.fft(x, str(getattr(fft_type, "name", fft_type)).upper(), tuple(fft_lengths))
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """A tree unchanged, with a wall that the compiler moves nothing across."""
+    leaves, structure = _tree.flatten(operand)
+    return structure.unflatten(_shape.optimization_barrier(*leaves)) if leaves else operand
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """All prefixes of a tree of arrays, combined with an associative function in log2(n) rounds.
+
+    >>> import atled.numpy as jnp
+    >>> associative_scan(jnp.add, jnp.arange(4.0))
+    Array([0., 1., 3., 6.], dtype=float32)
+    """
+    from atled.numpy.creation import asarray
+
+    leaves, structure = _tree.flatten(elems)
+    xs = tuple([asarray(x) for x in leaves])
+    axis %= xs[0].ndim
+    if len({x.shape[axis] for x in xs}) != 1:
+        raise ValueError(f"associative_scan: all arrays must have one length along axis {axis}; got {[x.shape for x in xs]}.")
+
+    def combine(p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
+        out = _tree.leaves(fn(structure.unflatten(p), structure.unflatten(q)))
+        return tuple(out)
+
+    return structure.unflatten(_cumulative.scan(combine, xs, axis, reverse))
+
+
+# -- collectives over named axes --------------------------------------------------------------------------------------
+
+
+def _over_tree(f: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    def apply(x: Any, axis_name: Any, *args: Any, **options: Any) -> Any:
+        options.pop("axis_index_groups", None)
+        return _tree.map(lambda v: f(v, axis_name, *args, **options), x)
+
+    apply.__name__ = apply.__qualname__ = f.__name__
+    apply.__doc__ = doc
+    return apply
+
+
+psum = _over_tree(_collectives.psum, "The sum over named axes; every place gets it.")
+pmax = _over_tree(_collectives.pmax, "The largest value over named axes.")
+pmin = _over_tree(_collectives.pmin, "The smallest value over named axes.")
+axis_index, axis_size = _collectives.axis_index, _collectives.axis_size
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over named axes."""
+    count = axis_size(axis_name)
+    return _tree.map(lambda v: div(_collectives.psum(v, axis_name), count), x)
+
+
+def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
+    """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`."""
+    return _tree.map(lambda v: _collectives.all_gather(v, axis_name, axis, tiled), x)
+
+
+def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """The sum over a named axis, of which every place keeps its slice."""
+    return _tree.map(lambda v: _collectives.psum_scatter(v, axis_name, scatter_dimension, tiled), x)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Values sent along a named axis, by pairs of (source, target); places that get nothing have zero."""
+    return _tree.map(lambda v: _collectives.ppermute(v, axis_name, perm), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """Values exchanged along a named axis: place i gets what place perm[i] had."""
+    return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
+
+
+def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """Slices along one axis dealt out to the places of a named axis, and those received joined along another."""
+
+    def one(v: Any) -> Any:
+        if tiled:
+            return _collectives.all_to_all(v, axis_name, split_axis, concat_axis)
+        # the split axis has the length of the named axis, and moves
+        n = _type_of(v).ndim
+        moved = _shape.move_axis(v, split_axis % n, 0)
+        dealt = _collectives.all_to_all(moved, axis_name, 0, 0)
+        return _shape.move_axis(dealt, 0, concat_axis % n)
+
+    return _tree.map(one, x)

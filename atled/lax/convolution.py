@@ -1,0 +1,220 @@
+"""Convolutions and window reductions as `lax` has them: padding and axes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.trace import bind
+from atled.ops import convolution, cumulative, elementary, elementwise, reduction, shape, windows
+from atled.ops.contraction import precision_name
+from atled.ops.convolution import dilated
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Positions of (batch, feature, *spatial), (output feature, input feature, *spatial), and as the first."""
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+
+def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any) -> ConvDimensionNumbers:
+    """Axes of a convolution from strings such as ("NHWC", "HWIO", "NHWC"); None means batch and features first."""
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    n = len(lhs_shape)
+    if dimension_numbers is None:
+        plain = tuple(range(n))
+        return ConvDimensionNumbers(plain, plain, plain)
+    lhs, rhs, out = dimension_numbers
+    if len(lhs) != n or len(rhs) != n or len(out) != n:
+        raise ValueError(f"conv: {dimension_numbers} does not name the {n} axes of the operands.")
+    spatial = [c for c in rhs if c not in "OI"]
+    axes = lambda text, first: tuple([text.index(c) for c in [*first, *spatial]])  # noqa: E731
+    try:
+        return ConvDimensionNumbers(axes(lhs, "NC"), axes(rhs, "OI"), axes(out, "NC"))
+    except ValueError:
+        raise ValueError(f"conv: {dimension_numbers} must name N, C, O, I and the same spatial axes in all parts.") from None
+
+
+def padding_amounts(name: str, padding: Any, lengths: Sequence[int], reach: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """Padding as pairs, from pairs or from "SAME", "SAME_LOWER" or "VALID"."""
+    if not isinstance(padding, str):
+        out = [(int(a), int(b)) for a, b in padding]
+        if len(out) != len(lengths):
+            raise ValueError(f"{name}: {len(lengths)} pairs of padding are needed; got {padding}.")
+        return out
+    if padding.upper() == "VALID":
+        return [(0, 0)] * len(lengths)
+    if padding.upper() not in ("SAME", "SAME_LOWER"):
+        raise ValueError(f"{name}: padding is 'SAME', 'SAME_LOWER', 'VALID' or pairs; got {padding!r}.")
+    out = []
+    for n, r, s in zip(lengths, reach, strides, strict=True):
+        total = max((-(-n // s) - 1) * s + r - n, 0)
+        low = total // 2 if padding.upper() == "SAME" else total - total // 2
+        out.append((low, total - low))
+    return out
+
+
+def conv_general_dilated(
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, feature_group_count: int = 1,
+    batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
+    """Convolution (cross-correlation) in any number of dimensions.
+
+    >>> import atled.numpy as jnp
+    >>> conv_general_dilated(jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2)), (1,), "VALID")
+    Array([[[2., 2., 2.]]], dtype=float32)
+    """
+    x, k = type_of(lhs), type_of(rhs)
+    numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
+    n = x.ndim - 2
+    ones = (1,) * n
+    x_dilation, k_dilation = tuple(lhs_dilation or ones), tuple(rhs_dilation or ones)
+    if len(window_strides) != n:
+        raise ValueError(f"conv: {n} strides are needed for {x}; got {window_strides}.")
+    lengths = [dilated(x.shape[a], d) for a, d in zip(numbers.lhs_spec[2:], x_dilation, strict=True)]
+    reach = [dilated(k.shape[a], d) for a, d in zip(numbers.rhs_spec[2:], k_dilation, strict=True)]
+    pairs = padding_amounts("conv", padding, lengths, reach, window_strides)
+    op = convolution.Convolution(
+        convolution.ConvAxes(*numbers), tuple(window_strides), tuple(pairs), x_dilation, k_dilation, feature_group_count,
+        batch_group_count, precision_name(precision), None if preferred_element_type is None else dtypes.canonical(preferred_element_type),
+    )  # fmt: skip
+    return bind(op, lhs, rhs)
+
+
+def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Convolution with batch and features first."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def conv_with_general_padding(
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Any, rhs_dilation: Any, precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
+    """Convolution with batch and features first, and all paddings and dilations."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def conv_transpose(
+    lhs: Any, rhs: Any, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    transpose_kernel: bool = False, precision: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
+    """The convolution that grows: strides put holes into the input."""
+    n = type_of(lhs).ndim - 2
+    if dimension_numbers is None:
+        spatial = "HWD"[:n] if n <= 3 else "".join(chr(ord("a") + i) for i in range(n))
+        dimension_numbers = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+    numbers = conv_dimension_numbers(type_of(lhs).shape, type_of(rhs).shape, dimension_numbers)
+    dilation = tuple(rhs_dilation or (1,) * n)
+    kernel = [dilated(type_of(rhs).shape[a], d) for a, d in zip(numbers.rhs_spec[2:], dilation, strict=True)]
+    if isinstance(padding, str):
+        pairs = []
+        for k, s in zip(kernel, strides, strict=True):
+            total = k + s - 2 if padding.upper() == "SAME" else k + s - 2 + max(k - s, 0)
+            low = (k - 1 if s > k - 1 else -(-total // 2)) if padding.upper() == "SAME" else k - 1
+            pairs.append((low, total - low))
+    else:
+        pairs = padding
+    if transpose_kernel:
+        rhs = shape.reverse(rhs, numbers.rhs_spec[2:])
+        order = list(range(n + 2))
+        o, i = numbers.rhs_spec[:2]
+        order[o], order[i] = order[i], order[o]
+        rhs = shape.transpose(rhs, order)
+    return conv_general_dilated(
+        lhs, rhs, (1,) * n, pairs, strides, dilation, numbers, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+# -- reductions with a given function -----------------------------------------------------------------------------------
+
+
+_COMBINE: dict[Any, str] = {
+    elementwise.add: "add", elementwise.mul: "mul", elementwise.maximum: "max", elementwise.minimum: "min",
+    elementwise.logical_and: "and", elementwise.logical_or: "or",
+}  # fmt: skip
+_BY_NAME = {
+    "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "bitwise_and": "and", "bitwise_or": "or",
+    "logical_and": "and", "logical_or": "or", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or",
+}  # fmt: skip
+_APPLY = {v: k for k, v in _COMBINE.items()}
+
+
+def combination(name: str, computation: Callable[[Any, Any], Any]) -> str:
+    """Which known combination a function is."""
+    found = _COMBINE.get(computation) or _BY_NAME.get(getattr(computation, "__name__", ""))
+    if found is None:
+        raise NotImplementedError(
+            f"{name}: the function must be one of lax.add, mul, max, min, bitwise_and, bitwise_or; got {computation!r}."
+        )
+    return found
+
+
+def reduce_window(
+    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int], window_strides: Sequence[int],
+    padding: Any, base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
+) -> Any:  # fmt: skip
+    """Elements in sliding windows combined with a function, from an initial value.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_window(jnp.arange(4.0), 0.0, elementwise.add, (2,), (2,), "VALID")
+    Array([1., 5.], dtype=float32)
+    """
+    t = type_of(operand)
+    combine = combination("reduce_window", computation)
+    ones = (1,) * t.ndim
+    base, wide = tuple(base_dilation or ones), tuple(window_dilation or ones)
+    lengths = [dilated(n, d) for n, d in zip(t.shape, base, strict=True)]
+    reach = [dilated(n, d) for n, d in zip(window_dimensions, wide, strict=True)]
+    pairs = padding_amounts("reduce_window", padding, lengths, reach, window_strides)
+    out = windows.reduce_window(operand, combine, window_dimensions, window_strides, pairs, base, wide)
+    return _with_start(out, init_value, combine)
+
+
+def _with_start(out: Any, start: Any, combine: str) -> Any:
+    """Combine with an initial value, unless it is the one that changes nothing."""
+    dtype = type_of(out).dtype
+    if not hasattr(start, "interpreter"):
+        host = np.asarray(start)
+        if host.ndim == 0 and host.astype(dtype) == np.asarray(windows.identity(combine, dtype)).astype(dtype):
+            return out
+    return _APPLY[combine](out, np.asarray(start, dtype) if not hasattr(start, "interpreter") else start)
+
+
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+    """Elements over axes combined with a function, from an initial value."""
+    combine = combination("reduce", computation)
+    op = {
+        "add": reduction.reduce_sum, "mul": reduction.reduce_prod, "max": reduction.reduce_max, "min": reduction.reduce_min,
+        "and": reduction.reduce_and, "or": reduction.reduce_or,
+    }[combine]  # fmt: skip
+    ndim = type_of(operands).ndim
+    return _with_start(op(operands, tuple([d % ndim for d in dimensions])), init_values, combine)
+
+
+def cumulative_function(name: str, op: Callable[..., Any]) -> Callable[..., Any]:
+    """A cumulative function with `lax`'s arguments."""
+
+    def f(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+        return op(operand, axis % max(type_of(operand).ndim, 1), reverse)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = op.__doc__
+    return f
+
+
+cumsum = cumulative_function("cumsum", cumulative.cumsum)
+cumprod = cumulative_function("cumprod", cumulative.cumprod)
+cummax = cumulative_function("cummax", cumulative.cummax)
+cummin = cumulative_function("cummin", cumulative.cummin)
+cumlogsumexp = cumulative_function("cumlogsumexp", cumulative.cumlogsumexp)
+rounding = {0: elementary.round_away, 1: elementary.round_even}

@@ -1,0 +1,184 @@
+"""Slices, gather and scatter as `lax` has them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.trace import bind
+from atled.ops import conversion, elementwise, indexing, shape
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How the axes of operand, indices and result of `gather` belong together."""
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the axes of operand, indices and updates of `scatter` belong together."""
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens to positions out of bounds."""
+
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise"
+    ONE_HOT = "one_hot"
+
+    @staticmethod
+    def from_any(mode: Any) -> GatherScatterMode:
+        """A mode from its name."""
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        names = {None: "fill", "clip": "clip", "fill": "fill", "drop": "fill", "promise_in_bounds": "promise"}
+        if mode not in names:
+            raise ValueError(f"mode: expected 'clip', 'fill', 'drop' or 'promise_in_bounds'; got {mode!r}.")
+        return GatherScatterMode(names[mode])
+
+
+def gather(
+    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *, unique_indices: bool = False,
+    indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """Windows of an array at positions."""
+    from atled.numpy.indexing import default_fill
+
+    kind = GatherScatterMode.from_any(mode).value
+    fill = default_fill(type_of(operand).dtype) if fill_value is None else fill_value
+    axes = indexing.GatherAxes(*[tuple(v) for v in dimension_numbers])
+    op = indexing.Gather(axes, tuple(slice_sizes), kind, fill if kind == "fill" else 0, unique_indices, indices_are_sorted)
+    return bind(op, operand, start_indices)
+
+
+def _scatter(combine: str) -> Callable[..., Any]:
+    def f(
+        operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+        unique_indices: bool = False, mode: Any = None,
+    ) -> Any:  # fmt: skip
+        kind = {"fill": "drop"}.get(GatherScatterMode.from_any(mode).value, GatherScatterMode.from_any(mode).value)
+        axes = indexing.ScatterAxes(*[tuple(v) for v in dimension_numbers])
+        return bind(indexing.Scatter(axes, combine, kind, unique_indices, indices_are_sorted), operand, scatter_indices, updates)
+
+    f.__name__ = f.__qualname__ = "scatter" if combine == "set" else f"scatter_{combine}"
+    f.__doc__ = f"An array with updates combined ({combine}) into windows at positions."
+    return f
+
+
+scatter, scatter_add, scatter_mul, scatter_min, scatter_max = map(_scatter, ("set", "add", "mul", "min", "max"))
+
+
+def scatter_sub(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, **options: Any) -> Any:
+    """An array with updates subtracted in windows at positions."""
+    return scatter_add(operand, scatter_indices, elementwise.neg(updates), dimension_numbers, **options)
+
+
+def _starts(operand: Any, starts: Any) -> list[Any]:
+    """Positions with negative ones counted from the end."""
+    dims = type_of(operand).shape
+    if hasattr(starts, "ndim") and getattr(starts, "ndim", 0) == 1:
+        starts = [shape.index_in_axis(starts, i, 0) for i in range(type_of(starts).shape[0])]
+    out = []
+    for s, n in zip(starts, dims, strict=True):
+        if isinstance(s, (int, np.integer)):
+            out.append(np.asarray(s + n if s < 0 else s, np.int32 if n < 2**31 else np.int64))
+        elif type_of(s).kind == "u":
+            out.append(s)
+        else:
+            out.append(elementwise.select(elementwise.lt(s, 0), elementwise.add(s, np.asarray(n, type_of(s).dtype)), s))
+    return out
+
+
+def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
+    """A window of fixed size at a position that may be data; it is moved inside if it reaches out.
+
+    >>> import atled.numpy as jnp
+    >>> dynamic_slice(jnp.arange(5.0), (3,), (3,))
+    Array([2., 3., 4.], dtype=float32)
+    """
+    return indexing.dynamic_slice(operand, _starts(operand, start_indices), slice_sizes)
+
+
+def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
+    """An array with a window overwritten at a position that may be data."""
+    t = type_of(operand)
+    update = conversion.convert(update, t.dtype) if type_of(update).weak else update
+    starts = [start_indices] if not isinstance(start_indices, (tuple, list)) and type_of(start_indices).ndim == 0 else start_indices
+    return indexing.dynamic_update_slice(operand, update, _starts(operand, starts))
+
+
+def _one_start(operand: Any, start: Any, axis: int) -> list[Any]:
+    zero = np.zeros((), type_of(start).dtype if hasattr(start, "dtype") else np.int32)
+    return [start if i == axis else zero for i in range(type_of(operand).ndim)]
+
+
+def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Any:
+    """A window along one axis at a position that may be data."""
+    dims = list(type_of(operand).shape)
+    axis %= len(dims)
+    dims[axis] = slice_size
+    return dynamic_slice(operand, _one_start(operand, start_index, axis), dims)
+
+
+def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+    """One element along an axis at a position that may be data."""
+    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    dims = type_of(out).shape
+    axis %= len(dims)
+    return out if keepdims else shape.reshape(out, (*dims[:axis], *dims[axis + 1 :]))
+
+
+def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
+    """An array with a window along one axis overwritten."""
+    return dynamic_update_slice(operand, update, _one_start(operand, start_index, axis % type_of(operand).ndim))
+
+
+def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
+    """An array with one element along an axis overwritten."""
+    axis %= type_of(operand).ndim
+    dims = type_of(update).shape
+    if len(dims) != type_of(operand).ndim:
+        update = shape.reshape(update, (*dims[:axis], 1, *dims[axis:]))
+    return dynamic_update_slice_in_dim(operand, update, index, axis)
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+    """Elements from start up to limit along one axis."""
+    axis %= type_of(operand).ndim
+    n = type_of(operand).shape[axis]
+    start, limit, _ = slice(start_index, limit_index).indices(n)
+    return shape.slice_in_axis(operand, start, max(start, limit), axis, stride)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """One element along an axis."""
+    axis %= type_of(operand).ndim
+    n = type_of(operand).shape[axis]
+    if not -n <= index < n:
+        raise IndexError(f"index_in_dim: {index} is out of bounds for axis {axis} with length {n}.")
+    return shape.index_in_axis(operand, index % n, axis, keepdims)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """Elements at index vectors over some axes."""
+    vectors = shape.concatenate([shape.reshape(conversion.convert(i, dtypes.int32), (*type_of(i).shape, 1)) for i in idxs], 1)
+    t = type_of(src)
+    sizes = tuple([1 if a in axes else n for a, n in enumerate(t.shape)])
+    offset = tuple(range(1, t.ndim - len(axes) + 1))
+    return bind(indexing.Gather(indexing.GatherAxes(offset, tuple(axes), tuple(axes)), sizes, "clip"), src, vectors)

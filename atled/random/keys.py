@@ -1,0 +1,222 @@
+"""Random keys: making them, deriving new ones, and noticing when one is used twice.
+
+A key is used up by a draw or a split. Using it again gives the same numbers again, which is hardly ever meant, so that is
+reported with both lines. `fold_in` derives without using up; `clone` says that a second use is meant.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes, source
+from atled.core.array import Array, describe, type_of
+from atled.engine.array import DeviceArray
+from atled.higher_order.jit import library_function
+from atled.numpy.creation import asarray
+from atled.ops import conversion, elementwise, shape
+from atled.ops import random as ops
+
+
+class KeyReuseWarning(UserWarning):
+    """A random key was used twice, so the same random numbers come again.
+
+    Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
+    """
+
+
+def check_key(name: str, key: Any) -> Any:
+    """A single key, from a key or from its two words."""
+    if not isinstance(key, (Array, np.ndarray)):
+        raise TypeError(f"random.{name}: expected a key, such as random.key(0); got {describe(key)}.")
+    t = type_of(key)
+    if t.kind != "k":
+        if t.dtype is not dtypes.uint32 or t.shape[-1:] != (2,):
+            raise TypeError(f"random.{name}: expected a key, such as random.key(0); got {t}.")
+        key = wrap_key_data(key)
+        t = type_of(key)
+    if t.shape != ():
+        raise TypeError(
+            f"random.{name}: one key is needed; got {t.shape} keys.\n  try: vmap(lambda k: random.{name}(k, ...))(keys), or keys[0]."
+        )
+    return key
+
+
+def use(name: str, key: Any) -> Any:
+    """A single key that is used up by this call."""
+    found = check_key(name, key)
+    if type(key) is DeviceArray:
+        where = source.here()
+        before = getattr(key, "_used", None)
+        if before is not None:
+            warnings.warn_explicit(
+                f"random.{name}: this key was used before, {before}, so the same random numbers come again."
+                + source.describe(where) + "\n  try: key, sub = random.split(key), or random.clone(key) if that is meant.",
+                KeyReuseWarning,
+                where.file if where else "<unknown>",
+                where.line if where else 0,
+            )  # fmt: skip
+        key._used = f"in {where.function}, {where}" if where else "elsewhere"
+    return found
+
+
+def _words_of_seed(seed: Any) -> Any:
+    """The two words of a seed: all of its 64 bits count."""
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, np.bool_):
+        n = int(seed)
+        if not -(2**63) <= n < 2**64:
+            raise OverflowError(f"random.key: a seed has 64 bits at most; got {n}.")
+        high = 0 if -(2**31) <= n < 0 else (n >> 32) & 0xFFFFFFFF
+        return np.array([high, n & 0xFFFFFFFF], np.uint32)
+    if not isinstance(seed, (Array, np.ndarray)):
+        raise TypeError(f"random.key: a seed is an integer; got {describe(seed)}.")
+    t = type_of(seed)
+    if t.kind not in "iu" or t.shape != ():
+        raise TypeError(f"random.key: a seed is an integer scalar; got {t}.")
+    return _words_of_traced(seed)
+
+
+@library_function
+def _words_of_traced(seed: Any) -> Any:
+    t = type_of(seed)
+    low = conversion.convert(seed, dtypes.uint32)
+    if dtypes.bits(t.dtype) == 64:
+        wide = conversion.convert(seed, dtypes.uint64)
+        high = conversion.convert(elementwise.shift_right_logical(wide, 32), dtypes.uint32)
+    else:
+        high = elementwise.mul(low, np.uint32(0))
+    return shape.concatenate([shape.reshape(high, (1,)), shape.reshape(low, (1,))], 0)
+
+
+@library_function
+def _wrap(words: Any) -> Any:
+    return ops.wrap_key(words)
+
+
+@library_function
+def _unwrap(keys: Any) -> Any:
+    return ops.unwrap_key(keys)
+
+
+def _check_impl(impl: Any) -> None:
+    if impl not in (None, "threefry2x32", "fry"):
+        raise NotImplementedError(f"random.key: the generator is threefry2x32; got {impl!r}.")
+
+
+def key(seed: Any, *, impl: str | None = None) -> Any:
+    """A random key from an integer seed. The same seed gives the same numbers, everywhere.
+
+    >>> key(0)
+    Array((), dtype=key<fry>)
+    """
+    _check_impl(impl)
+    return _wrap(asarray(_words_of_seed(seed)))
+
+
+def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
+    """A random key as an array of its two words; `key` is the typed form."""
+    _check_impl(impl)
+    return asarray(_words_of_seed(seed))
+
+
+def key_data(keys: Any) -> Any:
+    """The two words of each key, on a last axis.
+
+    >>> key_data(key(5))
+    Array([0, 5], dtype=uint32)
+    """
+    return _unwrap(keys) if type_of(keys).kind == "k" else keys
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Any:
+    """Keys from arrays of their words."""
+    _check_impl(impl)
+    return _wrap(key_bits_array if isinstance(key_bits_array, Array) else asarray(key_bits_array))
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator."""
+    return "threefry2x32"
+
+
+def clone(key: Any) -> Any:
+    """The same key as a new object: says that using it again is meant."""
+    return DeviceArray(key._buffer) if type(key) is DeviceArray else key
+
+
+def counters(dims: Sequence[int]) -> tuple[Any, Any]:
+    """The position of every element of a shape, as two words. Each axis counts for itself, so shards draw in place."""
+    size = int(np.prod(dims, dtype=object)) if dims else 1
+    wide = dtypes.uint32 if size <= 2**32 else dtypes.uint64
+    total, step = None, 1
+    for axis in reversed(range(len(dims))):
+        count = shape.iota(wide, dims, axis)
+        term = elementwise.mul(count, step) if step != 1 else count
+        total = term if total is None else elementwise.add(total, term)
+        step *= dims[axis]
+    if total is None:
+        total = np.zeros((), wide)
+    if wide is dtypes.uint32:
+        return np.zeros((), dtypes.uint32), total
+    high = conversion.convert(elementwise.shift_right_logical(total, 32), dtypes.uint32)
+    return high, conversion.convert(total, dtypes.uint32)
+
+
+def split_words(key: Any) -> tuple[Any, Any]:
+    """The two words of a single key, as scalars."""
+    words = ops.unwrap_key(key)
+    return shape.index_in_axis(words, 0, 0), shape.index_in_axis(words, 1, 0)
+
+
+@library_function(static=("dims",))
+def split_key(key: Any, dims: tuple[int, ...]) -> Any:
+    """New keys of a shape."""
+    a, b = ops.threefry2x32(*split_words(key), *counters(dims))
+    pair = [shape.reshape(shape.broadcast(w, dims, range(type_of(w).ndim)), (*dims, 1)) for w in (a, b)]
+    return ops.wrap_key(shape.concatenate(pair, len(dims)))
+
+
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """New keys from a key, which is used up.
+
+    >>> keys = split(key(0), 3)
+    >>> keys.shape
+    (3,)
+    """
+    dims = tuple(num) if isinstance(num, (tuple, list)) else (int(num),)
+    out = split_key(use("split", key), dims)
+    return out if type_of(key).kind == "k" else _unwrap(out)
+
+
+@library_function
+def _fold_in(key: Any, words: Any) -> Any:
+    high, low = (shape.index_in_axis(words, i, 0) for i in (0, 1))
+    a, b = ops.threefry2x32(*split_words(key), high, low)
+    return ops.wrap_key(shape.concatenate([shape.reshape(w, (1,)) for w in (a, b)], 0))
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key from a key and an integer; the key is not used up.
+
+    >>> same = key_data(fold_in(key(0), 7)) == key_data(fold_in(key(0), 7))
+    >>> bool(same.all())
+    True
+    """
+    found = check_key("fold_in", key)
+    if isinstance(data, (int, np.integer)):
+        words: Any = np.array([0, int(data) & 0xFFFFFFFF], np.uint32)
+    else:
+        t = type_of(data)
+        if t.kind not in "iu" or t.shape != ():
+            raise TypeError(f"random.fold_in: the data is an integer scalar; got {t}.")
+        words = _words_of_traced(_narrow(data))
+    out = _fold_in(found, words if isinstance(words, Array) else asarray(words))
+    return out if type_of(key).kind == "k" else _unwrap(out)
+
+
+def _narrow(data: Any) -> Any:
+    """The low 32 bits of an integer."""
+    return conversion.convert(data, dtypes.uint32)

@@ -1,0 +1,394 @@
+"""The basic draws: bits, uniform, normal, integers, choices. The same bits as JAX's threefry for the same key."""
+
+from __future__ import annotations
+
+import math
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, type_of
+from atled.core.types import ArrayType
+from atled.higher_order.jit import library_function
+from atled.numpy.creation import _static_shape, asarray
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, check_axis, inexact_dtype
+from atled.ops import conversion, cumulative, elementary, elementwise, indexing, reduction, shape, sorting, special
+from atled.ops import random as ops
+from atled.random.keys import counters, split_key, split_words, use
+
+
+def float_dtype(name: str, dtype: Any) -> Any:
+    """A real floating dtype, or a complaint."""
+    found = dtypes.canonical(float if dtype is None else dtype)
+    if dtypes.kind(found) != "f":
+        raise ValueError(f"random.{name}: the dtype must be floating; got {found.name}.")
+    return found
+
+
+def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
+    """The shape of a draw: as asked for, or that of the parameters."""
+    found = broadcast_shapes(*[type_of(p).shape for p in parameters]) if parameters else ()
+    if dims is None:
+        return found
+    asked = _static_shape(name, dims)
+    if parameters and broadcast_shapes(found, asked) != asked:
+        raise ValueError(f"random.{name}: shape {asked} does not fit parameters of shape {found}.")
+    return asked
+
+
+def random_bits(key: Any, dims: tuple[int, ...], width: int) -> Any:
+    """Unsigned integers of 8, 16, 32 or 64 random bits."""
+    a, b = ops.threefry2x32(*split_words(key), *counters(dims))
+    if type_of(a).shape != dims:
+        a, b = shape.reshape(a, dims), shape.reshape(b, dims)
+    if width == 64:
+        high, low = (conversion.convert(w, dtypes.uint64) for w in (a, b))
+        return elementwise.logical_or(elementwise.shift_left(high, 32), low)
+    mixed = elementwise.logical_xor(a, b)
+    return mixed if width == 32 else conversion.convert(mixed, np.dtype(f"uint{width}"))
+
+
+@library_function(static=("dims", "dtype"))
+def _bits(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    return random_bits(key, dims, dtypes.bits(dtype))
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Random bits as unsigned integers.
+
+    >>> from atled import random
+    >>> bits(random.key(0), (2,)).dtype
+    dtype('uint32')
+    """
+    found = dtypes.canonical("uint32" if dtype is None else dtype)
+    if dtypes.kind(found) != "u":
+        raise ValueError(f"random.bits: the dtype must be unsigned; got {found.name}.")
+    return _bits(use("bits", key), _static_shape("bits", shape), found)
+
+
+def uniform_floats(key: Any, dims: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+    """Numbers in [low, high): a random mantissa makes a number in [1, 2), which is shifted and scaled."""
+    info = dtypes.finfo(dtype)
+    width, mantissa = dtypes.bits(dtype), int(info.nmant)
+    drawn = 8 if mantissa < 8 else width
+    word = np.dtype(f"uint{width}")
+    raw = random_bits(key, dims, drawn)
+    raw = conversion.convert(raw, word) if drawn != width else raw
+    one = np.ones((), dtype).view(word)
+    raw = elementwise.logical_or(elementwise.shift_right_logical(raw, drawn - mantissa), one)
+    unit = elementwise.sub(conversion.bitcast_convert(raw, dtype), 1)
+    low, high = (v if isinstance(v, Array) else np.asarray(v, dtype) for v in (low, high))
+    spread = lambda v: broadcast_to(v, dims) if type_of(v).shape else v  # noqa: E731
+    low, high = spread(low), spread(high)
+    span = high - low if not isinstance(low, Array) and not isinstance(high, Array) else elementwise.sub(high, low)
+    scaled = elementwise.add(elementwise.mul(unit, np.asarray(span) if not isinstance(span, Array) else span), low)
+    return elementwise.maximum(low, scaled)
+
+
+@library_function(static=("dims", "dtype"))
+def _uniform(key: Any, dims: tuple[int, ...], dtype: Any, minval: Any, maxval: Any) -> Any:
+    return uniform_floats(key, dims, dtype, cast(minval, dtype), cast(maxval, dtype))
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+    """Numbers spread evenly over [minval, maxval).
+
+    >>> from atled import random
+    >>> bool((uniform(random.key(0), (100,)) < 1).all())
+    True
+    """
+    dtype = float_dtype("uniform", dtype)
+    dims = sample_shape("uniform", shape, minval, maxval)
+    return _uniform(use("uniform", key), dims, dtype, minval, maxval)
+
+
+def normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """Normal numbers, by inverting the distribution function."""
+    low = np.nextafter(np.asarray(-1.0, dtype), np.asarray(0.0, dtype), dtype=dtype)
+    unit = uniform_floats(key, dims, dtype, low, np.asarray(1.0, dtype))
+    return elementwise.mul(special.erf_inv(unit), np.asarray(math.sqrt(2), dtype))
+
+
+@library_function(static=("dims", "dtype"))
+def _normal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    if dtypes.kind(dtype) == "c":
+        part = dtypes.real_part(dtype)
+        pair = split_key(key, (2,))
+        re, im = (normal_floats(shape.index_in_axis(pair, i, 0), dims, part) for i in (0, 1))
+        return elementwise.div(conversion.complex(re, im), math.sqrt(2))
+    return normal_floats(key, dims, dtype)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Normally distributed numbers with mean 0 and variance 1; complex dtypes too.
+
+    >>> from atled import random
+    >>> normal(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    found = dtypes.canonical(float if dtype is None else dtype)
+    if dtypes.kind(found) not in "fc":
+        raise ValueError(f"random.normal: the dtype must be floating or complex; got {found.name}.")
+    return _normal(use("normal", key), _static_shape("normal", shape), found)
+
+
+@library_function(static=("dims", "dtype"))
+def _randint(key: Any, dims: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
+    """Twice as many bits as needed, reduced modulo the span: the bias is far below what can be seen."""
+    width = dtypes.bits(dtype)
+    word = np.dtype(f"uint{width}")
+    low, is_below = _clipped(low, dtype)
+    high, is_above = _clipped(high, dtype)
+    low, high, is_above = (broadcast_to(v, dims) for v in (low, high, is_above))
+    pair = split_key(key, (2,))
+    upper, lower = (random_bits(shape.index_in_axis(pair, i, 0), dims, width) for i in (0, 1))
+    is_empty = elementwise.le(high, low)
+    span = conversion.convert(elementwise.sub(high, low), word)
+    span = elementwise.select(is_empty, np.ones((), word), span)
+    is_full = elementwise.logical_and(is_above, elementwise.logical_not(is_empty))
+    span = elementwise.select(is_full, elementwise.add(span, 1), span)
+    half = elementary.rem(shape.broadcast(np.asarray(2 ** (width // 2), word), dims, ()), span)
+    factor = elementary.rem(elementwise.mul(half, half), span)
+    offset = elementwise.add(elementwise.mul(elementary.rem(upper, span), factor), elementary.rem(lower, span))
+    return elementwise.add(low, conversion.convert(elementary.rem(offset, span), dtype))
+
+
+def _clipped(x: Any, dtype: Any) -> tuple[Any, Any]:
+    """A bound in a dtype, and whether it lay above the largest value."""
+    info = dtypes.iinfo(dtype)
+    t = type_of(x)
+    if t.kind not in "iu":
+        x, t = conversion.convert(x, dtypes.int64), ArrayType(t.shape, dtypes.int64)
+    own = dtypes.iinfo(t.dtype)
+    top = np.asarray(min(int(info.max), int(own.max)), t.dtype)
+    bottom = np.asarray(max(int(info.min), int(own.min)), t.dtype)
+    is_above = elementwise.gt(x, top)
+    inside = elementwise.minimum(elementwise.maximum(x, bottom), top)
+    return conversion.convert(inside, dtype), is_above
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Integers spread evenly over [minval, maxval).
+
+    >>> from atled import random
+    >>> x = randint(random.key(0), (100,), -2, 3)
+    >>> int(x.min()), int(x.max())
+    (-2, 2)
+    """
+    dtype = dtypes.canonical(int if dtype is None else dtype)
+    if dtypes.kind(dtype) not in "iu":
+        raise TypeError(f"random.randint: the dtype must be an integer one; got {dtype.name}.")
+    low, high = (v if isinstance(v, Array) else _bound(v) for v in (minval, maxval))
+    dims = sample_shape("randint", shape, low, high)
+    if dtypes.bits(dtype) >= 32:
+        return _randint(use("randint", key), dims, low, high, dtype)
+    info = dtypes.iinfo(dtype)
+    low, high = (v.astype("int32") for v in (low, high))
+    low, high = low.clip(int(info.min), int(info.max)), high.clip(int(info.min), int(info.max) + 1)
+    return _randint(use("randint", key), dims, low, high, dtypes.int32).astype(dtype)
+
+
+def _bound(v: Any) -> Any:
+    if isinstance(v, int):
+        return asarray(v, "int32" if -(2**31) <= v < 2**31 else "int64" if v < 2**63 else "uint64")
+    return asarray(v)
+
+
+@library_function(static=("dims", "mode"))
+def _bernoulli(key: Any, p: Any, dims: tuple[int, ...], mode: str) -> Any:
+    t = type_of(p)
+    p = broadcast_to(p, dims)
+    if mode == "high":
+        unit = uniform_floats(key, (2, *dims), t.dtype, 0.0, 1.0)
+        first, second = (shape.index_in_axis(unit, i, 0) for i in (0, 1))
+        fine = elementwise.mul(second, float(2.0 ** -int(dtypes.finfo(t.dtype).nmant)))
+        return elementwise.lt(fine, elementwise.sub(p, first))
+    return elementwise.lt(uniform_floats(key, dims, t.dtype, 0.0, 1.0), p)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
+    """True with probability p.
+
+    >>> from atled import random
+    >>> bernoulli(random.key(0), 0.5, (3,)).dtype
+    dtype('bool')
+    """
+    prob = p if isinstance(p, Array) else asarray(p)
+    prob = prob if prob.type.kind == "f" else prob.astype(inexact_dtype(prob.dtype))
+    dims = sample_shape("bernoulli", shape, prob)
+    return _bernoulli(use("bernoulli", key), prob, dims, mode)
+
+
+def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    """Gumbel numbers; mode "high" resolves the lower tail better."""
+    if mode in ("high", "highest"):
+        info = dtypes.finfo(dtype)
+        unit = uniform_floats(key, (2, *dims), dtype, 0.0, 1.0)
+        high, low = (shape.index_in_axis(unit, i, 0) for i in (0, 1))
+        fine = elementwise.add(elementwise.add(high, elementwise.mul(low, float(2.0 ** -int(info.nmant)))), float(info.tiny))
+        x = elementwise.select(elementwise.ge(high, 0.5), high, fine)
+        return elementwise.neg(elementary.log(elementwise.neg(elementary.log1p(elementwise.neg(x)))))
+    unit = uniform_floats(key, dims, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype), 1.0)
+    return elementwise.neg(elementary.log(elementwise.neg(elementary.log(unit))))
+
+
+@library_function(static=("dims", "dtype", "mode"))
+def _gumbel(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    return gumbel_floats(key, dims, dtype, mode)
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
+    """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u."""
+    return _gumbel(use("gumbel", key), _static_shape("gumbel", shape), float_dtype("gumbel", dtype), mode or "low")
+
+
+@library_function(static=("dims", "axis", "replace", "mode"))
+def _categorical(key: Any, logits: Any, dims: tuple[int, ...], axis: int, replace: bool, mode: str) -> Any:
+    t = type_of(logits)
+    lead = t.shape[:axis] + t.shape[axis + 1 :]
+    prefix = dims[: len(dims) - len(lead)]
+    if not replace:
+        k = prod(prefix)
+        noisy = elementwise.add(logits, gumbel_floats(key, t.shape, t.dtype, mode))
+        _, found = sorting.top_k(shape.move_axis(noisy, axis, t.ndim - 1), k)
+        return shape.reshape(shape.move_axis(found, len(lead), 0), dims)
+    inner = list(dims[len(prefix) :])
+    inner.insert(axis, t.shape[axis])
+    full = (*prefix, *inner)
+    noise = gumbel_floats(key, full, t.dtype, mode)
+    total = elementwise.add(noise, broadcast_to(logits, full))
+    return reduction.argmax(total, len(prefix) + axis, dtypes.default("i"))
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None) -> Any:
+    """Positions along an axis, with probabilities proportional to exp(logits).
+
+    >>> from atled import random
+    >>> import atled.numpy as jnp
+    >>> int(categorical(random.key(0), jnp.array([-1e9, 0.0])))
+    1
+    """
+    x = logits if isinstance(logits, Array) else asarray(logits)
+    x = x if x.type.kind == "f" else x.astype(inexact_dtype(x.dtype))
+    at = check_axis("categorical", axis, x.ndim)
+    lead = x.shape[:at] + x.shape[at + 1 :]
+    dims = lead if shape is None else _static_shape("categorical", shape)
+    if broadcast_shapes(lead, dims[len(dims) - len(lead) :]) != dims[len(dims) - len(lead) :]:
+        raise ValueError(f"random.categorical: shape {dims} does not end with the batch shape {lead} of the logits.")
+    if not replace and prod(dims[: len(dims) - len(lead)]) > x.shape[at]:
+        raise ValueError(f"random.categorical: more draws than the {x.shape[at]} categories, without replacement.")
+    return _categorical(use("categorical", key), x, dims, at, replace, mode or "low")
+
+
+def shuffled(key: Any, x: Any, axis: int) -> Any:
+    """x in random order along an axis: sorted by random words, often enough that ties cannot matter."""
+    t = type_of(x)
+    rounds = int(np.ceil(3 * np.log(max(1, t.size)) / np.log(2**32 - 1)))
+    for _ in range(rounds):
+        pair = split_key(key, (2,))
+        key, sub = (shape.index_in_axis(pair, i, 0) for i in (0, 1))
+        _, x = sorting.sort((random_bits(sub, t.shape, 32), x), axis)
+    return x
+
+
+@library_function(static=("axis", "independent"))
+def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
+    t = type_of(x)
+    if independent or t.ndim == 1:
+        return shuffled(key, x, axis)
+    order = shuffled(key, shape.iota(dtypes.default("i"), (t.shape[axis],), 0), 0)
+    return _take(x, order, axis)
+
+
+def _take(x: Any, positions: Any, axis: int) -> Any:
+    t, at = type_of(x), type_of(positions)
+    offset = tuple([k for k in range(t.ndim - 1 + at.ndim) if not axis <= k < axis + at.ndim])
+    sizes = tuple([1 if k == axis else n for k, n in enumerate(t.shape)])
+    op = indexing.Gather(indexing.GatherAxes(offset, (axis,), (axis,)), sizes, "clip")
+    return indexing.bind(op, x, shape.reshape(positions, (*at.shape, 1)))
+
+
+@library_function(static=("n",))
+def _permutation_of(key: Any, n: int) -> Any:
+    return shuffled(key, shape.iota(dtypes.default("i"), (n,), 0), 0)
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+    """The numbers below x, or the slices of x along an axis, in random order.
+
+    >>> from atled import random
+    >>> sorted(permutation(random.key(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    if isinstance(x, (int, np.integer)):
+        return _permutation_of(use("permutation", key), int(x))
+    found = x if isinstance(x, Array) else asarray(x)
+    if found.ndim == 0:
+        return _permutation_of(use("permutation", key), int(found))
+    return _permutation(use("permutation", key), found, check_axis("permutation", axis, found.ndim), independent)
+
+
+@library_function(static=("dims",))
+def _weighted(key: Any, p: Any, dims: tuple[int, ...]) -> Any:
+    """Positions by inverting the cumulative sum of probabilities."""
+    t = type_of(p)
+    sums = cumulative.cumsum(p, 0)
+    total = shape.index_in_axis(sums, t.shape[0] - 1, 0)
+    unit = elementwise.sub(1, uniform_floats(key, dims, t.dtype, 0.0, 1.0))
+    target = elementwise.mul(unit, total)
+    flat = shape.reshape(target, (prod(dims), 1))
+    grid = (prod(dims), t.shape[0])
+    below = elementwise.lt(shape.broadcast(sums, grid, (1,)), shape.broadcast(flat, grid, (0, 1)))
+    count = reduction.reduce_sum(conversion.convert(below, dtypes.default("i")), (1,))
+    return shape.reshape(count, dims)
+
+
+@library_function(static=("count", "mode"))
+def _weighted_without(key: Any, p: Any, count: int, mode: str) -> Any:
+    noisy = elementwise.add(gumbel_floats(key, type_of(p).shape, type_of(p).dtype, mode), elementary.log(p))
+    return conversion.convert(sorting.top_k(noisy, count)[1], dtypes.default("i"))
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None) -> Any:
+    """Draws from the numbers below a, or from the slices of a along an axis, with or without replacement.
+
+    >>> from atled import random
+    >>> len(set(choice(random.key(0), 10, (10,), replace=False).tolist()))
+    10
+    """
+    dims = _static_shape("choice", shape)
+    source = None if isinstance(a, (int, np.integer)) else a if isinstance(a, Array) else asarray(a)
+    if source is not None and source.ndim == 0:
+        a, source = int(source), None
+    at = 0 if source is None else check_axis("choice", axis, source.ndim)
+    n = int(a) if source is None else source.shape[at]
+    count = prod(dims)
+    if count == 0:
+        return asarray(np.zeros(dims, dtypes.default("i") if source is None else source.dtype))
+    if n <= 0:
+        raise ValueError("random.choice: there is nothing to choose from.")
+    if not replace and count > n:
+        raise ValueError(f"random.choice: {count} draws from {n} things need replace=True.")
+    if p is None:
+        if not replace:
+            mixed = permutation(key, n if source is None else source, at)
+            out = mixed[(slice(None),) * at + (slice(count),)]
+            return out.reshape(dims if source is None else source.shape[:at] + dims + source.shape[at + 1 :])
+        found = randint(key, dims, 0, n)
+    else:
+        weights = p if isinstance(p, Array) else asarray(p)
+        weights = weights if weights.type.kind == "f" else weights.astype(inexact_dtype(weights.dtype))
+        if weights.shape != (n,):
+            raise ValueError(f"random.choice: p needs one entry for each of {n} things; got shape {weights.shape}.")
+        used = use("choice", key)
+        found = _weighted(used, weights, dims) if replace else _weighted_without(used, weights, count, mode or "low").reshape(dims)
+    if source is None:
+        return found
+    return _gather(source, found, at)
+
+
+@library_function(static=("axis",))
+def _gather(x: Any, positions: Any, axis: int) -> Any:
+    return _take(x, positions, axis)
