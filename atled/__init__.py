@@ -1,9 +1,51 @@
-"""atled."""
+"""atled: NumPy functions, transformed.
+
+`grad` differentiates a function, `vmap` batches it, `jit` compiles it with XLA, and all of these compose.
+
+>>> import atled, atled.numpy as jnp
+>>> slope = atled.jit(atled.grad(lambda x: jnp.sin(x) ** 2))
+>>> round(float(slope(0.5)), 6)
+0.841471
+"""
+
+import importlib
+from typing import Any
+
+from atled import lax, nn, numpy, ops, random, tree, tree_util
 from atled.core import config, trace
 from atled.core.array import Array
+from atled.core.config import (
+    default_device, default_matmul_precision, disable_jit, enable_x64, numpy_dtype_promotion,
+)  # fmt: skip
+from atled.core.dtypes import float0
+from atled.core.types import ShapeDtypeStruct
+from atled.engine.client import (
+    default_backend, device_count, devices, local_device_count, local_devices, process_count, process_index,
+)  # fmt: skip
 from atled.engine.eager import Evaluate
-from atled.higher_order.jit import jit, make_program
-from atled.transforms.grad import grad, hessian, jvp, linear_transpose, linearize, value_and_grad, vjp
+from atled.higher_order.jit import clear_caches, eval_shape, jit, make_program
+from atled.transforms.grad import (
+    grad, hessian, jacfwd, jacobian, jacrev, jvp, linear_transpose, linearize, value_and_grad, vjp,
+)  # fmt: skip
+from atled.transfer import block_until_ready, device_get, device_put
 from atled.transforms.vmap import vmap
+from atled.version import __version__
 
 trace.install(Evaluate())
+make_jaxpr = make_program  # the name that JAX programs use
+_LAZY = ("dtypes", "errors", "export", "scipy")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"atled.{name}")
+    raise AttributeError(f"module 'atled' has no attribute {name!r}")
+
+
+__all__ = [
+    "Array", "ShapeDtypeStruct", "__version__", "block_until_ready", "clear_caches", "config", "default_backend", "default_device",
+    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "enable_x64", "eval_shape", "float0",
+    "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
+    "local_devices", "make_jaxpr", "make_program", "nn", "numpy", "numpy_dtype_promotion", "process_count", "process_index", "random",
+    "tree", "tree_util", "value_and_grad", "vjp", "vmap",
+]  # fmt: skip

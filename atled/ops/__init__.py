@@ -3,3 +3,7 @@
 Families refer to each other as modules (`from atled.ops import shape`), so that rules can use any op and imports never
 form a knot; what several families share lives in `family.py`.
 """
+
+from atled.ops.segments import segment_max, segment_min, segment_prod, segment_sum
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

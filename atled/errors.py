@@ -1,0 +1,18 @@
+"""The exceptions of the library. Their docstrings explain them."""
+
+from atled.core.dtypes import PromotionError as TypePromotionError
+from atled.core.errors import (
+    ConcretizationTypeError, NonConcreteBooleanIndexError, TracerArrayConversionError, TracerBoolConversionError,
+    TracerIntegerConversionError, UnexpectedTracerError,
+)  # fmt: skip
+from atled.core.tree import TreeError
+from atled.engine.array import ExecutionError
+from atled.engine.client import ForkError
+from atled.numpy.promotion import MixedWidthWarning
+from atled.random.keys import KeyReuseWarning
+
+__all__ = [
+    "ConcretizationTypeError", "ExecutionError", "ForkError", "KeyReuseWarning", "MixedWidthWarning", "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError", "TreeError", "TypePromotionError",
+    "UnexpectedTracerError",
+]  # fmt: skip

@@ -1,0 +1,349 @@
+"""Activations, the softmax family, and encodings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.trace import bind
+from atled.higher_order.jit import library_function
+from atled.numpy.creation import asarray
+from atled.numpy.elementwise import logaddexp, to_bool
+from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, check_axis, promote_inexact
+from atled.numpy.reductions import mean as _mean
+from atled.numpy.reductions import var as _var
+from atled.ops import conversion, elementary, normalization, reduction, shape, special
+from atled.ops import elementwise as ew
+
+
+def _activation(f: Callable[..., Any]) -> Any:
+    """An activation: one launch on arrays; its operand is promoted to a floating dtype."""
+    f.__module__ = "atled.nn"
+    return library_function(f)
+
+
+def _zero(x: Any) -> Any:
+    return np.zeros((), type_of(x).dtype)
+
+
+@_activation
+def relu(x: Any) -> Any:
+    """max(x, 0); the derivative at 0 is 0.
+
+    >>> import atled.numpy as jnp
+    >>> relu(jnp.array([-1.0, 2.0]))
+    Array([0., 2.], dtype=float32)
+    """
+    t = type_of(x)
+    return ew.select(ew.le(x, np.zeros((), t.dtype)), np.zeros((), t.dtype), x)
+
+
+@_activation
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6)."""
+    (x,) = promote_inexact("relu6", x)
+    return ew.select(ew.le(x, 0), _zero(x), ew.select(ew.ge(x, 6), np.asarray(6, type_of(x).dtype), x))
+
+
+@_activation
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return elementary.logistic(promote_inexact("sigmoid", x)[0])
+
+
+@_activation
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x))."""
+    (x,) = promote_inexact("softplus", x)
+    return logaddexp(x, np.zeros((), type_of(x).dtype))
+
+
+@_activation
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x))."""
+    (x,) = promote_inexact("log_sigmoid", x)
+    return ew.neg(softplus(ew.neg(x)))
+
+
+@_activation
+def sparse_plus(x: Any) -> Any:
+    """0 below -1, x above 1, and a parabola between."""
+    (x,) = promote_inexact("sparse_plus", x)
+    middle = ew.mul(ew.square(ew.add(x, 1)), 0.25)
+    return ew.select(ew.le(x, -1), _zero(x), ew.select(ew.ge(x, 1), x, middle))
+
+
+@_activation
+def sparse_sigmoid(x: Any) -> Any:
+    """0 below -1, 1 above 1, and a line between."""
+    (x,) = promote_inexact("sparse_sigmoid", x)
+    return ew.mul(ew.clamp(np.asarray(0, type_of(x).dtype), ew.add(x, 1), np.asarray(2, type_of(x).dtype)), 0.5)
+
+
+@_activation
+def soft_sign(x: Any) -> Any:
+    """x / (1 + abs(x))."""
+    (x,) = promote_inexact("soft_sign", x)
+    return ew.div(x, ew.add(elementary.absolute(x), 1))
+
+
+@_activation
+def silu(x: Any) -> Any:
+    """x * sigmoid(x), also called swish."""
+    (x,) = promote_inexact("silu", x)
+    return ew.mul(x, elementary.logistic(x))
+
+
+swish = silu
+
+
+@_activation
+def mish(x: Any) -> Any:
+    """x * tanh(softplus(x))."""
+    (x,) = promote_inexact("mish", x)
+    return ew.mul(x, elementary.tanh(softplus(x)))
+
+
+@library_function
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+    """x, or a fraction of it below 0."""
+    x, slope = broadcast("leaky_relu", promote_inexact("leaky_relu", x, negative_slope))
+    return ew.select(ew.ge(x, 0), x, ew.mul(x, slope))
+
+
+@_activation
+def hard_tanh(x: Any) -> Any:
+    """x kept between -1 and 1."""
+    (x,) = promote_inexact("hard_tanh", x)
+    one = np.ones((), type_of(x).dtype)
+    return ew.select(ew.gt(x, 1), one, ew.select(ew.lt(x, -1), -one, x))
+
+
+@_activation
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6."""
+    (x,) = promote_inexact("hard_sigmoid", x)
+    return ew.div(relu6(ew.add(x, 3)), 6)
+
+
+@_activation
+def hard_silu(x: Any) -> Any:
+    """x * hard_sigmoid(x)."""
+    (x,) = promote_inexact("hard_silu", x)
+    return ew.mul(x, hard_sigmoid(x))
+
+
+hard_swish = hard_silu
+
+
+def _exponential_below(x: Any, alpha: Any, scale: Any = None) -> Any:
+    """x above zero, alpha * (exp(x / scale) - 1) below; the exponential never sees a positive number."""
+    is_positive = ew.gt(x, 0)
+    safe = ew.select(is_positive, _zero(x), x)
+    return ew.select(is_positive, x, ew.mul(elementary.expm1(safe if scale is None else ew.div(safe, scale)), alpha))
+
+
+@library_function
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x above 0, alpha * (exp(x) - 1) below."""
+    x, alpha = broadcast("elu", promote_inexact("elu", x, alpha))
+    return _exponential_below(x, alpha)
+
+
+@library_function
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """x above 0, alpha * (exp(x / alpha) - 1) below."""
+    x, alpha = broadcast("celu", promote_inexact("celu", x, alpha))
+    return _exponential_below(x, alpha, alpha)
+
+
+@_activation
+def selu(x: Any) -> Any:
+    """A scaled elu that keeps mean and variance of normal inputs."""
+    (x,) = promote_inexact("selu", x)
+    return ew.mul(_exponential_below(x, np.asarray(1.6732632423543772, type_of(x).dtype)), 1.0507009873554805)
+
+
+@library_function(static=("approximate",))
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x times the normal distribution function of x; by tanh if approximate.
+
+    >>> import atled.numpy as jnp
+    >>> float(gelu(jnp.float32(0.0)))
+    0.0
+    """
+    (x,) = promote_inexact("gelu", x)
+    if approximate:
+        cube = ew.mul(ew.mul(x, ew.mul(x, x)), 0.044715)
+        inner = ew.mul(ew.add(x, cube), math.sqrt(2 / math.pi))
+        return ew.mul(x, ew.mul(ew.add(elementary.tanh(inner), 1), 0.5))
+    return ew.mul(ew.mul(x, 0.5), special.erfc(ew.mul(x, -math.sqrt(0.5))))
+
+
+@library_function(static=("axis",))
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half along an axis times the sigmoid of the second."""
+    (x,) = promote_inexact("glu", x)
+    at = check_axis("glu", axis, type_of(x).ndim)
+    n = type_of(x).shape[at]
+    if n % 2:
+        raise ValueError(f"glu: axis {axis} must have an even length; got {type_of(x)}.")
+    first, second = shape.slice_in_axis(x, 0, n // 2, at), shape.slice_in_axis(x, n // 2, n, at)
+    return ew.mul(first, elementary.logistic(second))
+
+
+@library_function
+def squareplus(x: Any, b: Any = 4.0) -> Any:
+    """(x + sqrt(x**2 + b)) / 2."""
+    x, b = broadcast("squareplus", promote_inexact("squareplus", x, b))
+    return ew.mul(ew.add(x, elementary.sqrt(ew.add(ew.mul(x, x), b))), 0.5)
+
+
+@_activation
+def identity(x: Any) -> Any:
+    """x."""
+    return x
+
+
+@_activation
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) for positive x, exact near 0 and far out."""
+    (x,) = promote_inexact("log1mexp", x)
+    is_near = ew.lt(x, math.log(2))
+    one = np.ones((), type_of(x).dtype)
+    near = elementary.log(ew.neg(elementary.expm1(ew.neg(ew.select(is_near, x, one)))))
+    far = elementary.log1p(ew.neg(elementary.exp(ew.neg(ew.select(is_near, one, x)))))
+    return ew.select(is_near, near, far)
+
+
+# -- the softmax family -------------------------------------------------------------------------------------------------
+
+
+def _masked(x: Any, where: Any, fill: float) -> Any:
+    return ew.select(broadcast_to(to_bool("where", where), type_of(x).shape), x, np.asarray(fill, type_of(x).dtype))
+
+
+@library_function(static=("axis",))
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """exp(x) scaled to sum to one over axes.
+
+    >>> import atled.numpy as jnp
+    >>> softmax(jnp.zeros(4))
+    Array([0.25, 0.25, 0.25, 0.25], dtype=float32)
+    """
+    (x,) = promote_inexact("softmax", x)
+    axes = check_axes("softmax", axis, type_of(x).ndim)
+    if where is None:
+        return normalization.softmax(x, axes)
+    out = normalization.softmax(_masked(x, where, -np.inf), axes)
+    return _masked(out, where, 0.0)
+
+
+@library_function(static=("axis",))
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """log(softmax(x)), without losing small probabilities."""
+    (x,) = promote_inexact("log_softmax", x)
+    t = type_of(x)
+    axes = check_axes("log_softmax", axis, t.ndim)
+    picked = x if where is None else _masked(x, where, -np.inf)
+    # subtract the largest first, so that the logarithm of the sum is exact where it is small
+    kept = tuple([a for a in range(t.ndim) if a not in axes])
+    top = reduction.reduce_max(picked, axes)
+    top = ew.select(elementary.is_finite(top), top, np.zeros((), t.dtype))
+    shifted = ew.sub(picked, shape.broadcast(constant(top), t.shape, kept))
+    out = ew.sub(shifted, shape.broadcast(normalization.logsumexp(shifted, axes), t.shape, kept))
+    return out if where is None else _masked(out, where, -np.inf)
+
+
+def constant(x: Any) -> Any:
+    """x as a constant for derivatives."""
+    return bind(ew.StopGradient(), x)
+
+
+@library_function(static=("axis", "keepdims", "return_sign"))
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None) -> Any:
+    """log(sum(b * exp(a))) over axes, without overflow.
+
+    >>> import atled.numpy as jnp
+    >>> float(logsumexp(jnp.array([1000.0, 1000.0]))) - 1000.0 < 0.7
+    True
+    """
+    (x,) = promote_inexact("logsumexp", a)
+    t = type_of(x)
+    if t.kind == "c":
+        raise NotImplementedError("logsumexp: complex numbers are not supported yet.")
+    axes = check_axes("logsumexp", axis, t.ndim)
+    if where is not None:
+        x = _masked(x, where, -np.inf)
+    keep = [1 if i in axes else n for i, n in enumerate(t.shape)]
+    if b is None:
+        out = normalization.logsumexp(x, axes)
+        sign = ew.select(ew.eq(out, out), np.ones((), t.dtype), out)
+    else:
+        (weight,) = promote_inexact("logsumexp", b)
+        weight = broadcast_to(cast(weight, t.dtype), t.shape)
+        x = ew.select(ew.eq(weight, 0), np.asarray(-np.inf, t.dtype), x)
+        kept = tuple([i for i in range(t.ndim) if i not in axes])
+        top = reduction.reduce_max(x, axes)
+        top = constant(ew.select(elementary.is_finite(top), top, np.zeros((), t.dtype)))
+        total = reduction.reduce_sum(ew.mul(elementary.exp(ew.sub(x, shape.broadcast(top, t.shape, kept))), weight), axes)
+        sign = elementary.sign(total)
+        if return_sign:
+            total = elementary.absolute(total)
+        out = ew.add(elementary.log(total), top)
+    if keepdims:
+        out, sign = shape.reshape(out, keep), shape.reshape(sign, keep)
+    return (out, sign) if return_sign else out
+
+
+@library_function(static=("axis",))
+def logmeanexp(a: Any, axis: Any = None, where: Any = None) -> Any:
+    """log(mean(exp(a))) over axes."""
+    (x,) = promote_inexact("logmeanexp", a)
+    t = type_of(x)
+    axes = check_axes("logmeanexp", axis, t.ndim)
+    if where is None:
+        count: Any = np.asarray(math.prod(t.shape[i] for i in axes), t.dtype)
+    else:
+        count = reduction.reduce_sum(conversion.convert(broadcast_to(to_bool("logmeanexp", where), t.shape), t.dtype), axes)
+    return ew.sub(logsumexp(x, axis=axis, where=where), elementary.log(count))
+
+
+@library_function(static=("axis", "epsilon"))
+def standardize(x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None) -> Any:
+    """x shifted and scaled to mean 0 and variance 1 over axes."""
+    (x,) = promote_inexact("standardize", x)
+    dims = type_of(x).shape
+    if mean is None:
+        mean = _mean(x, axis=axis, keepdims=True, where=where)
+    if variance is None:
+        variance = _var(x, axis=axis, keepdims=True, where=where)
+    scale = elementary.rsqrt(ew.add(cast(variance, type_of(x).dtype), epsilon))
+    return ew.mul(ew.sub(x, broadcast_to(cast(mean, type_of(x).dtype), dims)), broadcast_to(scale, dims))
+
+
+@library_function(static=("num_classes", "dtype", "axis"))
+def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
+    t = type_of(x)
+    at = check_axis("one_hot", axis, t.ndim + 1)
+    dims = (*t.shape[:at], num_classes, *t.shape[at:])
+    kept = tuple([i for i in range(len(dims)) if i != at])
+    labels = shape.iota(t.dtype if t.kind in "iuf" else dtypes.int32, dims, at)
+    found = x if t.kind in "iuf" else conversion.convert(x, dtypes.int32)
+    return conversion.convert(ew.eq(shape.broadcast(found, dims, kept), labels), dtype)
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """Each integer as a row of zeros with a one at its place; all zeros if it is out of range.
+
+    >>> import atled.numpy as jnp
+    >>> one_hot(jnp.array([0, 2]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    return _one_hot(asarray(x), int(num_classes), dtypes.canonical(float if dtype is None else dtype), axis)
