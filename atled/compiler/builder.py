@@ -79,6 +79,10 @@ class Builder(Protocol):
         """Call a program as a function of the module, emitted once."""
         ...
 
+    def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:
+        """Call a function that was exported."""
+        ...
+
     def inline(self, program: Any, operands: Sequence[Value]) -> list[Value]:
         """Emit a program's equations in this block."""
         ...

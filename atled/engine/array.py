@@ -187,7 +187,7 @@ class ExecutionError(RuntimeError):
 def failed(buffer: Any, error: Exception) -> RuntimeError:
     """The error of a computation, with the user's line that launched it."""
     text = " ".join(str(error).split())
-    if "deleted" in text or "donated" in text:
+    if "deleted" in text or "donated" in text or buffer.is_deleted():
         return RuntimeError(
             f"deleted array: {buffer.aval.type} was deleted or donated, and its memory is gone."
             "\n  try: use the result of the call that took it, or leave it out of donate_argnums."
@@ -312,7 +312,9 @@ def _view(buffer: Any) -> np.ndarray:
     placed = buffer.aval
     size = placed.type.size * placed.dtype.itemsize
     if size == 0:
-        return np.zeros(placed.shape, placed.dtype)
+        out = np.zeros(placed.shape, placed.dtype)
+        out.flags.writeable = False
+        return out
     if placed.sharding.device.platform != "cpu":
         return _copied(buffer)
     capsule = _jax.buffer_to_dlpack_managed_tensor(buffer)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
@@ -139,23 +140,40 @@ class Module:
     def __init__(self, name: str) -> None:
         self.module = ir.Module.create(_UNKNOWN)
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
-        self.functions: dict[int, tuple[str, Program]] = {}
+        self.functions: dict[int, tuple[str, Any]] = {}
         self.names: set[str] = {"main"}
         self.locations: dict[Any, Any] = {}
+        self.has_calls = True  # programs that are called become functions; otherwise their equations stand in the caller
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
 
     def function(self, program: Program, platform: str) -> str:
         """The symbol of a program's function, emitted on first use."""
         known = self.functions.get(id(program))
         if known is None:
-            base, n = _symbol(program.name), 0
-            name = base
-            while name in self.names:
-                n += 1
-                name = f"{base}_{n}"
-            self.names.add(name)
-            known = self.functions[id(program)] = (name, program)
-            self.emit_function(name, program, platform, "private")
+            known = self.functions[id(program)] = (self.fresh_name(program.name), program)
+            self.emit_function(known[0], program, platform, "private")
+        return known[0]
+
+    def fresh_name(self, wanted: str) -> str:
+        base = name = _symbol(wanted)
+        n = 0
+        while name in self.names:
+            n += 1
+            name = f"{base}_{n}"
+        self.names.add(name)
+        return name
+
+    def portable_function(self, data: bytes, wanted: str) -> str:
+        """The symbol of a function that was exported, put into this module on first use."""
+        known = self.functions.get(hash(data))
+        if known is None:
+            name = self.fresh_name(wanted)
+            imported = _stablehlo.deserialize_portable_artifact(context, data)
+            (main,) = list(imported.body.operations)
+            copy = main.operation.clone(ip=ir.InsertionPoint(self.module.body))
+            copy.attributes["sym_name"] = ir.StringAttr.get(name)
+            copy.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            known = self.functions[hash(data)] = (name, data)
         return known[0]
 
     def emit_function(
@@ -294,10 +312,18 @@ class BlockBuilder:
         return out[0] if single[0] else tuple(out)
 
     def call(self, program: Program, operands: Sequence[Value]) -> tuple[Value, ...]:
+        if not self.module.has_calls:
+            return tuple(lower(self, program, operands))  # type: ignore[arg-type]
         symbol = self.module.function(program, self.platform)
         attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         out = self.emit("func.call", operands, program.output_types, attributes)
         return (out,) if len(program.output_types) == 1 else out
+
+    def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:
+        symbol = self.module.portable_function(data, name)
+        attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
+        out = self.emit("func.call", operands, types, attributes)
+        return (out,) if len(types) == 1 else out
 
     def inline(self, program: Program, operands: Sequence[Value]) -> list[Value]:
         return lower(self, program, operands)  # type: ignore[arg-type]
@@ -345,11 +371,12 @@ def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
     return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(a, type=index) for a in arrays])
 
 
-def build(program: Program, platform: str, donated: Sequence[int | None] = ()) -> Module:
+def build(program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True) -> Module:
     """The module of a program; `donated[i]` names the output that may reuse the memory of input i."""
     attributes = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
     with lock, context, _UNKNOWN:
         module = Module(program.name)
+        module.has_calls = has_calls
         module.emit_function("main", program, platform, "public", attributes)
     return module
 
@@ -358,3 +385,10 @@ def module_text(module: Module, debug_info: bool = False) -> str:
     """The module as text."""
     with context:
         return module.module.operation.get_asm(enable_debug_info=debug_info)
+
+
+def to_portable(module: Module) -> bytes:
+    """The module in the versioned form that other releases can read."""
+    version = _stablehlo.get_version_from_compatibility_requirement(_stablehlo.StablehloCompatibilityRequirement.WEEK_12)
+    with context:
+        return _jax.mlir.serialize_portable_artifact(module.module, version)

@@ -16,7 +16,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from atled.core import config, errors, tree
@@ -31,7 +31,7 @@ from atled.engine.array import DeviceArray, as_array, device_put, failed, scalar
 from atled.engine.eager import common_device
 from atled.engine.execute import EngineError, Executable, executable
 from atled.higher_order.call import Call
-from atled.higher_order.keys import Same, function_key
+from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key
 
 MISS = object()
 
@@ -73,6 +73,13 @@ class Options(NamedTuple):
     device: Any = None
 
 
+def _weak(f: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(f)
+    except TypeError:
+        return lambda: f
+
+
 class _Shared:
     """What all jits of one function with the same options have in common: its traces, and its generated launch code.
 
@@ -80,8 +87,12 @@ class _Shared:
     new shapes come in.
     """
 
-    def __init__(self, f: Callable[..., Any], options: Options) -> None:
-        self.f = f
+    def __init__(self, f: Callable[..., Any], options: Options, is_anchored: bool = False) -> None:
+        # a function in `_by_anchor` must not be kept alive by what is kept for it
+        if not is_anchored:
+            self._function: Callable[[], Any] = lambda: f
+        else:
+            self._function = weakref.WeakMethod(f) if isinstance(f, MethodType) else _weak(f)
         self.options = options
         self.name = getattr(f, "__name__", type(f).__name__)
         self.traces: dict[Any, Traced] = {}
@@ -93,6 +104,11 @@ class _Shared:
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.misses = 0
         _all_shared.add(self)
+
+    @property
+    def f(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self._function()
 
     def clear(self) -> None:
         self.traces.clear()
@@ -142,20 +158,34 @@ class _Shared:
 
 
 _all_shared: weakref.WeakSet[_Shared] = weakref.WeakSet()  # for clearing
-_by_function: dict[Any, _Shared] = {}  # the newest last
+_by_function: dict[Any, _Shared] = {}  # functions that can be compared by value; the newest last
+_by_anchor = WeakIdentityDict()  # others, by the function itself or the object of a bound method
 _FUNCTIONS_LIMIT = 2048
 _lock = threading.Lock()
 
 
 def _shared_for(f: Callable[..., Any], options: Options) -> _Shared:
-    key = (function_key(f), options._replace(device=Same(options.device)))
+    """The state that this function shares with all functions that do the same."""
+    anchor, inner = (f.__self__, f.__func__) if isinstance(f, MethodType) else (None, f)
+    try:
+        key: Any = function_key(inner)
+    except Heavy:
+        anchor, key = (f, None) if anchor is None else (anchor, Same(inner))
+    key = (key, options._replace(device=Same(options.device)))
     with _lock:
-        found = _by_function.pop(key, None)
+        if anchor is None:
+            table = _by_function
+        else:
+            table = _by_anchor.get(anchor)
+            if table is None:
+                table = {}
+                _by_anchor.set(anchor, table)
+        found = table.pop(key, None)
         if found is None:
-            found = _Shared(f, options)
-            while len(_by_function) >= _FUNCTIONS_LIMIT:
-                _by_function.pop(next(iter(_by_function)))
-        _by_function[key] = found
+            found = _Shared(f, options, anchor is not None)
+            while len(table) >= _FUNCTIONS_LIMIT:
+                table.pop(next(iter(table)))
+        table[key] = found
     return found
 
 

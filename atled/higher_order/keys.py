@@ -1,18 +1,27 @@
 """When two functions are the same function, for the trace cache.
 
 A lambda, partial or bound method that is made anew in a loop should hit the cache. Functions are compared by their code
-and by what they close over: plain values by value, everything else by identity.
+and by what they refer to, in closures and globals: plain values by value; modules, classes and functions by identity.
+A function that refers to anything else (arrays, dicts, objects) is only ever equal to itself, so that nothing large
+is kept alive and nothing that may change is compared; bound methods are equal as long as their object lives.
 """
 
 from __future__ import annotations
 
 import functools
 import types
+import weakref
 from typing import Any
 
 import numpy as np
 
-_BY_VALUE = (int, float, complex, bool, str, bytes, type(None), np.dtype, np.generic, type)
+_BY_VALUE = (int, float, complex, bool, str, bytes, type(None), np.dtype, np.generic)
+_BY_IDENTITY = (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)
+_DEEPEST = 4  # closures in closures, before a function is taken to be equal to itself alone
+
+
+class Heavy(Exception):
+    """A function refers to something that cannot be part of a key."""
 
 
 class Same:
@@ -30,38 +39,89 @@ class Same:
         return id(self.value)
 
 
-def value_key(x: Any, seen: tuple[Any, ...] = ()) -> Any:
-    """A hashable stand-in for a value that a function closes over."""
+def function_key(f: Any) -> Any:
+    """A hashable key that is equal for functions that do the same; raises `Heavy` if there is none."""
+    return _function(f, ())
+
+
+def _function(f: Any, seen: tuple[Any, ...]) -> Any:
+    if any([f is s for s in seen]):
+        return "itself"
+    if len(seen) > _DEEPEST:
+        raise Heavy
+    seen = (*seen, f)
+    if isinstance(f, _BY_IDENTITY) or (type(f) is types.FunctionType and f.__code__.co_filename == "<atled>"):
+        return Same(f)  # the latter are compiled functions, whose code and globals change
+    if type(f) is types.FunctionType:
+        cells = tuple([_value(c.cell_contents, seen) if _is_filled(c) else None for c in f.__closure__ or ()])
+        defaults = _value(f.__defaults__, seen) if f.__defaults__ else None
+        named = tuple([(k, _value(v, seen)) for k, v in f.__kwdefaults__.items()]) if f.__kwdefaults__ else None
+        found = f.__globals__
+        outside = tuple([(n, _global(found[n])) for n in _names(f.__code__) if n in found])
+        return Same(f.__code__), cells, defaults, named, outside
+    if type(f) is functools.partial:
+        named = tuple([(k, _value(v, seen)) for k, v in f.keywords.items()])
+        return "partial", _function(f.func, seen), _value(f.args, seen), named
+    raise Heavy
+
+
+def _value(x: Any, seen: tuple[Any, ...]) -> Any:
     kind = type(x)
     if isinstance(x, _BY_VALUE):
-        return kind, x, repr(x) if kind in (float, complex) else None
+        return kind, x, repr(x) if isinstance(x, (float, complex)) else None  # 0.0 and -0.0 differ
     if kind is tuple or kind is frozenset:
-        return kind, tuple([value_key(v, seen) for v in x])
-    if isinstance(x, (types.FunctionType, types.MethodType, functools.partial)):
-        return function_key(x, seen)
-    return Same(x)
+        return kind, tuple([_value(v, seen) for v in x])
+    if isinstance(x, (types.FunctionType, functools.partial)):
+        return _function(x, seen)
+    if isinstance(x, _BY_IDENTITY):
+        return Same(x)
+    raise Heavy
 
 
-def function_key(f: Any, seen: tuple[Any, ...] = ()) -> Any:
-    """A hashable key that is equal for functions that do the same."""
-    if len(seen) > 4 or any([f is s for s in seen]):  # deep closures, and functions that refer to themselves
-        return Same(f)
-    seen = (*seen, f)
-    if type(f) is types.FunctionType:
-        cells = tuple([_cell_key(c, seen) for c in f.__closure__ or ()])
-        defaults = value_key(f.__defaults__, seen) if f.__defaults__ else None
-        named = tuple([(k, value_key(v, seen)) for k, v in f.__kwdefaults__.items()]) if f.__kwdefaults__ else None
-        return Same(f.__code__), Same(f.__globals__), cells, defaults, named
-    if type(f) is types.MethodType:
-        return "method", function_key(f.__func__, seen), Same(f.__self__)
-    if type(f) is functools.partial:
-        named = tuple([(k, value_key(v, seen)) for k, v in f.keywords.items()])
-        return "partial", function_key(f.func, seen), value_key(f.args, seen), named
-    return Same(f)
+def _global(x: Any) -> Any:
+    if isinstance(x, (types.FunctionType, *_BY_IDENTITY)):
+        return Same(x)
+    return _value(x, ())
 
 
-def _cell_key(cell: Any, seen: tuple[Any, ...]) -> Any:
+def _is_filled(cell: Any) -> bool:
     try:
-        return value_key(cell.cell_contents, seen)
+        cell.cell_contents  # noqa: B018
     except ValueError:  # not assigned yet
-        return Same(cell)
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_of(code: Same) -> tuple[str, ...]:
+    found = dict.fromkeys(code.value.co_names)
+    for constant in code.value.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(dict.fromkeys(_names_of(Same(constant))))
+    return tuple(found)
+
+
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    """The names that code, and code inside it, may look up in globals."""
+    return _names_of(Same(code))
+
+
+class WeakIdentityDict:
+    """A dict by identity of objects, whose entries go when the object does."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Any, Any]] = {}
+
+    def get(self, anchor: Any) -> Any:
+        """What is kept for an object, or None."""
+        found = self._entries.get(id(anchor))
+        return found[1] if found is not None and found[0]() is anchor else None
+
+    def set(self, anchor: Any, value: Any) -> None:
+        """Keep something for as long as an object lives; objects that cannot be watched keep nothing."""
+        key = id(anchor)
+        try:
+            watch = weakref.ref(anchor, lambda _: self._entries.pop(key, None))
+        except TypeError:
+            return
+        self._entries[key] = (watch, value)

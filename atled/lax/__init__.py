@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins as _builtins
 import enum
 from collections.abc import Callable, Sequence
+from math import prod as _prod
 from typing import Any
 
 import numpy as _np
@@ -21,6 +23,9 @@ from atled.lax.slicing import (  # noqa: F401
     dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather, index_in_dim, index_take, scatter, scatter_add,
     scatter_max, scatter_min, scatter_mul, scatter_sub, slice_in_dim,
 )  # fmt: skip
+from atled.lax.convolution import rounding as _rounding
+from atled.numpy.creation import asarray as _asarray
+from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
 from atled.ops import collectives as _collectives
 from atled.ops import contraction as _contraction
 from atled.ops import conversion as _conversion
@@ -70,9 +75,7 @@ class RoundingMethod(enum.IntEnum):
 
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """The nearest integer."""
-    from atled.lax.convolution import rounding
-
-    return rounding[int(rounding_method)](x)
+    return _rounding[int(rounding_method)](x)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -110,9 +113,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that shapes broadcast to."""
-    from atled.numpy.promotion import broadcast_shapes as found
-
-    return found(*shapes)
+    return _broadcast_shapes(*shapes)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
@@ -168,14 +169,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """Neighbouring axes joined into one."""
-    from math import prod
-
     dims = _type_of(operand).shape
-    start, stop, _ = _python_slice(start_dimension, stop_dimension).indices(len(dims))
-    return _shape.reshape(operand, (*dims[:start], prod(dims[start:stop]), *dims[stop:]))
-
-
-_python_slice = __builtins__["slice"] if isinstance(__builtins__, dict) else __builtins__.slice  # type: ignore[index]
+    start, stop, _ = _builtins.slice(start_dimension, stop_dimension).indices(len(dims))
+    return _shape.reshape(operand, (*dims[:start], _prod(dims[start:stop]), *dims[stop:]))
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
@@ -270,10 +266,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     >>> associative_scan(jnp.add, jnp.arange(4.0))
     Array([0., 1., 3., 6.], dtype=float32)
     """
-    from atled.numpy.creation import asarray
-
     leaves, structure = _tree.flatten(elems)
-    xs = tuple([asarray(x) for x in leaves])
+    xs = tuple([_asarray(x) for x in leaves])
     axis %= xs[0].ndim
     if len({x.shape[axis] for x in xs}) != 1:
         raise ValueError(f"associative_scan: all arrays must have one length along axis {axis}; got {[x.shape for x in xs]}.")

@@ -11,6 +11,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
+from atled.numpy.indexing import default_fill
 from atled.ops import conversion, elementwise, indexing, shape
 
 
@@ -58,8 +59,6 @@ def gather(
     indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
 ) -> Any:  # fmt: skip
     """Windows of an array at positions."""
-    from atled.numpy.indexing import default_fill
-
     kind = GatherScatterMode.from_any(mode).value
     fill = default_fill(type_of(operand).dtype) if fill_value is None else fill_value
     axes = indexing.GatherAxes(*[tuple(v) for v in dimension_numbers])

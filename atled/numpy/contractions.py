@@ -14,6 +14,7 @@ from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, check_axis, operand_type, promote_dtypes
+from atled.numpy.reductions import sum as _sum
 from atled.ops import contraction, conversion, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops.contraction import precision_name
@@ -402,9 +403,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 @library_function(static=("offset", "axis1", "axis2", "dtype"))
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
     """The sum of a diagonal."""
-    from atled.numpy.reductions import sum
-
-    return sum(diagonal(a, offset=offset, axis1=axis1, axis2=axis2), axis=-1, dtype=dtype)
+    return _sum(diagonal(a, offset=offset, axis1=axis1, axis2=axis2), axis=-1, dtype=dtype)
 
 
 @library_function(static=("k",))

@@ -9,9 +9,10 @@ import numpy as np
 
 from atled.core import array as core_array
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array
 from atled.core.program import Literal
 from atled.numpy import contractions, creation, elementwise, indexing, reductions, shapes
+from atled.ops import conversion
 
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, Literal)
 
@@ -69,8 +70,6 @@ def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits read as another dtype, along the last axis."""
-    from atled.ops import conversion
-
     wanted = dtypes.canonical(float if dtype is None else dtype)
     old, new = dtypes.bits(self.dtype), dtypes.bits(wanted)
     if old == new:
@@ -162,12 +161,3 @@ def install() -> None:
     members["take"] = indexing.take
     core_array.fill(members)
 
-
-def install_more(members: dict[str, Any]) -> None:
-    """Add methods that are defined in terms of the others."""
-    core_array.fill(members)
-
-
-def is_array(x: Any) -> bool:
-    """Whether x is an array of this library."""
-    return isinstance(x, Array) and type_of(x) is not None

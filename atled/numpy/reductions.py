@@ -13,7 +13,7 @@ from atled.core.array import type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import isnan, to_bool
 from atled.numpy.promotion import broadcast_to, cast, check_axes, check_axis, inexact_dtype, operand_type, promote_dtypes
-from atled.ops import conversion, cumulative, elementary, reduction, shape
+from atled.ops import conversion, cumulative, elementary, reduction, shape, sorting
 from atled.ops import elementwise as ew
 
 _STATIC = ("axis", "dtype", "keepdims", "promote_integers")
@@ -105,8 +105,6 @@ def _extremum(name: str, op: Any, identity: Any, combine: Any) -> Any:
 
 def _complex_extremum(a: Any, axes: tuple[int, ...], name: str, keepdims: bool) -> Any:
     """Extrema of complex numbers in lexicographic order, by sorting."""
-    from atled.ops import sorting
-
     rows = reduction.merge_axes(a, axes)
     last = type_of(rows).ndim - 1
     (ordered,) = sorting.sort((rows,), last)

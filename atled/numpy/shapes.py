@@ -12,8 +12,9 @@ from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
+from atled.numpy.elementwise import remainder
 from atled.numpy.promotion import broadcast_shapes, broadcast_to as _broadcast_to, check_axes, check_axis, operand_type, promote_dtypes  # fmt: skip
-from atled.ops import conversion, indexing, shape
+from atled.ops import conversion, cumulative, indexing, reduction, shape
 from atled.ops import elementwise as ew
 
 
@@ -369,8 +370,6 @@ def _repeat_each(a: Any, count: int, axis: int) -> Any:
 @library_function(static=("total", "axis"))
 def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
     """Element i comes counts[i] times: each output position finds its source by counting the ends before it."""
-    from atled.ops import cumulative, reduction
-
     dims = type_of(a).shape
     n = dims[axis]
     counts = conversion.convert(counts, dtypes.int32)
@@ -447,8 +446,6 @@ def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
             parts = [shape.slice_in_axis(out, length - k, length, at), shape.slice_in_axis(out, 0, length - k, at)]
             out = shape.concatenate(parts, at) if k else out
             continue
-        from atled.numpy.elementwise import remainder
-
         start = conversion.convert(remainder(ew.neg(by), np.asarray(length, type_of(by).dtype)), dtypes.int32)
         doubled = shape.concatenate([out, out], at)
         zero = np.zeros((), dtypes.int32)

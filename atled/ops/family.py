@@ -148,13 +148,16 @@ def one_like(x: Any) -> Any:
 # -- operands ------------------------------------------------------------------------------------------------------
 
 
-def match(*operands: Any) -> list[Any]:
+def match(*operands: Any) -> Sequence[Any]:
     """Give Python numbers the dtype of the arrays they meet."""
+    if all([isinstance(x, Array) for x in operands]):
+        return operands
     dtype = next((x.dtype for x in operands if not _is_python_number(x) and hasattr(x, "dtype")), None)
-    if dtype is None:
-        return [np.asarray(x, type_of(x).dtype) if _is_python_number(x) else x for x in operands]
     if dtype is dtypes.key_dtype:
-        return list(operands)
+        return operands
+    if dtype is None:
+        types = [type_of(x) for x in operands]
+        dtype, _ = dtypes.promote(*[(t.dtype, t.weak) for t in types])
     return [np.asarray(x, dtype) if _is_python_number(x) else x for x in operands]
 
 

@@ -1,0 +1,164 @@
+"""Compiled functions as files: traced once, kept as versioned StableHLO, called anywhere without their source.
+
+A file is a magic line, a checksum, a JSON header (names, types, trees) and the data: closed-over arrays, then the module.
+Nothing in it is executed or unpickled before the checksum and the header have been checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes, tree
+from atled.core.array import type_of
+from atled.core.op import Op
+from atled.core.trace import bind
+from atled.core.types import ArrayType
+from atled.engine import client
+from atled.engine.array import as_array
+
+_MAGIC = b"atled.export.1\n"
+
+
+class CallExported(Op):
+    """Runs an exported function."""
+
+    gives_tuple = True
+    data: bytes
+    function: str
+    inputs: tuple[ArrayType, ...]
+    outputs: tuple[ArrayType, ...]
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        if [t.strong() for t in types] != [t.strong() for t in self.inputs]:
+            raise TypeError(f"{self.function}: exported for {list(self.inputs)}; got {list(types)}.")
+        return self.outputs
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        return build.call_portable(self.data, self.function, operands, self.outputs)
+
+    def __repr__(self) -> str:
+        return f"call_exported[{self.function}]"
+
+
+class Exported:
+    """A function that can be called, under `jit` too, and written to a file with `serialize`."""
+
+    def __init__(
+        self, name: str, data: bytes, captured: Sequence[np.ndarray], inputs: Sequence[ArrayType], outputs: Sequence[ArrayType],
+        in_structure: tree.Structure, out_structure: tree.Structure,
+    ) -> None:  # fmt: skip
+        self.name, self.data, self.captured = name, data, list(captured)
+        self.in_types, self.out_types = tuple(inputs), tuple(outputs)
+        self.in_structure, self.out_structure = in_structure, out_structure
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        leaves, structure = tree.flatten((args, kwargs))
+        if structure != self.in_structure:
+            raise TypeError(f"{self.name}: exported for arguments {self.in_structure}; got {structure}.")
+        types = tuple([type_of(x) for x in self.captured]) + self.in_types
+        op = CallExported(self.data, self.name, types, self.out_types)
+        return self.out_structure.unflatten(bind(op, *[as_array(x) for x in self.captured], *leaves))
+
+    def serialize(self) -> bytes:
+        """The function as bytes."""
+        header = {
+            "name": self.name,
+            "inputs": [_type_to_json(t) for t in self.in_types],
+            "outputs": [_type_to_json(t) for t in self.out_types],
+            "captured": [_type_to_json(type_of(x)) for x in self.captured],
+            "in": _tree_to_json(self.in_structure),
+            "out": _tree_to_json(self.out_structure),
+            "module": len(self.data),
+        }
+        text = json.dumps(header).encode()
+        payload = struct.pack("<Q", len(text)) + text + b"".join([x.tobytes() for x in self.captured]) + self.data
+        return _MAGIC + hashlib.sha256(payload).digest() + payload
+
+
+def export(f: Callable[..., Any]) -> Callable[..., Exported]:
+    """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
+
+    >>> import atled, atled.numpy as jnp
+    >>> saved = export(atled.jit(jnp.sin))(jnp.zeros(2)).serialize()
+    >>> deserialize(saved).call(jnp.zeros(2))
+    Array([0., 0.], dtype=float32)
+    """
+    if not hasattr(f, "trace"):
+        raise TypeError("export: a function made by jit is needed; write export(jit(f))(...).")
+
+    def make(*args: Any, **kwargs: Any) -> Exported:
+        from atled.engine import stablehlo  # loads MLIR
+
+        traced = f.trace(*args, **kwargs)  # type: ignore[attr-defined]
+        found = traced._traced
+        module = stablehlo.build(found.program, client.default_backend(), has_calls=False)
+        if module.uses:
+            raise NotImplementedError(
+                f"export: {found.name} uses {', '.join(sorted(module.uses))}, which exists only inside this library."
+            )
+        count = len(found.captured)
+        return Exported(
+            found.name, stablehlo.to_portable(module), [np.asarray(x) for x in found.captured],
+            found.program.input_types[count:], found.program.output_types, found.in_structure, found.out_structure,
+        )  # fmt: skip
+
+    return make
+
+
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """The function that `serialize` wrote; refuses bytes that were altered."""
+    blob = bytes(blob)
+    start = len(_MAGIC) + 32
+    if blob[: len(_MAGIC)] != _MAGIC:
+        raise ValueError("export: these bytes are not an exported function.")
+    payload = blob[start:]
+    if hashlib.sha256(payload).digest() != blob[len(_MAGIC) : start]:
+        raise ValueError("export: the exported function is damaged: its checksum does not fit.")
+    (length,) = struct.unpack_from("<Q", payload)
+    header = json.loads(payload[8 : 8 + length])
+    at, captured = 8 + length, []
+    for t in map(_type_from_json, header["captured"]):
+        size = t.size * t.dtype.itemsize
+        captured.append(np.frombuffer(payload[at : at + size], t.dtype).reshape(t.shape))
+        at += size
+    data = payload[at : at + header["module"]]
+    inputs, outputs = ([_type_from_json(t) for t in header[k]] for k in ("inputs", "outputs"))
+    structures = (_tree_from_json(header[k]) for k in ("in", "out"))
+    return Exported(header["name"], data, captured, inputs, outputs, *structures)
+
+
+def _type_to_json(t: ArrayType) -> Any:
+    if t.kind == "k":
+        raise NotImplementedError("export: random keys cannot be arguments or results; pass random.key_data(key).")
+    return [list(t.shape), t.dtype.name, t.weak]
+
+
+def _type_from_json(item: Any) -> ArrayType:
+    dims, dtype, weak = item
+    return ArrayType(tuple(dims), dtypes.canonical(dtype), bool(weak))
+
+
+def _tree_to_json(s: tree.Structure) -> Any:
+    if s.kind is None:
+        return "*"
+    children = [_tree_to_json(c) for c in s.children]
+    if s.kind in (tuple, list, type(None)):
+        return [s.kind.__name__, children]
+    if s.kind is dict and all(isinstance(k, (str, int)) for k in s.meta):
+        return ["dict", children, list(s.meta)]
+    raise NotImplementedError(f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}.")
+
+
+def _tree_from_json(item: Any) -> tree.Structure:
+    if item == "*":
+        return tree.LEAF
+    kind, children = item[0], tuple([_tree_from_json(c) for c in item[1]])
+    kinds = {"tuple": tuple, "list": list, "NoneType": type(None), "dict": dict}
+    return tree._structure(kinds[kind], tuple(item[2]) if kind == "dict" else None, children)

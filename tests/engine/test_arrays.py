@@ -1,0 +1,191 @@
+"""Data in and out of devices: every dtype, no aliasing, readable errors."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import atled
+import atled.numpy as jnp
+from atled.core import dtypes
+from atled.engine.array import to_device
+
+STORED = [d for d in dtypes.all_dtypes if d not in (dtypes.key_dtype, dtypes.float0)]
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=[d.name for d in STORED])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (2, 0, 3)], ids=str)
+def test_values_survive_the_round_trip(dtype, shape):
+    size = int(np.prod(shape))
+    host = np.asarray(np.arange(size).reshape(shape) % 2).astype(dtype)
+    back = np.asarray(to_device(host))
+    assert back.dtype == dtype and back.shape == shape
+    wide = np.complex128 if dtype.kind == "c" else np.float64
+    np.testing.assert_array_equal(back.astype(wide), host.astype(wide))
+    assert not back.flags.writeable
+
+
+def test_memory_of_the_caller_is_never_shared():
+    for n in (1, 16, 64, 1000, 100_000):
+        for offset in range(0, 128, 4):
+            raw = np.zeros(n * 4 + 256, np.uint8)
+            host = raw[offset : offset + n * 4].view("f4")
+            x = jnp.asarray(host)
+            y = atled.jit(lambda v: v)(host)
+            host[:] = 1
+            assert float(x.max()) == 0 and float(y.max()) == 0
+
+
+def test_strides_and_byte_order():
+    base = np.arange(24.0, dtype="f4").reshape(4, 6)
+    for view in (base.T, base[::-1, ::2], np.broadcast_to(base[0], (3, 6)), base.astype(">f4"), np.asfortranarray(base)):
+        np.testing.assert_array_equal(np.asarray(jnp.asarray(view)), view)
+
+
+def test_dlpack_both_ways():
+    x = jnp.arange(6.0).reshape(2, 3)
+    view = np.from_dlpack(x)
+    np.testing.assert_array_equal(view, np.asarray(x))
+    y = jnp.from_dlpack(np.arange(3, dtype="i4"))
+    assert y.dtype == np.int32 and y.tolist() == [0, 1, 2]
+    assert x.__dlpack_device__() == (1, 0)
+
+
+def test_pickle_and_copy():
+    x = jnp.arange(4.0).astype("bfloat16")
+    for y in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert y.dtype == x.dtype and y.tolist() == x.tolist()
+    weak = jnp.asarray(1.0)
+    assert pickle.loads(pickle.dumps(weak)).weak_type
+    with pytest.raises(TypeError, match="key_data"):
+        pickle.dumps(atled.random.key(0))
+
+
+def test_reading_outlives_the_array():
+    x = jnp.arange(1000.0)
+    host = np.asarray(x)
+    x.delete()
+    assert host[999] == 999
+
+
+def test_deleted_arrays_say_so():
+    x = jnp.ones(3)
+    x.delete()
+    assert x.is_deleted() and "deleted" in repr(x)
+    for use in (lambda: np.asarray(x), lambda: x + 1, lambda: x.block_until_ready(), lambda: float(x[0])):
+        with pytest.raises(RuntimeError, match="deleted or donated"):
+            use()
+
+
+def test_donation_reuses_memory():
+    f = atled.jit(lambda x, y: x + y, donate_argnums=0)
+    x, y = jnp.ones(1024), jnp.ones(1024)
+    address = np.asarray(x).ctypes.data
+    z = f(x, y)
+    assert x.is_deleted() and not y.is_deleted() and float(z[0]) == 2.0
+    del z
+    x = jnp.ones(1024)
+    address = x.__array__().ctypes.data
+    z = f(x, y)
+    assert np.asarray(z).ctypes.data == address or not x.is_deleted()
+
+
+def test_donating_one_buffer_twice_raises():
+    v = jnp.ones(4)
+    with pytest.raises((RuntimeError, ValueError)):
+        atled.jit(lambda a, b: (a + 1, b + 1), donate_argnums=(0, 1))(v, v)
+
+
+def test_errors_of_a_computation_name_the_line_that_launched_it():
+    f = atled.jit(lambda x: jnp.broadcast_to(x, (2**46,)))
+    with pytest.raises(RuntimeError) as error:
+        f(jnp.ones(())).block_until_ready()  # LAUNCH
+    assert "test_arrays.py" in str(error.value) or "LAUNCH" in str(error.traceback[-1].statement)
+
+
+def test_python_numbers_from_arrays():
+    assert float(jnp.float32(1.5)) == 1.5 and int(jnp.int8(-3)) == -3 and complex(jnp.complex64(1j)) == 1j
+    assert bool(jnp.bool_(True)) and [1, 2, 3][jnp.int32(1)] == 2
+    with pytest.raises(TypeError, match="only 0-d arrays"):
+        float(jnp.ones(2))
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(jnp.ones(2))
+    with pytest.raises(TypeError, match="integer arrays"):
+        [1, 2][jnp.float32(1)]
+    assert f"{jnp.float32(1.5):.2f}" == "1.50"
+
+
+def test_repr():
+    assert repr(jnp.arange(3.0)) == "Array([0., 1., 2.], dtype=float32)"
+    assert repr(jnp.asarray(1)) == "Array(1, dtype=int32, weak_type=True)"
+    assert "shape=(0, 2)" in repr(jnp.zeros((0, 2)))
+    assert len(repr(jnp.zeros(10**6))) < 300
+    assert repr(atled.random.key(0)) == "Array((), dtype=key<fry>)"
+
+
+def _in_child(queue):
+    try:
+        jnp.ones(3) + 1
+        queue.put("ran")
+    except Exception as error:
+        queue.put(f"{type(error).__name__}: {error}")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_is_told():
+    jnp.ones(3) + 1
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(queue,))
+    child.start()
+    message = queue.get(timeout=60)
+    child.join()
+    assert message.startswith("ForkError") and "spawn" in message
+
+
+def test_fork_before_first_use_is_fine():
+    code = """
+import os, atled, atled.numpy as jnp
+pid = os.fork()
+x = float((jnp.ones(3) + 1).sum())
+assert x == 6.0
+if pid == 0: os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr[-1000:]
+
+
+def test_unknown_platforms_are_named():
+    code = "import atled; atled.devices()"
+    for platforms, message in (("nonsense", "nonsense"), ("cuda", "cuda")):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"ATLED_PLATFORMS": platforms, "PATH": "/usr/bin"})
+        assert run.returncode != 0 and message in run.stderr and "RuntimeError" in run.stderr
+
+
+def test_two_cpu_devices():
+    code = """
+import atled, atled.numpy as jnp
+a, b = atled.devices()
+x = atled.device_put(jnp.arange(3.0), b)
+assert x.devices() == {b} and (x + 1).devices() == {b} and x.committed
+assert (x + jnp.ones(3)).devices() == {b}
+assert atled.jit(lambda v: v * 2)(x).devices() == {b}
+try:
+    x + atled.device_put(jnp.arange(3.0), a)
+except ValueError as error:
+    assert "different devices" in str(error)
+else:
+    raise SystemExit("no error")
+with atled.default_device(b):
+    assert jnp.ones(3).devices() == {b}
+assert jnp.ones(3).devices() == {a}
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"ATLED_NUM_CPU_DEVICES": "2", "PATH": "/usr/bin", "HOME": "/tmp"})
+    assert run.returncode == 0, run.stderr[-1500:]

@@ -1,0 +1,189 @@
+"""The compile cache on disk: found again, bounded, private, and never believed when altered."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import atled
+import atled.numpy as jnp
+from atled.core import config
+from atled.engine import cache, execute
+
+
+@pytest.fixture
+def folder(tmp_path):
+    before = config.settings.cache_dir
+    config.update("cache_dir", str(tmp_path))
+    yield tmp_path / "executables"
+    config.update("cache_dir", before)
+
+
+def entries(folder):
+    return sorted(p for p in folder.iterdir() if not p.name.startswith(".")) if folder.exists() else []
+
+
+def run_fresh(n: int) -> np.ndarray:
+    """A program of its own for each n, compiled or loaded anew."""
+    execute.forget()
+    return np.asarray(atled.jit(lambda x: x * float(n) + 1.0)(np.arange(4.0, dtype="f4")))
+
+
+def test_entries_are_written_and_found(folder, monkeypatch):
+    want = run_fresh(3)
+    assert entries(folder)
+    compiled = []
+    monkeypatch.setattr(execute, "_compile", lambda *a: compiled.append(a) or pytest.fail("compiled again"))
+    np.testing.assert_array_equal(run_fresh(3), want)
+    assert not compiled
+
+
+def test_the_directory_is_private(folder):
+    run_fresh(5)
+    assert os.stat(folder).st_mode & 0o077 == 0
+    assert all(os.stat(p).st_mode & 0o077 == 0 for p in entries(folder))
+
+
+def test_a_directory_that_others_may_write_to_is_not_used(tmp_path):
+    path = tmp_path / "executables"
+    path.mkdir()
+    path.chmod(0o777)
+    before = config.settings.cache_dir
+    config.update("cache_dir", str(tmp_path))
+    try:
+        with pytest.warns(UserWarning, match="others may write"):
+            run_fresh(6)
+        assert not entries(path)
+    finally:
+        config.update("cache_dir", before)
+
+
+def test_altered_entries_are_recompiled(folder):
+    """A thousand alterations: bits flipped, files cut, entries swapped. None is run, none crashes, all are recompiled."""
+    rng = random.Random(0)
+    programs = list(range(20, 28))
+    for n in programs:
+        run_fresh(n)
+    names = entries(folder)
+    original = {p: p.read_bytes() for p in names}
+    keys = [p.name for p in names]
+    loaded = 0
+    for trial in range(1000):
+        target = rng.choice(names)
+        data = bytearray(original[target])
+        kind = trial % 4
+        if kind == 0:
+            at = rng.randrange(len(data))
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            data = data[: rng.randrange(len(data))]
+        elif kind == 2:
+            other = rng.choice([p for p in names if p != target])
+            data = bytearray(original[other])
+        else:
+            at = rng.randrange(len(data))
+            data[at : at + 64] = rng.randbytes(64)
+        if bytes(data) == original[target]:
+            continue
+        target.write_bytes(data)
+        if cache.load(target.name) is not None:
+            loaded += 1
+        assert not target.exists(), "an altered entry was left in place"
+        target.write_bytes(original[target])
+    assert loaded == 0
+    for n in programs:  # and through the front door: wrong bytes, right results
+        for p in names:
+            data = bytearray(original[p])
+            data[rng.randrange(len(data))] ^= 0x10
+            p.write_bytes(data)
+        np.testing.assert_allclose(run_fresh(n), np.arange(4) * n + 1)
+    assert set(keys) <= {p.name for p in entries(folder)}
+
+
+def test_the_size_is_bounded(folder):
+    before = config.settings.cache_bytes
+    config.update("cache_bytes", 40_000)
+    cache._written.clear()
+    try:
+        for n in range(100, 130):
+            run_fresh(n)
+        assert sum(p.stat().st_size for p in entries(folder)) <= 60_000
+    finally:
+        config.update("cache_bytes", before)
+
+
+def test_least_recently_used_go_first(folder):
+    os.makedirs(folder, mode=0o700)
+    for i in range(10):
+        (folder / f"k{i}").write_bytes(b"x" * 100)
+        os.utime(folder / f"k{i}", (i, i))
+    cache.evict(str(folder), 500)
+    assert [p.name for p in entries(folder)] == ["k6", "k7", "k8", "k9"]
+
+
+def test_it_can_be_turned_off(folder):
+    config.update("cache", False)
+    try:
+        run_fresh(9)
+        assert not entries(folder)
+    finally:
+        config.update("cache", True)
+
+
+def test_parallel_processes_share_it(folder, tmp_path):
+    code = """
+import atled, atled.numpy as jnp, numpy as np, sys
+for n in range(8):
+    got = np.asarray(atled.jit(lambda x: jnp.sin(x) * float(n))(np.arange(5.0, dtype="f4")))
+    np.testing.assert_allclose(got, np.sin(np.arange(5.0)) * n, rtol=1e-5)
+"""
+    env = {**os.environ, "ATLED_CACHE_DIR": str(tmp_path)}
+    procs = [subprocess.Popen([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    for p in procs:
+        _, err = p.communicate(timeout=300)
+        assert p.returncode == 0, err[-1000:]
+    assert not [p for p in folder.iterdir() if p.name.startswith(".tmp")]
+
+
+def test_threads_share_it(folder):
+    bad = []
+
+    def work():
+        try:
+            for n in range(40, 50):
+                np.testing.assert_allclose(run_fresh(n), np.arange(4) * n + 1)
+        except Exception as error:
+            bad.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not bad
+
+
+def test_programs_that_differ_have_different_keys():
+    from atled.compiler.digest import digest
+
+    makers = [
+        lambda x: x + 1.0, lambda x: x + 2.0, lambda x: x - 1.0, lambda x: jnp.sum(x), lambda x: jnp.sum(x, 0, keepdims=True),
+        lambda x: x.astype("float16"), lambda x: x.astype("bfloat16"), lambda x: x[1:], lambda x: x[:-1], lambda x: (x, x), lambda x: x,
+    ]  # fmt: skip
+    found = {digest(atled.make_program(f)(np.ones(4, "f4"))) for f in makers}
+    assert len(found) == len(makers)
+    again = digest(atled.make_program(lambda y: y + 1.0)(np.ones(4, "f4")))
+    assert again in found  # names and lines do not count
+    assert digest(atled.make_program(makers[0])(np.ones(5, "f4"))) not in found
+
+
+def test_lapack_is_registered_before_a_load(folder):
+    code = "import atled, atled.numpy as jnp; print(float(atled.lax.linalg.cholesky(jnp.eye(2) * 4)[0, 0]))"
+    env = {**os.environ, "ATLED_CACHE_DIR": str(folder.parent)}
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+        assert run.stdout.strip() == "2.0", run.stderr[-500:]

@@ -1,0 +1,96 @@
+"""The folder listing is the architecture: imports point down, and only `engine/` knows jaxlib."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+
+import pytest
+
+import atled
+
+PACKAGE = pathlib.Path(atled.__file__).parent
+BASE = {"core"}
+NUMERIC = {"core", "compiler", "engine", "ops", "transforms", "higher_order"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "core": set(),
+    "compiler": {"core"},
+    "engine": {"core", "compiler"},
+    "ops": {"core", "compiler"},
+    "transforms": {"core", "ops"},
+    "higher_order": {"core", "compiler", "engine", "ops", "transforms"},
+    "numpy": NUMERIC,
+    "random": NUMERIC | {"numpy"},
+    "lax": NUMERIC | {"numpy"},
+    "nn": NUMERIC | {"numpy", "random"},
+    "scipy": NUMERIC | {"numpy", "nn"},
+}
+# What may be imported inside a function, because loading it takes long and few need it.
+LAZY = {
+    "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
+    "higher_order/jit.py": {"atled.engine"},
+    "export.py": {"atled.engine"},
+    "numpy/contractions.py": {"opt_einsum"},
+    "numpy/methods.py": {"atled"},
+    "numpy/scalar_types.py": {"atled.numpy.creation"},
+}
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imports(file: pathlib.Path) -> list[tuple[str, bool, list[str]]]:
+    """Every import of a file: module, whether it is inside a function, and the names taken from it."""
+    found = []
+
+    def visit(node: ast.AST, is_inside: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            inside = is_inside or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            if isinstance(child, ast.Import):
+                found.extend([(alias.name, is_inside, []) for alias in child.names])
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{file}: imports are absolute"
+                found.append((child.module or "", is_inside, [alias.name for alias in child.names]))
+            else:
+                visit(child, inside)
+
+    visit(ast.parse(file.read_text()), False)
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=[str(f.relative_to(PACKAGE)) for f in FILES])
+def test_imports_point_down(file: pathlib.Path):
+    parts = file.relative_to(PACKAGE).parts
+    folder = parts[0] if len(parts) > 1 else None
+    for module, is_inside, names in imports(file):
+        top = module.split(".")[0]
+        assert top != "jax", f"{file} imports jax"
+        if top == "jaxlib":
+            assert folder == "engine", f"{file} imports jaxlib; only engine/ may"
+        if is_inside:
+            assert module in LAZY.get(str(file.relative_to(PACKAGE)), set()), f"{file} imports {module} inside a function"
+        if top != "atled" or folder is None:
+            continue
+        targets = [module.split(".")[1]] if "." in module else names
+        for target in targets:
+            if target != folder and not (is_inside and module in LAZY.get(str(file.relative_to(PACKAGE)), set())):
+                assert target in MAY_IMPORT[folder], f"{'/'.join(parts)} ({folder}) imports atled.{target}"
+
+
+def test_every_folder_is_in_the_table():
+    folders = {f.parent.name for f in PACKAGE.glob("*/__init__.py")}
+    assert folders == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("file", FILES, ids=[str(f.relative_to(PACKAGE)) for f in FILES])
+def test_files_fit_in_the_head(file: pathlib.Path):
+    lines = file.read_text().count("\n")
+    assert lines <= 800, f"{file} has {lines} lines; 800 is the limit"
+
+
+@pytest.mark.parametrize("file", FILES, ids=[str(f.relative_to(PACKAGE)) for f in FILES])
+def test_every_file_says_what_it_owns(file: pathlib.Path):
+    assert ast.get_docstring(ast.parse(file.read_text())), f"{file} has no docstring"
+
+
+def test_names_of_files():
+    for file in FILES:
+        assert file.stem not in ("utils", "misc", "common", "helpers"), file
