@@ -265,8 +265,8 @@ def promote(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
                 f"promotion: {a} and {b} have no common dtype; convert one of them, such as x.astype('float32')."
             )
         if settings.promotion == "strict":
-            is_weak_kept = isinstance(top, str) or isinstance(other, str)
-            if not is_weak_kept or (joined is not top and joined is not other):
+            weak = [isinstance(n, str) for n in (top, other)]
+            if not any(weak) or (not all(weak) and joined is not (other if weak[0] else top)):
                 raise _strict_error(top, other)
         top = joined
     if isinstance(top, str):

@@ -45,12 +45,14 @@ class _State(threading.local):
     level: int
     axes: dict[Any, Axis]
     source: Any  # overrides where new equations say they come from
+    notes: list[Any] | None  # while a library function is recorded: what to say to each of its callers
 
     def __init__(self) -> None:
         self.base = _bottom[0]
         self.level = 0
         self.axes = {}
         self.source = None
+        self.notes = None
 
 
 _bottom: list[Any] = [None]

@@ -51,10 +51,13 @@ class Compile(NamedTuple):
 class Traced:
     """A function recorded for one signature."""
 
-    __slots__ = ("captured", "in_structure", "name", "out_structure", "program")
+    __slots__ = ("captured", "in_structure", "name", "notes", "out_structure", "program")
 
-    def __init__(self, program: Program, captured: list[Any], in_structure: Any, out_structure: Any, name: str) -> None:
+    def __init__(
+        self, program: Program, captured: list[Any], in_structure: Any, out_structure: Any, name: str, notes: list[Any]
+    ) -> None:
         self.program = program
+        self.notes = notes  # what is said to each caller, such as warnings that name the line
         self.captured = captured
         self.in_structure = in_structure
         self.out_structure = out_structure
@@ -353,8 +356,14 @@ def _splice(shared: _Shared, call: _Arguments) -> Any:
     fixed = [(i, type(x), x) for i, x in enumerate(call.leaves) if type(x) in _NUMBERS]
     types = [None if type(x) in _NUMBERS else type_of(x) for x in call.leaves]
     traced = _trace(shared, call, types, tuple(fixed))
-    operands = [x for x, t in zip(call.leaves, types, strict=True) if t is not None]
-    return traced.out_structure.unflatten(inline(traced.program, [*traced.captured, *operands]))
+    if traced.notes:
+        _say(traced.notes)
+    operands = [*traced.captured, *[x for x, t in zip(call.leaves, types, strict=True) if t is not None]]
+    if type(state.base) is Recorder or len(traced.program.equations) == 1:
+        out = inline(traced.program, operands)
+    else:  # differentiated or batched without jit: still one launch
+        out = bind(Call(traced.program), *operands)
+    return traced.out_structure.unflatten(list(out))
 
 
 _NUMBERS = (int, float, complex, bool)
@@ -484,8 +493,22 @@ def _record(shared: _Shared, call: _Arguments, types: Sequence[ArrayType | None]
     is_inline = shared.options.is_inline
     names = () if is_inline else _leaf_names(shared, call)
     dynamic = [t for t in types if t is not None]
-    program, captured = record(flat, dynamic, shared.name, names, with_sources=not is_inline)
-    return Traced(program, captured, call.structure, out_structure[0], shared.name)
+    before, notes = state.notes, []
+    state.notes = notes if is_inline else None
+    try:
+        program, captured = record(flat, dynamic, shared.name, names, with_sources=not is_inline)
+    finally:
+        state.notes = before
+    return Traced(program, captured, call.structure, out_structure[0], shared.name, notes)
+
+
+def _say(notes: list[Any]) -> None:
+    """Pass on what a recorded library function has to say, to its caller's line."""
+    if state.notes is not None:
+        state.notes.extend(notes)
+    else:
+        for note in notes:
+            note()
 
 
 def _check_result(shared: _Shared, x: Any) -> None:
@@ -499,6 +522,8 @@ def _launch(shared: _Shared, call: _Arguments) -> Any:
     arrays = [x if type(x) is DeviceArray else as_array(x) for x in call.leaves]
     start = time.perf_counter()
     traced = _trace(shared, call, [a.type for a in arrays])
+    if traced.notes:
+        _say(traced.notes)
     captured = [as_array(x) for x in traced.captured]
     if shared.options.device is not None:
         device, committed = shared.options.device, True
@@ -514,7 +539,7 @@ def _launch(shared: _Shared, call: _Arguments) -> Any:
         shared.compiles.append(Compile(tuple([a.type for a in arrays]), call.statics, spent))
     buffers = [a._buffer for a in moved]
     held = [a._buffer for a in captured]
-    if fast.off == 0 and all([a is m for a, m in zip(arrays, moved, strict=True)]):
+    if fast.off == 0 and not traced.notes and all([a is m for a, m in zip(arrays, moved, strict=True)]):
         _remember(shared, call, traced, arrays, (ready.execute, ready.handlers, ready.placed, held))
     try:
         out = ready(held + buffers)
@@ -646,9 +671,9 @@ def _wrapped(f: Callable[..., Any], shared: _Shared) -> Any:
     call.__module__ = getattr(f, "__module__", __name__)
     call.__wrapped__ = f
     if not shared.options.is_inline:
-        call.trace = functools.partial(trace, shared)
-        call.lower = lambda *args, **kwargs: trace(shared, *args, **kwargs).lower()
-        call.eval_shape = lambda *args, **kwargs: trace(shared, *args, **kwargs).out_info
+        call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)  # holds f, which `shared` may not
+        call.lower = lambda *args, **kwargs: trace(f, shared, args, kwargs).lower()
+        call.eval_shape = lambda *args, **kwargs: trace(f, shared, args, kwargs).out_info
         call.compiles = shared.compiles
         call.clear_cache = shared.clear
     return call
@@ -657,7 +682,7 @@ def _wrapped(f: Callable[..., Any], shared: _Shared) -> Any:
 # -- ahead of time ---------------------------------------------------------------------------------------------------
 
 
-def trace(shared: _Shared, *args: Any, **kwargs: Any) -> TracedFunction:
+def trace(f: Callable[..., Any], shared: _Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedFunction:
     """Record a function for arguments, which may be `ShapeDtypeStruct`s, without compiling it."""
     try:
         call = _Arguments(shared, args, kwargs)
@@ -767,7 +792,7 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(lambda x: x @ x, ShapeDtypeStruct((10**6, 10**6), "float32"))
     ShapeDtypeStruct(shape=(1000000, 1000000), dtype=float32)
     """
-    return trace(_Shared(f, Options()), *args, **kwargs).out_info
+    return trace(f, _Shared(f, Options()), args, kwargs).out_info
 
 
 def make_program(f: Callable[..., Any], static_argnums: int | Sequence[int] | None = None) -> Callable[..., Program]:
@@ -784,6 +809,6 @@ def make_program(f: Callable[..., Any], static_argnums: int | Sequence[int] | No
 
     def make(*args: Any, **kwargs: Any) -> Program:
         shared = _Shared(f, Options(static_argnums=_tuple(static_argnums, int)))
-        return trace(shared, *args, **kwargs).program
+        return trace(f, shared, args, kwargs).program
 
     return make

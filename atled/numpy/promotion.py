@@ -15,6 +15,7 @@ from atled.core import dtypes, source
 from atled.core.array import Array, describe, type_of
 from atled.core.config import settings
 from atled.core.program import Literal
+from atled.core.trace import state
 from atled.core.types import ArrayType
 from atled.ops import conversion, shape
 
@@ -63,21 +64,25 @@ class MixedWidthWarning(UserWarning):
 
 def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:
     narrow = [t for t in types if not t.weak and t.dtype in _DOUBLE[dtype]]
-    if not narrow:
+    if not [t for t in narrow if t.ndim or not any([u.ndim for u in types])]:
         return
+    text = " and ".join(map(str, types))
+    message = f"{text} meet, and the result is {dtype.name}; convert one of them with .astype to choose the width."
+    if state.notes is not None:  # said at every call of the library function that is being recorded
+        state.notes.append(lambda: _warn_once(message))
+    else:
+        _warn_once(message)
+
+
+def _warn_once(message: str) -> None:
+    """Warn, once for each line of user code."""
     where = source.here()
     key = (where.file, where.line) if where is not None else None
     if key in _warned:
         return
     _warned.add(key)
-    text = " and ".join(map(str, types))
-    warnings.warn_explicit(
-        f"{text} meet, and the result is {dtype.name}; convert one of them with .astype to choose the width."
-        + (source.describe(where) if where else ""),
-        MixedWidthWarning,
-        where.file if where else "<unknown>",
-        where.line if where else 0,
-    )
+    place = (where.file, where.line) if where else ("<unknown>", 0)
+    warnings.warn_explicit(message + source.describe(where), MixedWidthWarning, *place)
 
 
 def promote_dtypes(name: str, *operands: Any) -> list[Any]:

@@ -1,0 +1,255 @@
+"""Questions about arrays and dtypes: promotion, kinds, shapes; and arrays as text and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, describe, type_of
+from atled.core.trace import Tracer
+from atled.core.types import ArrayType
+from atled.higher_order.jit import library_function
+from atled.numpy.creation import asarray
+from atled.numpy.promotion import check_axes, operand_type
+from atled.numpy.scalar_types import ScalarType
+from atled.ops import conversion
+from atled.ops import elementwise as ew
+
+__all__ = [
+    "array_repr", "array_str", "can_cast", "get_printoptions", "iscomplex", "iscomplexobj", "isdtype", "isreal", "isrealobj",
+    "isscalar", "iterable", "load", "ndim", "printoptions", "promote_types", "result_type", "save", "savez", "set_printoptions",
+    "shape", "size",
+]  # fmt: skip
+
+_PYTHON_TYPES = {int: "i", float: "f", complex: "c"}
+
+
+# -- dtypes -----------------------------------------------------------------------------------------------------------
+
+
+def _dtype_and_weakness(x: Any) -> tuple[Any, bool]:
+    """How an argument takes part in promotion: dtypes as they are, Python's number types weakly, arrays by their type."""
+    if isinstance(x, type) and x in _PYTHON_TYPES:
+        return dtypes.default(_PYTHON_TYPES[x]), True
+    if isinstance(x, (str, np.dtype, type, ScalarType)) or x is dtypes.key_dtype:
+        return dtypes.canonical(x), False
+    if isinstance(x, (list, tuple)):
+        x = asarray(x)
+    try:
+        t = type_of(x)
+    except TypeError:
+        raise TypeError(f"result_type: arrays, numbers and dtypes have a dtype; got {describe(x)}.") from None
+    return t.dtype, t.weak
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype that two dtypes are promoted to; Python's int, float and complex give way to any dtype of their kind.
+
+    >>> promote_types("int8", "uint8"), promote_types("bfloat16", float)
+    (dtype('int16'), dtype(bfloat16))
+    """
+    return dtypes.promote(_dtype_and_weakness(a), _dtype_and_weakness(b))[0]
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype that arrays, numbers and dtypes are promoted to.
+
+    >>> result_type(np.ones(2, "int8"), 1), result_type(np.ones(2, "int8"), 1.0)
+    (dtype('int8'), dtype('float32'))
+    """
+    if not args:
+        raise ValueError("result_type: at least one array or dtype is needed.")
+    return dtypes.promote(*[_dtype_and_weakness(x) for x in args])[0]
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether values of a dtype, or of the dtype of an array, can be converted by a rule of NumPy's.
+
+    >>> can_cast("int16", "float32"), can_cast("float32", "int16")
+    (True, False)
+    """
+    if isinstance(from_, (int, float, complex)) and not isinstance(from_, np.generic):
+        raise TypeError(f"can_cast: a Python number has no dtype of its own; got {type(from_).__name__}.")
+    return bool(np.can_cast(_dtype_and_weakness(from_)[0], dtypes.canonical(to), casting))  # type: ignore[arg-type]
+
+
+_KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is another one, or of a kind that the array API names, or of any of a tuple of those.
+
+    >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "int8"))
+    (True, True)
+    """
+    wanted = dtypes.canonical(dtype)
+    for k in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(k, str) and k in _KINDS:
+            if dtypes.kind(wanted) in _KINDS[k]:
+                return True
+            continue
+        try:
+            same = dtypes.canonical(k) is wanted
+        except TypeError:
+            names = ", ".join(map(repr, _KINDS))
+            error = ValueError if isinstance(k, str) else TypeError
+            raise error(f"isdtype: a kind is a dtype or one of {names}; got {k!r}.") from None
+        if same:
+            return True
+    return False
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype of x is complex, whatever its values."""
+    if isinstance(x, (list, tuple)):
+        x = asarray(x)
+    try:
+        return type_of(x).kind == "c"
+    except TypeError:
+        return False
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype of x is not complex."""
+    return not iscomplexobj(x)
+
+
+@library_function
+def iscomplex(x: Any) -> Any:
+    """Whether the imaginary part of each element is not zero.
+
+    >>> iscomplex(np.asarray([1 + 0j, 1j], "complex64"))
+    Array([False,  True], dtype=bool)
+    """
+    t = operand_type("iscomplex", x)
+    if t.kind != "c":
+        return ew.logical_and(ew.eq(x, x), False) if t.kind != "b" else ew.logical_and(x, False)
+    part = conversion.imag(x)
+    return ew.ne(part, np.zeros((), type_of(part).dtype))
+
+
+@library_function
+def isreal(x: Any) -> Any:
+    """Whether the imaginary part of each element is zero."""
+    return ew.logical_not(iscomplex(x))
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def isscalar(element: Any) -> bool:
+    """Whether something is a number, a string, or an array without axes."""
+    if isinstance(element, (Array, np.ndarray)):
+        return len(element.shape) == 0
+    return np.isscalar(element)
+
+
+def iterable(y: Any) -> bool:
+    """Whether something can be iterated over; an array without axes cannot."""
+    if isinstance(y, Array):
+        return y.ndim > 0
+    return np.iterable(y)
+
+
+def _array_type(name: str, a: Any) -> ArrayType:
+    """The type of an array, a number, nested lists, or anything with shape and dtype."""
+    return asarray(a).type if isinstance(a, (list, tuple)) else operand_type(name, a)
+
+
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return _array_type("ndim", a).ndim
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The lengths of all axes."""
+    return _array_type("shape", a).shape
+
+
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements, in all or along axes.
+
+    >>> size(np.ones((2, 3))), size(np.ones((2, 3)), 1)
+    (6, 3)
+    """
+    t = _array_type("size", a)
+    return t.size if axis is None else prod([t.shape[i] for i in check_axes("size", axis, t.ndim)])
+
+
+# -- text and files ---------------------------------------------------------------------------------------------------
+
+
+def array_repr(arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+    """An array as text that shows its dtype.
+
+    >>> array_repr(np.asarray([1.25, 2.0], "float32"), precision=1)
+    'Array([1.2, 2. ], dtype=float32)'
+    """
+    if isinstance(arr, Tracer):
+        return repr(arr)
+    x = asarray(arr)
+    if x.type.kind == "k":
+        return repr(x)
+    text = np.array2string(np.asarray(x), max_line_width, precision, suppress_small, ", ", "Array(")
+    empty = f", shape={x.shape}" if 0 in x.shape else ""
+    return f"Array({text}{empty}, dtype={x.dtype.name}{', weak_type=True' if x.weak_type else ''})"
+
+
+def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+    """The elements of an array as text."""
+    if isinstance(a, Tracer):
+        return repr(a)
+    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The settings that arrays are printed by, which are NumPy's."""
+    return dict(np.get_printoptions())
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Change how arrays are printed, here and in NumPy."""
+    np.set_printoptions(*args, **kwargs)
+
+
+def printoptions(*args: Any, **kwargs: Any) -> Any:
+    """Change how arrays are printed inside a `with` block.
+
+    >>> with printoptions(precision=2):
+    ...     print(asarray(np.asarray([1 / 3, 0.5])))
+    [0.33 0.5 ]
+    """
+    return np.printoptions(*args, **kwargs)
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Write an array to a file in NumPy's format, which `load` reads."""
+    np.save(file, np.asarray(arr), allow_pickle)
+
+
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays to one file, under their keywords or as `arr_0`, `arr_1`, ..."""
+    arrays = {k: np.asarray(v) for k, v in kwds.items()}
+    np.savez(file, *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **arrays)
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Read an array that `save` or NumPy wrote; a file of several arrays is given as NumPy's mapping of host arrays."""
+    found = np.load(file, *args, **kwargs)
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype == np.dtype("V2"):  # NumPy's format has no name for bfloat16, and keeps the two bytes
+        found = found.view(dtypes.bfloat16)
+    return asarray(found)

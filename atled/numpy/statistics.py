@@ -1,0 +1,753 @@
+"""NumPy's statistics and its functions of sampled signals.
+
+Quantiles, covariance and histograms; differences, interpolation and convolution; comparisons of whole arrays. Quantiles
+are read off a sorted array, so they have derivatives by the elements that they are made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.trace import bind
+from atled.core.types import ArrayType
+from atled.higher_order.jit import library_function
+from atled.numpy.contractions import matmul
+from atled.numpy.creation import asarray
+from atled.numpy.elementwise import isclose, isnan, remainder
+from atled.numpy.promotion import (
+    broadcast, broadcast_to, cast, check_axes, check_axis, common_dtype, inexact_dtype, operand_type,
+    promote_dtypes, promote_inexact,
+)  # fmt: skip
+from atled.numpy.sorting import concrete, count_before, fixed, search
+from atled.ops import (
+    contraction, conversion, convolution, cumulative, elementary, indexing, reduction, segments, shape, sorting,
+)  # fmt: skip
+from atled.ops import elementwise as ew
+
+__all__ = [
+    "allclose", "array_equal", "array_equiv", "convolve", "corrcoef", "correlate", "cov", "diff", "ediff1d", "gradient",
+    "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp", "median", "nanmedian", "nanpercentile",
+    "nanquantile", "percentile", "quantile", "trapezoid", "unwrap",
+]  # fmt: skip
+
+_range = range  # a parameter of the histograms has this name
+
+
+def _at(x: Any, positions: Any) -> Any:
+    """Elements of a 1-d array at positions of any shape."""
+    dims = type_of(positions).shape
+    flat = indexing.take_along(x, shape.reshape(positions, (prod(dims),)), 0)
+    return shape.reshape(flat, dims)
+
+
+# -- quantiles --------------------------------------------------------------------------------------------------------
+
+# Hyndman and Fan's continuous methods: the quantile q of n elements lies at position n q + a + q (1 - a - b) - 1
+_CONTINUOUS = {
+    "linear": (1.0, 1.0), "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+_DISCRETE = ("lower", "higher", "nearest", "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
+
+
+def _place(method: str, q: Any, n: Any) -> tuple[Any, Any]:
+    """Where quantiles lie among n sorted elements: a whole position, and the weight of the next one (None: zero)."""
+    if method in _CONTINUOUS:
+        a, b = _CONTINUOUS[method]
+        at = ew.mul(ew.sub(n, 1), q) if method == "linear" else ew.sub(ew.add(ew.add(ew.mul(n, q), a), ew.mul(q, 1 - a - b)), 1)
+        low = elementary.floor(at)
+        return low, ew.sub(at, low)
+    one, half = np.asarray(1, type_of(q).dtype), np.asarray(0.5, type_of(q).dtype)
+    if method == "inverted_cdf":
+        return ew.sub(elementary.ceil(ew.mul(n, q)), 1), None
+    if method == "averaged_inverted_cdf":
+        at = ew.sub(ew.mul(n, q), 1)
+        low = elementary.floor(at)
+        return low, ew.select(ew.eq(at, low), half, one)
+    if method == "closest_observation":
+        at = ew.sub(ew.mul(n, q), 1.5)
+        low = elementary.floor(at)
+        is_odd = ew.ne(ew.mul(elementary.floor(ew.mul(low, 0.5)), 2), low)
+        return ew.select(ew.logical_and(ew.eq(at, low), is_odd), low, ew.add(low, 1)), None
+    at = ew.mul(ew.sub(n, 1), q)
+    low = elementary.floor(at)
+    if method == "midpoint":
+        return low, ew.select(ew.eq(at, low), np.zeros((), type_of(q).dtype), half)
+    return {"lower": low, "higher": elementary.ceil(at), "nearest": elementary.round_even(at)}[method], None
+
+
+def _weighted_place(weights: Any, q: Any) -> Any:
+    """The first position at which the cumulative share of the weights reaches each quantile."""
+    last = type_of(weights).ndim - 1
+    total = cumulative.cumsum(weights, last)
+    whole = shape.index_in_axis(total, type_of(total).shape[last] - 1, last, keep=True)
+    share = ew.div(total, broadcast_to(whole, type_of(total).shape))
+    # elements without weight in front are never chosen
+    return count_before(share, q, lambda s, v: ew.logical_or(ew.lt(s, v), ew.le(s, 0)))
+
+
+@library_function(static=("name", "axis", "method", "keepdims", "skips_nan", "is_percent"))
+def _quantile(
+    a: Any, q: Any, weights: Any, name: str, axis: Any, method: str, keepdims: bool, skips_nan: bool, is_percent: bool
+) -> Any:
+    t, given = operand_type(name, a), operand_type(name, q)
+    if t.kind == "c" or given.kind == "c":
+        raise TypeError(f"{name}: complex numbers have no quantiles; got {t} and {given}.")
+    dtype = inexact_dtype(common_dtype([t, given])[0])
+    work = dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
+    axes = check_axes(name, axis, t.ndim)
+    rows = reduction.merge_axes(cast(a, dtype), axes)
+    *lead, n = type_of(rows).shape
+    dims, last = (*lead, given.size), len(lead)
+    share = shape.reshape(cast(q, work), (given.size,))
+    share = shape.broadcast(ew.div(share, 100) if is_percent else share, dims, (last,))
+    if n == 0:
+        out = broadcast_to(np.asarray(np.nan, dtype), dims)
+    else:
+        weights = None if weights is None else _quantile_weights(name, weights, rows, t.shape, axes, work, skips_nan)
+        ordered, *carried = sorting.sort((rows,) if weights is None else (rows, weights), last)
+        out = conversion.convert(_read_quantiles(ordered, carried, share, method, skips_nan), dtype)
+    out = shape.reshape(shape.move_axis(out, last, 0), (*given.shape, *lead))
+    return shape.reshape(out, (*given.shape, *[1 if i in axes else d for i, d in enumerate(t.shape)])) if keepdims else out
+
+
+def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, skips_nan: bool) -> Any:
+    """Quantiles [*lead, m] of rows [*lead, n] that are sorted, which puts NaN last."""
+    last = type_of(ordered).ndim - 1
+    n, dims, work = type_of(ordered).shape[last], type_of(q).shape, type_of(q).dtype
+    is_nan = isnan(ordered)
+    count: Any = np.asarray(n, work)
+    if skips_nan:
+        count = reduction.reduce_sum(conversion.convert(ew.logical_not(is_nan), work), (last,))
+        count = shape.broadcast(count, dims, tuple(_range(last)))
+    low, weight = (_weighted_place(weights[0], q), None) if weights else _place(method, q, count)
+    top = conversion.convert(ew.sub(count, 1), dtypes.int32)
+    inside = lambda i: ew.maximum(ew.minimum(conversion.convert(i, dtypes.int32), top), 0)  # noqa: E731
+    out = below = conversion.convert(indexing.take_along(ordered, inside(low), last), work)
+    if weight is not None:
+        above = conversion.convert(indexing.take_along(ordered, inside(ew.add(low, 1)), last), work)
+        mixed = ew.add(ew.shielded(ew.sub(1, weight), below), ew.shielded(weight, above))
+        out = ew.select(ew.eq(below, above), below, mixed)  # exactly
+    if skips_nan:
+        return out
+    worst = shape.broadcast(shape.index_in_axis(is_nan, n - 1, last), dims, tuple(_range(last)))
+    return ew.select(worst, np.asarray(np.nan, work), out)
+
+
+def _quantile_weights(
+    name: str, weights: Any, rows: Any, dims: tuple[int, ...], axes: tuple[int, ...], dtype: Any, skips_nan: bool
+) -> Any:
+    """Weights in the shape of the rows; those of NaN are zero if they are to be skipped."""
+    w = operand_type(name, weights)
+    if w.shape != dims:
+        if len(axes) != 1 or w.shape != (dims[axes[0]],):
+            raise ValueError(f"{name}: weights {w} fit neither shape {dims} nor its axis {axes}.")
+        weights = shape.broadcast(weights, dims, axes)
+    weights = reduction.merge_axes(cast(weights, dtype), axes)
+    return ew.select(isnan(rows), np.zeros((), dtype), weights) if skips_nan else weights
+
+
+def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str) -> Any:
+    def f(
+        a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: bool = False, *, weights: Any = None,
+    ) -> Any:  # fmt: skip
+        if method not in _CONTINUOUS and method not in _DISCRETE:
+            raise ValueError(f"{name}: the method is one of {(*_CONTINUOUS, *_DISCRETE)}; got {method!r}.")
+        if weights is not None and method != "inverted_cdf":
+            raise NotImplementedError(f"{name}: weights are supported by the method 'inverted_cdf' only; got {method!r}.")
+        top = 100 if is_percent else 1
+        if isinstance(q, (int, float, np.ndarray)) and not bool(np.all((np.asarray(q) >= 0) & (np.asarray(q) <= top))):
+            raise ValueError(f"{name}: q must be between 0 and {top}.")
+        axis = tuple(axis) if isinstance(axis, list) else axis
+        return _quantile(a, q, weights, name, axis, method, bool(keepdims), skips_nan, is_percent)
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__, f.__doc__ = "atled.numpy", doc
+    return f
+
+
+quantile = _quantile_function(
+    "quantile",
+    False,
+    False,
+    """The values below which given shares of the elements over axes lie; NaN if there is one.
+
+    The axes of q come first in the result. Methods are those of NumPy; weights go with 'inverted_cdf'.
+
+    >>> import atled.numpy as jnp
+    >>> quantile(jnp.arange(5.0), 0.3)
+    Array(1.2, dtype=float32)
+    """,
+)
+percentile = _quantile_function("percentile", False, True, "As `quantile`, with shares in percent.")
+nanquantile = _quantile_function("nanquantile", True, False, "As `quantile`, leaving NaN out; NaN if nothing is left.")
+nanpercentile = _quantile_function("nanpercentile", True, True, "As `percentile`, leaving NaN out; NaN if nothing is left.")
+
+
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """The middle element over axes, or the mean of the two middle ones; NaN if there is one.
+
+    >>> import atled.numpy as jnp
+    >>> median(jnp.array([3.0, 1.0, 2.0, 4.0]))
+    Array(2.5, dtype=float32)
+    """
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return _quantile(a, 0.5, None, "median", axis, "midpoint", bool(keepdims), False, False)
+
+
+def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """As `median`, leaving NaN out; NaN if nothing is left."""
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return _quantile(a, 0.5, None, "nanmedian", axis, "midpoint", bool(keepdims), True, False)
+
+
+# -- covariance -------------------------------------------------------------------------------------------------------
+
+
+def _variables(name: str, m: Any, rowvar: bool) -> Any:
+    """Observations of variables as a matrix with one row for each variable."""
+    t = operand_type(name, m)
+    if t.ndim > 2:
+        raise ValueError(f"{name}: at most two axes are possible; got {t}.")
+    if t.ndim < 2:
+        return shape.reshape(m, (1, t.size))
+    return m if rowvar else shape.transpose(m, (1, 0))
+
+
+@library_function(static=("rowvar", "bias", "ddof", "dtype"))
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
+    aweights: Any = None, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """The covariance of variables, one for each row; observations can have frequencies and weights.
+
+    >>> import atled.numpy as jnp
+    >>> cov(jnp.array([1.0, 2.0, 4.0]))
+    Array(2.3333333, dtype=float32)
+    """
+    parts = promote_inexact("cov", m) if y is None else promote_inexact("cov", m, y)
+    x = shape.concatenate([_variables("cov", v, rowvar) for v in parts], 0)
+    x = x if dtype is None else conversion.convert(x, dtypes.canonical(dtype))
+    rows, n = type_of(x).shape
+    real = dtypes.real_part(type_of(x).dtype)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    total: Any = np.asarray(n, real)
+    w = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is not None:
+            if operand_type("cov", given).shape != (n,):
+                raise ValueError(f"cov: {name} must have one element for each of the {n} observations; got {type_of(given)}.")
+            w = cast(given, real) if w is None else ew.mul(w, cast(given, real))
+    if w is None:
+        factor, scale = ew.sub(total, ddof), 1
+        heavy = x
+    else:
+        total = reduction.reduce_sum(w, (0,))
+        lost = ddof if aweights is None else ew.mul(ew.div(reduction.reduce_sum(ew.mul(w, cast(aweights, real)), (0,)), total), ddof)
+        factor, scale = ew.sub(total, lost), shape.broadcast(cast(w, type_of(x).dtype), (rows, n), (1,))
+        heavy = ew.mul(x, scale)
+    mean = ew.div(reduction.reduce_sum(heavy, (1,)), cast(total, type_of(x).dtype))
+    off = ew.sub(x, shape.broadcast(mean, (rows, n), (0,)))
+    other = conversion.conj(off) if type_of(x).kind == "c" else off
+    out = matmul(off, shape.transpose(other if w is None else ew.mul(other, scale), (1, 0)))
+    out = ew.div(out, cast(ew.maximum(factor, 0), type_of(x).dtype))
+    return shape.reshape(out, ()) if rows == 1 else out
+
+
+@library_function(static=("rowvar", "dtype"))
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    """The correlation of variables, one for each row: covariances over the standard deviations."""
+    c = cov(x, y, rowvar=rowvar, dtype=dtype)
+    t = type_of(c)
+    if t.ndim == 0:
+        return ew.div(c, c)
+    n = t.shape[0]
+    flat = shape.slice_in_axis(shape.reshape(c, (n * n,)), 0, n * n, 0, n + 1)
+    spread = elementary.sqrt(conversion.real(flat) if t.kind == "c" else flat)
+    spread = cast(spread, t.dtype)
+    out = ew.div(ew.div(c, shape.broadcast(spread, (n, n), (0,))), shape.broadcast(spread, (n, n), (1,)))
+    clip = lambda v: ew.clamp(np.asarray(-1, type_of(v).dtype), v, np.asarray(1, type_of(v).dtype))  # noqa: E731
+    return conversion.complex(clip(conversion.real(out)), clip(conversion.imag(out))) if t.kind == "c" else clip(out)
+
+
+# -- histograms -------------------------------------------------------------------------------------------------------
+
+
+def _even_edges(a: Any, bins: int, limits: Any) -> Any:
+    """Edges of equally wide bins between limits, or from the smallest to the largest element."""
+    (x,) = promote_inexact("histogram", a)
+    t = type_of(x)
+    if bins < 1:
+        raise ValueError(f"histogram: at least one bin is needed; got {bins}.")
+    if limits is not None:
+        low, high = (cast(v, t.dtype) for v in limits)
+    elif t.size == 0:
+        low, high = np.asarray(0, t.dtype), np.asarray(1, t.dtype)
+    else:
+        low, high = (op(x, tuple(_range(t.ndim))) for op in (reduction.reduce_min, reduction.reduce_max))
+    is_point = ew.eq(low, high)
+    low, high = ew.select(is_point, ew.sub(low, 0.5), low), ew.select(is_point, ew.add(high, 0.5), high)
+    step = shape.iota(t.dtype, (bins + 1,), 0)
+    edges = ew.add(low, ew.mul(step, ew.div(ew.sub(high, low), bins)))
+    return ew.select(ew.eq(step, bins), high, edges)
+
+
+_edges = library_function(_even_edges, static=("bins",))
+
+
+def _bins(name: str, a: Any, bins: Any, limits: Any, weights: Any = None) -> tuple[int | None, Any]:
+    """What bins were asked for: a number of them, or their edges."""
+    if isinstance(bins, str):
+        way_out = "a number of bins instead of the name of a rule."
+        known = None if limits is None else tuple([float(v) for v in limits])
+        found = np.histogram_bin_edges(concrete(name, a, way_out), bins, known, weights)
+        return None, asarray(found.astype(inexact_dtype(operand_type(name, a).dtype)))
+    if isinstance(bins, (int, np.integer)) or (not isinstance(bins, (list, tuple)) and operand_type(name, bins).ndim == 0):
+        return bins.__index__(), None
+    edges = asarray(bins)
+    if edges.ndim != 1:
+        raise ValueError(f"{name}: bins are a number, or edges on one axis; got {edges.type}.")
+    return None, edges
+
+
+def _limits(limits: Any) -> Any:
+    return None if limits is None else tuple(limits)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins of a histogram: equally wide ones, or those given.
+
+    >>> import atled.numpy as jnp
+    >>> histogram_bin_edges(jnp.array([0.0, 4.0]), bins=4)
+    Array([0., 1., 2., 3., 4.], dtype=float32)
+    """
+    operand_type("histogram_bin_edges", a)
+    count, edges = _bins("histogram_bin_edges", a, bins, range, weights)
+    return edges if count is None else _edges(a, count, _limits(range))
+
+
+@library_function(static=("counts", "density"))
+def _histogram(columns: list[Any], edges: list[Any], limits: list[Any], weights: Any, counts: tuple[Any, ...], density: bool) -> Any:
+    """Elements in each cell of a grid of bins; the last bin of an axis owns its right edge."""
+    grids, cells, is_inside, dims = [], None, None, []
+    for x, given, ends, count in zip(columns, edges, limits, counts, strict=True):
+        grid = given if count is None else _even_edges(x, count, ends)
+        grid, x = promote_dtypes("histogram", grid, x)
+        n = type_of(grid).shape[0] - 1
+        found = ew.sub(search(grid, x, "right"), 1)
+        last = shape.index_in_axis(grid, n, 0)
+        found = ew.select(ew.eq(x, last), np.asarray(n - 1, type_of(found).dtype), found)
+        inside = ew.logical_and(ew.ge(found, 0), ew.lt(found, n))
+        cells = found if cells is None else ew.add(ew.mul(cells, n), found)
+        is_inside = inside if is_inside is None else ew.logical_and(is_inside, inside)
+        dims.append(n)
+        grids.append(grid)
+    total = prod(dims)
+    cells = ew.select(is_inside, cells, np.asarray(total, type_of(cells).dtype))  # out of range, so left out
+    size = (type_of(cells).size,)
+    ones = shape.full(ArrayType(size, dtypes.default("i")), 1)
+    heights = segments.segment_sum(ones if weights is None else shape.reshape(weights, size), shape.reshape(cells, size), total)
+    heights = shape.reshape(heights, dims)
+    if density:
+        (heights,) = promote_inexact("histogram", heights)
+        dtype = type_of(heights).dtype
+        heights = ew.div(heights, reduction.reduce_sum(heights, tuple(_range(len(dims)))))
+        for i, grid in enumerate(grids):
+            heights = ew.div(heights, shape.broadcast(cast(_difference(grid, 0), dtype), dims, (i,)))
+    return heights, grids
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> tuple[Any, Any]:
+    """How many elements, or how much weight, fall into each bin, and the edges of the bins.
+
+    With `density` the sum of heights times widths is one.
+
+    >>> import atled.numpy as jnp
+    >>> histogram(jnp.array([0.0, 1.0, 2.0]), bins=2)
+    (Array([1, 2], dtype=int32), Array([0., 1., 2.], dtype=float32))
+    """
+    t = operand_type("histogram", a)
+    if weights is not None and operand_type("histogram", weights).shape != t.shape:
+        raise ValueError(f"histogram: one weight is needed for each element of {t}; got {type_of(weights)}.")
+    count, edges = _bins("histogram", a, bins, range, weights)
+    heights, (grid,) = _histogram([a], [edges], [_limits(range)], weights, (count,), bool(density))
+    return heights, grid
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> tuple[Any, Any]:
+    """How many points fall into each cell of a grid of bins, and the edges along each axis.
+
+    The sample has one row for each point, or is a list with the coordinates of all points for each axis.
+    """
+    if isinstance(sample, (list, tuple)):
+        columns = [asarray(x) for x in sample]
+    else:
+        t = operand_type("histogramdd", sample)
+        if t.ndim != 2:
+            raise ValueError(f"histogramdd: the sample must have one row for each point; got {t}.")
+        columns = [shape.index_in_axis(asarray(sample), i, 1) for i in _range(t.shape[1])]
+    is_single = isinstance(bins, (int, np.integer)) or np.ndim(bins) == 0
+    each = [bins] * len(columns) if is_single else list(bins)
+    ends = [None] * len(columns) if range is None else list(range)
+    if len(each) != len(columns) or len(ends) != len(columns):
+        raise ValueError(f"histogramdd: bins and ranges are needed for {len(columns)} axes; got {len(each)} and {len(ends)}.")
+    found = [_bins("histogramdd", x, b, e) for x, b, e in zip(columns, each, ends, strict=True)]
+    counts = tuple([count for count, _ in found])
+    return _histogram(columns, [edges for _, edges in found], [_limits(e) for e in ends], weights, counts, bool(density))
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Any, Any, Any]:
+    """How many points (x, y) fall into each cell of a grid of bins, and the edges along both axes."""
+    if not isinstance(bins, (int, np.integer, list, tuple)) and operand_type("histogram2d", bins).shape not in ((), (2,)):
+        bins = [bins, bins]
+    elif isinstance(bins, (list, tuple)) and len(bins) not in (1, 2):
+        bins = [asarray(bins)] * 2
+    heights, (first, second) = histogramdd([x, y], bins, range, weights, density)
+    return heights, first, second
+
+
+# -- differences ------------------------------------------------------------------------------------------------------
+
+
+def _difference(x: Any, axis: int) -> Any:
+    """Each element minus the one before; for bools, whether they differ."""
+    n = type_of(x).shape[axis]
+    late, early = shape.slice_in_axis(x, min(1, n), n, axis), shape.slice_in_axis(x, 0, max(n - 1, 0), axis)
+    return ew.logical_xor(late, early) if type_of(x).kind == "b" else ew.sub(late, early)
+
+
+@library_function(static=("n", "axis"))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along an axis, taken n times; values can be put before and after first.
+
+    >>> import atled.numpy as jnp
+    >>> diff(jnp.array([1.0, 4.0, 9.0]))
+    Array([3., 5.], dtype=float32)
+    """
+    t = operand_type("diff", a)
+    if n < 0:
+        raise ValueError(f"diff: differences are taken 0 times or more; got n={n}.")
+    if t.ndim == 0:
+        raise ValueError("diff: a 0-d array has no neighbours.")
+    at = check_axis("diff", axis, t.ndim)
+    if n == 0:
+        return a
+    given = [v for v in (prepend, a, append) if v is not None]
+    middle = 0 if prepend is None else 1
+    parts = promote_dtypes("diff", *given)
+    edge = tuple([1 if i == at else d for i, d in enumerate(t.shape)])
+    parts = [broadcast_to(p, edge) if i != middle and type_of(p).ndim == 0 else p for i, p in enumerate(parts)]
+    out = shape.concatenate(parts, at)
+    for _ in _range(n):
+        out = _difference(out, at)
+    return out
+
+
+@library_function
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of neighbours in the flat array, with values put before and after them."""
+    t = operand_type("ediff1d", ary)
+    parts = [_difference(shape.reshape(ary, (t.size,)), 0)]
+    for value, at in ((to_begin, 0), (to_end, 2)):
+        if value is not None:
+            parts.insert(at, shape.reshape(cast(value, type_of(parts[0]).dtype), (operand_type("ediff1d", value).size,)))
+    return shape.concatenate(parts, 0)
+
+
+def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
+    """The derivative along an axis: inside from both neighbours, at the edges from two or three elements."""
+    t = type_of(f)
+    n = t.shape[axis]
+    if n < edge_order + 1:
+        raise ValueError(f"gradient: {edge_order + 1} elements are needed along axis {axis}; got {t}.")
+    part = lambda i, j: shape.slice_in_axis(f, i, j, axis)  # noqa: E731
+    spread = lambda v: shape.broadcast(v, [d if i != axis else type_of(v).size for i, d in enumerate(t.shape)], (axis,))  # noqa: E731
+    if type_of(spacing).ndim == 0:
+        steps = shape.broadcast(spacing, (n - 1,), ())
+    elif type_of(spacing).shape == (n,):
+        steps = _difference(spacing, 0)
+    else:
+        raise ValueError(f"gradient: a spacing is a number or has {n} coordinates; got {type_of(spacing)}.")
+    before, after = shape.slice_in_axis(steps, 0, n - 2, 0), shape.slice_in_axis(steps, 1, n - 1, 0)
+
+    def combined(weights: Sequence[Any], terms: Sequence[Any]) -> Any:
+        out = None
+        for w, x in zip(weights, terms, strict=True):
+            term = ew.mul(spread(w), x)
+            out = term if out is None else ew.add(out, term)
+        return out
+
+    whole = ew.add(before, after)
+    inner = (
+        ew.neg(ew.div(after, ew.mul(before, whole))),
+        ew.div(ew.sub(after, before), ew.mul(before, after)),
+        ew.div(before, ew.mul(after, whole)),
+    )
+    parts = [combined(inner, (part(0, n - 2), part(1, n - 1), part(2, n)))] if n > 2 else []
+    if edge_order == 1:
+        edges = [ew.div(_difference(part(i, i + 2), axis), spread(shape.slice_in_axis(steps, i, i + 1, 0))) for i in (0, n - 2)]
+    else:
+        edges = []
+        for i, is_end in ((0, False), (n - 3, True)):  # the parabola through three elements
+            p, q = (shape.slice_in_axis(v, i, i + 1, 0) for v in (before, after))
+            if is_end:
+                p, q = q, p
+            both = ew.add(p, q)
+            weights = [
+                ew.neg(ew.div(ew.add(ew.mul(p, 2), q), ew.mul(p, both))),
+                ew.div(both, ew.mul(p, q)),
+                ew.neg(ew.div(p, ew.mul(q, both))),
+            ]
+            if is_end:
+                weights = [ew.neg(w) for w in reversed(weights)]
+            edges.append(combined(weights, [part(i + k, i + k + 1) for k in _range(3)]))
+    return shape.concatenate([edges[0], *parts, edges[1]], axis)
+
+
+@library_function(static=("axes", "edge_order"))
+def _gradient(f: Any, spacings: list[Any], axes: tuple[int, ...], edge_order: int) -> list[Any]:
+    x, *steps = promote_inexact("gradient", f, *spacings)
+    return [_slope(x, h, a, edge_order) for h, a in zip(steps, axes, strict=True)]
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+    """The derivative of samples along each axis by central differences; one array for one axis, else a list.
+
+    Spacings are numbers, or coordinates, for all axes or for each. At the edges, differences are one-sided.
+
+    >>> import atled.numpy as jnp
+    >>> gradient(jnp.array([1.0, 4.0, 9.0]))
+    Array([3., 4., 5.], dtype=float32)
+    """
+    t = operand_type("gradient", f)
+    axes = check_axes("gradient", tuple(axis) if isinstance(axis, list) else axis, t.ndim)
+    if edge_order not in (None, 1, 2):
+        raise ValueError(f"gradient: the edge order is 1 or 2; got {edge_order!r}.")
+    steps = [v if isinstance(v, (int, float, complex)) else asarray(v) for v in varargs] or [1.0]
+    steps = steps * len(axes) if len(steps) == 1 else steps
+    if len(steps) != len(axes):
+        raise TypeError(f"gradient: one spacing, or one for each of {len(axes)} axes, is needed; got {len(steps)}.")
+    out = _gradient(f, steps, axes, edge_order or 1)
+    return out[0] if len(axes) == 1 else out
+
+
+@library_function(static=("axis",))
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral of samples along an axis, taking them to be joined by straight lines.
+
+    >>> import atled.numpy as jnp
+    >>> trapezoid(jnp.array([0.0, 1.0, 4.0]))
+    Array(3., dtype=float32)
+    """
+    y, step = promote_inexact("trapezoid", y, dx if x is None else x)
+    t = type_of(y)
+    at = check_axis("trapezoid", axis, t.ndim)
+    n = t.shape[at]
+    pairs = ew.add(*[shape.slice_in_axis(y, i, max(n - 1 + i, i), at) for i in (0, min(1, n))]) if n else y
+    dims = type_of(pairs).shape
+    if x is not None:
+        s = type_of(step)
+        step = _difference(step, 0 if s.ndim == 1 else at - t.ndim + s.ndim)
+        step = shape.broadcast(step, dims, (at,)) if s.ndim == 1 else broadcast_to(step, dims)
+    elif type_of(step).ndim:
+        step = broadcast_to(step, dims)
+    return reduction.reduce_sum(ew.mul(ew.mul(pairs, 0.5), step), (at,))
+
+
+@library_function(static=("axis",))
+def _unwrap(p: Any, discont: Any, period: Any, axis: int) -> Any:
+    x, whole = promote_dtypes("unwrap", p, period)
+    t = type_of(x)
+    if t.kind == "b":
+        raise TypeError(f"unwrap: numbers are needed; got {t}.")
+    at = check_axis("unwrap", axis, t.ndim)
+    jumps = _difference(fixed(x), at)
+    is_whole = t.kind in "iu"
+    half = ew.div(whole, np.asarray(2, t.dtype))
+    low = ew.neg(half)
+    bent = ew.add(remainder(ew.sub(jumps, low), whole), low)
+    is_edge = ew.logical_and(ew.eq(bent, low), ew.gt(jumps, 0))
+    if is_whole:  # with an odd period, half of it is never met
+        is_edge = ew.logical_and(is_edge, ew.eq(ew.mul(half, 2), whole))
+    bent = ew.select(is_edge, half, bent)
+    least = half if discont is None else cast(discont, t.dtype)
+    small = ew.lt(elementary.absolute(jumps), least)
+    fixes = ew.select(small, np.zeros((), t.dtype), ew.sub(bent, jumps))
+    shifts = shape.pad(cumulative.cumsum(fixed(fixes), at), 0, [(int(i == at), 0, 0) for i in _range(t.ndim)])
+    return ew.add(x, shifts) if t.shape[at] else x
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+    """Angles with jumps of more than half a period along an axis taken out by adding whole periods.
+
+    >>> import atled.numpy as jnp
+    >>> unwrap(jnp.array([0.0, 3.0, 7.0]), period=4)
+    Array([ 0., -1., -1.], dtype=float32)
+    """
+    return _unwrap(p, discont, period, axis)
+
+
+# -- interpolation and convolution ------------------------------------------------------------------------------------
+
+
+@library_function(static=("extrapolates",))
+def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, extrapolates: tuple[bool, bool]) -> Any:
+    types = [operand_type("interp", v) for v in (x, xp, fp)]
+    if types[1].ndim != 1 or types[1].shape != types[2].shape or not types[1].size:
+        raise ValueError(f"interp: xp and fp must have one axis of the same length; got {types[1]} and {types[2]}.")
+    points, grid = promote_inexact("interp", x, xp)
+    (values,) = promote_inexact("interp", fp)
+    out = inexact_dtype(common_dtype([type_of(grid), type_of(values)])[0])
+    values = cast(values, out)
+    if period is not None:
+        points, grid, values = _wrapped(points, grid, values, cast(period, type_of(grid).dtype))
+    n = type_of(grid).shape[0]
+    if n == 1:
+        inner = broadcast_to(values, type_of(points).shape) if type_of(points).ndim else shape.reshape(values, ())
+    else:
+        high = ew.maximum(ew.minimum(search(grid, points, "right"), n - 1), 1)
+        low = ew.sub(high, 1)
+        a, b, f, g = _at(grid, low), _at(grid, high), _at(values, low), _at(values, high)
+        is_step = ew.eq(a, b)
+        gap = ew.select(is_step, np.ones((), type_of(a).dtype), ew.sub(b, a))
+        share = cast(ew.div(ew.sub(points, a), gap), out)
+        inner = ew.select(is_step, g, ew.add(f, ew.shielded(share, ew.sub(g, f))))
+    if period is not None:
+        return inner
+    for i, end, is_out, given in ((0, 0, ew.lt, left), (1, n - 1, ew.gt, right)):
+        if not extrapolates[i]:
+            value = shape.index_in_axis(values, end, 0) if given is None else cast(given, out)
+            inner = ew.select(is_out(points, shape.index_in_axis(grid, end, 0)), value, inner)
+    return inner
+
+
+def _wrapped(points: Any, grid: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
+    """One period of a periodic function in order, with a neighbour from the periods before and after."""
+    size = elementary.absolute(period)
+    points, grid = remainder(points, size), remainder(grid, size)
+    order = shape.iota(np.int32, type_of(grid).shape, 0)
+    grid, order = sorting.sort((grid, order), 0)
+    values = _at(values, order)
+    n = type_of(grid).shape[0]
+    first, last = (lambda v: shape.slice_in_axis(v, 0, 1, 0)), (lambda v: shape.slice_in_axis(v, n - 1, n, 0))
+    grid = shape.concatenate([ew.sub(last(grid), size), grid, ew.add(first(grid), size)], 0)
+    return points, grid, shape.concatenate([last(values), values, first(values)], 0)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """The values at x of the straight lines through points (xp, fp), where xp goes up.
+
+    Outside they are `left` and `right`: by default the outermost values, and 'extrapolate' goes straight on. With a
+    period neither matters, and xp needs no order.
+
+    >>> import atled.numpy as jnp
+    >>> interp(1.5, jnp.arange(3.0), jnp.array([0.0, 10.0, 40.0]))
+    Array(25., dtype=float32)
+    """
+    for value in (left, right):
+        if isinstance(value, str) and value != "extrapolate":
+            raise ValueError(f"interp: left and right are numbers or 'extrapolate'; got {value!r}.")
+    ends = tuple([isinstance(v, str) for v in (left, right)])
+    left, right = (None if isinstance(v, str) else v for v in (left, right))
+    return _interp(x, xp, fp, left, right, period, ends)
+
+
+def _slide(x: Any, kernel: Any, mode: str, precision: Any) -> Any:
+    """Sums of x times a kernel, which is not longer, at every place that a mode asks for."""
+    n, m = (type_of(v).shape[0] for v in (x, kernel))
+    padding = {"full": (m - 1, m - 1), "same": (m // 2, m - 1 - m // 2), "valid": (0, 0)}[mode]
+    axes = convolution.ConvAxes((0, 1, 2), (0, 1, 2), (0, 1, 2))
+    op = convolution.Convolution(axes, (1,), (padding,), (1,), (1,), precision=contraction.precision_name(precision))
+    out = bind(op, shape.reshape(x, (1, 1, n)), shape.reshape(kernel, (1, 1, m)))
+    return shape.reshape(out, (type_of(out).shape[2],))
+
+
+def _sliding_operands(name: str, a: Any, v: Any, mode: str) -> list[Any]:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"{name}: the mode is 'full', 'same' or 'valid'; got {mode!r}.")
+    types = [operand_type(name, x) for x in (a, v)]
+    if any(t.ndim != 1 or not t.size for t in types):
+        raise ValueError(f"{name}: operands must have one axis that is not empty; got {types[0]} and {types[1]}.")
+    x, y = promote_dtypes(name, a, v)
+    if type_of(x).kind == "b":
+        x, y = (conversion.convert(w, dtypes.default("i")) for w in (x, y))
+    return [x, y]
+
+
+_STATIC = ("mode", "precision", "preferred_element_type")
+
+
+@library_function(static=_STATIC)
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The convolution of two 1-d arrays: all of it, or as much as the longer one is long, or where they overlap fully.
+
+    >>> import atled.numpy as jnp
+    >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
+    Array([1., 3., 5., 3.], dtype=float32)
+    """
+    x, y = _sliding_operands("convolve", a, v, mode)
+    if type_of(x).size < type_of(y).size:
+        x, y = y, x
+    out = _slide(x, shape.reverse(y, (0,)), mode, precision)
+    return out if preferred_element_type is None else conversion.convert(out, preferred_element_type)
+
+
+@library_function(static=_STATIC)
+def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The cross-correlation of two 1-d arrays, of which the second is conjugated; modes as in `convolve`."""
+    x, y = _sliding_operands("correlate", a, v, mode)
+    y = conversion.conj(y) if type_of(y).kind == "c" else y
+    if type_of(x).size < type_of(y).size:
+        out = shape.reverse(_slide(y, x, mode, precision), (0,))
+    else:
+        out = _slide(x, y, mode, precision)
+    return out if preferred_element_type is None else conversion.convert(out, preferred_element_type)
+
+
+# -- whole arrays compared --------------------------------------------------------------------------------------------
+
+
+def _all(x: Any) -> Any:
+    return reduction.reduce_and(x, tuple(_range(type_of(x).ndim)))
+
+
+@library_function(static=("equal_nan",))
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have the same shape and elements; with `equal_nan`, NaN equals NaN."""
+    s, t = (operand_type("array_equal", v) for v in (a1, a2))
+    if s.shape != t.shape:
+        return np.False_
+    x, y = promote_dtypes("array_equal", a1, a2)
+    same = ew.eq(x, y)
+    return _all(ew.logical_or(same, ew.logical_and(isnan(x), isnan(y))) if equal_nan else same)
+
+
+@library_function
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays have the same elements once they are broadcast."""
+    x, y = promote_dtypes("array_equiv", a1, a2)
+    try:
+        x, y = broadcast("array_equiv", [x, y])
+    except ValueError:
+        return np.False_
+    return _all(ew.eq(x, y))
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether all elements are equal within a tolerance, as `isclose` has it."""
+    return _allclose(a, b, float(rtol), float(atol), bool(equal_nan))
+
+
+@library_function(static=("rtol", "atol", "equal_nan"))
+def _allclose(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    return _all(isclose(a, b, rtol, atol, equal_nan))

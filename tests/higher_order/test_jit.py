@@ -1,0 +1,297 @@
+"""jit: signatures, static arguments, trees, donation, ahead of time, messages, threads, big programs."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import atled
+import atled.numpy as jnp
+
+
+def close(a, b, tol=1e-6):
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tol, atol=tol)
+
+
+class Counted:
+    def __init__(self, f):
+        self.f, self.n = f, 0
+        self.__name__ = "counted"
+
+    def __call__(self, *a, **k):
+        self.n += 1
+        return self.f(*a, **k)
+
+
+def test_one_trace_for_each_signature():
+    f = Counted(lambda x, y: x * 2 + y)
+    g = atled.jit(f)
+    x = jnp.ones(3)
+    for k in range(5):
+        g(x * k, 1.0 + k)
+    assert f.n == 1
+    for args, count in [((jnp.ones(4), 1.0), 2), ((jnp.ones(3, "int32"), 1.0), 3), ((x, 1), 4), ((np.ones(3, "f4"), 2.0), 4)]:
+        g(*args)
+        assert f.n == count
+    g(x, y=1.0)
+    assert f.n == 5 and len(g.compiles) == 5
+    assert [c.types for c in g.compiles][0] == (x.type, jnp.asarray(1.0).type)
+    g.clear_cache()
+    g(x, 1.0)
+    assert f.n == 6
+
+
+def test_launches_alternate_between_shapes_of_calls():
+    f = atled.jit(lambda a, b=None, *, c=0.0: a + (0.0 if b is None else b) + c)
+    x = jnp.arange(3.0)
+    for _ in range(3):
+        close(f(x), [0, 1, 2])
+        close(f(x, x), [0, 2, 4])
+        close(f(x, c=1.0), [1, 2, 3])
+        close(f(x, x, c=x), [0, 3, 6])
+        close(f(x, 1.0), [1, 2, 3])
+        close(f(np.arange(3.0, dtype="f4"), np.float32(2)), [2, 3, 4])
+
+
+def test_keywords_in_any_order():
+    f = atled.jit(lambda **k: k["a"] - k["b"])
+    x, y = jnp.ones(2), jnp.zeros(2)
+    for _ in range(2):
+        close(f(a=x, b=y), [1, 1])
+        close(f(b=y, a=x), [1, 1])
+        close(f(b=x, a=y), [-1, -1])
+
+
+def test_trees_in_and_out():
+    f = atled.jit(lambda t, *, k: {"sum": t["a"] + t["b"][0], "same": t, "none": None, "k": (k, [k])})
+    t = {"a": jnp.ones(2), "b": (jnp.ones(2), None)}
+    for _ in range(2):
+        out = f(t, k=3)
+        close(out["sum"], [2, 2])
+        assert out["none"] is None and out["same"]["b"][1] is None and int(out["k"][1][0]) == 3
+    assert atled.jit(lambda: ())() == () and atled.jit(lambda: None)() is None
+
+
+def test_static_arguments_by_value():
+    f = Counted(lambda n, x, mode="a": sum([x] * n) * (10 if mode == "b" else 1))
+    g = atled.jit(f, static_argnums=0, static_argnames="mode")
+    for _ in range(2):
+        assert float(g(2, 1.0)) == 2.0 and float(g(3, 1.0, mode="b")) == 30.0 and float(g(2, 5.0)) == 10.0
+    assert f.n == 2
+    h = atled.jit(lambda x, n: x * n, static_argnames="n")
+    assert float(h(1.0, 2)) == 2.0 and float(h(1.0, n=3)) == 3.0 and float(h(1.0, 2.5)) == 2.5
+    kinds = Counted(lambda x, s: x if isinstance(s, bool) else x + 1)
+    k = atled.jit(kinds, static_argnums=1)
+    assert [float(k(0.0, s)) for s in (1, True, 1, True)] == [1, 0, 1, 0] and kinds.n == 2  # 1 == True, but not the same
+    with pytest.raises(ValueError, match="hashable.*argument n of.*list"):
+        atled.jit(lambda n, x: x, static_argnums=0)([1], 1.0)
+    assert float(atled.jit(lambda x, n: x * n, static_argnums=-1)(2.0, 3)) == 6.0
+
+
+def test_identity_and_constants():
+    x = jnp.ones(2)
+    close(atled.jit(lambda x: x)(x), x)
+    a, b = atled.jit(lambda x: (x, x))(x)
+    close(a, b)
+    assert float(atled.jit(lambda: 3.0)()) == 3.0
+    w = jnp.arange(3.0)
+    close(atled.jit(lambda: w)(), w)
+
+
+def test_captured_values_are_baked_in():
+    log, box = [], {"k": 2.0}
+
+    @atled.jit
+    def f(x):
+        log.append(1)
+        return x * box["k"]
+
+    assert float(f(1.0)) == 2.0
+    box["k"] = 5.0
+    assert float(f(1.0)) == 2.0 and len(log) == 1
+    with atled.disable_jit():
+        assert float(f(1.0)) == 5.0 and len(log) == 2
+
+
+def test_arguments_that_are_no_arrays():
+    with pytest.raises(TypeError, match=r"argument x of .*got str 'a'.*\n.*static_argnames='x'"):
+        atled.jit(lambda x: x)("a")
+    with pytest.raises(TypeError, match=r"argument t\['k'\]"):
+        atled.jit(lambda t: t)({"k": object()})
+    with pytest.raises(TypeError, match="results must be arrays"):
+        atled.jit(lambda x: "abc")(1.0)
+    with pytest.raises(TypeError, match="expected a function"):
+        atled.jit(3)
+
+
+def test_donation_that_is_of_no_use_is_said():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        atled.jit(lambda x: x[:2], donate_argnums=0)(jnp.ones(1024))
+    assert any("donated arguments" in str(w.message) and "f32[1024]" in str(w.message) for w in seen)
+
+
+def test_donation_of_trees_and_names():
+    f = atled.jit(lambda p, x: ({k: v + x for k, v in p.items()}, x), donate_argnames="p")
+    p = {"a": jnp.ones(512), "b": jnp.zeros(512)}
+    out, _ = f(p, jnp.float32(1.0))
+    assert p["a"].is_deleted() and p["b"].is_deleted() and float(out["a"][0]) == 2.0
+    out, _ = f(out, jnp.float32(1.0))
+    assert float(out["a"][0]) == 3.0
+
+
+def test_ahead_of_time():
+    f = atled.jit(lambda x, k: {"y": x @ x.T * k})
+    traced = f.trace(atled.ShapeDtypeStruct((3, 4), jnp.float32), 2.0)
+    assert [e.op.name for e in traced.program.equations][-1] == "mul"
+    lowered = traced.lower()
+    assert "stablehlo.dot_general" in lowered.as_text() and "3x4xf32" in lowered.as_text()
+    compiled = lowered.compile()
+    close(compiled(jnp.ones((3, 4)), 2.0)["y"], np.full((3, 3), 8.0))
+    with pytest.raises(TypeError, match=r"argument x was compiled for f32\[3,4\]; got f32\[4,4\]"):
+        compiled(jnp.ones((4, 4)), 2.0)
+    with pytest.raises(TypeError, match="cannot be transformed"):
+        atled.grad(lambda k: compiled(jnp.ones((3, 4)), k)["y"].sum())(2.0)
+    assert compiled.cost_analysis()["flops"] > 0 and compiled.memory_analysis().argument_size_in_bytes > 0
+    assert lowered.out_info["y"].shape == (3, 3) and f.eval_shape(jnp.ones((3, 4)), 1.0)["y"].shape == (3, 3)
+
+
+def test_eval_shape_computes_nothing():
+    big = atled.ShapeDtypeStruct((10**6, 10**6), jnp.float32)
+    out = atled.eval_shape(lambda a: {"p": a @ a, "s": a.sum(0).astype("int8")}, big)
+    assert out["p"].shape == (10**6, 10**6) and out["s"].dtype == np.int8
+
+
+def test_tracers_refuse_to_be_python_values():
+    e = atled.errors
+    for f, kind in [
+        (lambda x: 1 if x > 0 else 2, e.TracerBoolConversionError),
+        (lambda x: float(x), e.ConcretizationTypeError),
+        (lambda x: int(x), e.ConcretizationTypeError),
+        (lambda x: x.item(), e.ConcretizationTypeError),
+        (lambda x: np.asarray(x), e.TracerArrayConversionError),
+        (lambda x: [1, 2, 3][x.astype(int)], e.TracerIntegerConversionError),
+        (lambda x: range(x.astype(int)), e.TracerIntegerConversionError),
+        (lambda x: jnp.zeros(x.astype(int)), e.ConcretizationTypeError),
+        (lambda x: jnp.arange(x), e.ConcretizationTypeError),
+        (lambda x: jnp.arange(3.0)[jnp.arange(3.0) > x], e.NonConcreteBooleanIndexError),
+    ]:
+        with pytest.raises(kind) as error:
+            atled.jit(f)(1.0)
+        assert "argument x" in str(error.value) and "test_jit.py" in str(error.value)
+
+
+def test_leaked_tracers():
+    kept = []
+    atled.jit(lambda x: kept.append(x) or x)(1.0)
+    with pytest.raises(atled.errors.UnexpectedTracerError, match="escaped by a side effect"):
+        atled.jit(lambda y: y + kept[0])(1.0)
+    with pytest.raises(atled.errors.UnexpectedTracerError):
+        kept[0] + 1
+    atled.vmap(lambda x: kept.append(x) or x)(jnp.ones(2))
+    with pytest.raises(atled.errors.UnexpectedTracerError):
+        kept[-1] * 2
+
+
+def test_exceptions_pass_through():
+    class Mine(Exception):
+        pass
+
+    def f(x):
+        raise Mine("as it was")
+
+    for g in (atled.jit(f), atled.grad(f), atled.vmap(f)):
+        with pytest.raises(Mine, match="as it was"):
+            g(jnp.ones(2))
+    assert float(atled.jit(lambda x: x + 1)(1.0)) == 2.0
+
+
+def test_library_frames_are_hidden():
+    def model(x):
+        return jnp.ones((3, 4)) + jnp.zeros(5) + x  # OFFENDING
+
+    for run in (lambda: model(1.0), lambda: atled.jit(model)(1.0), lambda: atled.jit(atled.vmap(atled.grad(model)))(jnp.ones(2))):
+        with pytest.raises(ValueError, match=r"\(3, 4\).*\(5,\)") as error:
+            run()
+        frames = [t for t in error.traceback]
+        mine = [t for t in frames if str(t.path) == __file__]
+        assert "OFFENDING" in str(mine[-1].statement)
+        assert len(frames) - len(mine) <= 4
+
+
+def test_threads():
+    f = atled.jit(lambda x, k: jnp.sin(x) @ x.T * k)
+    xs = [jnp.ones((4, 5 + i % 4)) * i for i in range(16)]
+    want = [np.sin(np.asarray(x)) @ np.asarray(x).T * i for i, x in enumerate(xs)]
+    bad = []
+
+    def work():
+        try:
+            for i, x in enumerate(xs):
+                assert atled.grad(lambda x: f(x, float(i)).sum())(x).shape == x.shape
+                np.testing.assert_allclose(np.asarray(f(x, float(i))), want[i], rtol=1e-4, atol=1e-4)
+        except Exception as e:
+            bad.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not bad
+
+
+def test_big_programs():
+    def chain(x):
+        for _ in range(1500):
+            x = x * 1.0001 + 0.1
+        return x
+
+    want = 1.0
+    for _ in range(1500):
+        want = want * 1.0001 + 0.1
+    assert abs(float(atled.jit(chain)(1.0)) - want) < 0.1
+    assert float(atled.jit(lambda *a: sum(a))(*[1.0] * 600)) == 600.0
+    f = lambda x: x + 1.0
+    for _ in range(60):
+        f = atled.jit(lambda x, f=f: f(x))
+    assert float(f(1.0)) == 2.0
+
+
+def test_config_changes_are_seen():
+    f = atled.jit(lambda x: x + jnp.zeros(2))
+    assert f(1.0).dtype == np.float32
+    with atled.enable_x64():
+        assert f(1.0).dtype == np.float64
+    assert f(1.0).dtype == np.float32
+    atled.config.update("x64", True)
+    try:
+        assert f(1.0).dtype == np.float64 and (jnp.ones(2) + 1).dtype == np.float64
+    finally:
+        atled.config.update("x64", False)
+    assert f(1.0).dtype == np.float32 and (jnp.ones(2) + 1).dtype == np.float32
+    with pytest.raises(AttributeError, match="no setting"):
+        atled.config.update("nonsense", 1)
+
+
+def test_clear_caches():
+    f = Counted(lambda x: x + 1)
+    g = atled.jit(f)
+    g(1.0)
+    atled.clear_caches()
+    g(1.0)
+    assert f.n == 2
+
+
+def test_decorator_forms():
+    @atled.jit
+    def f(x):
+        """Doc."""
+        return x + 1
+
+    @atled.jit(static_argnames="n")
+    def g(x, n):
+        return x * n
+
+    assert f.__name__ == "f" and f.__doc__ == "Doc." and float(f(1.0)) == 2.0 and float(g(2.0, n=3)) == 6.0
