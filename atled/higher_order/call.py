@@ -21,6 +21,7 @@ class Call(Op):
 
     gives_tuple = True
     splits = True
+    takes_keys = True
     program: Program
 
     @property

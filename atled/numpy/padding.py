@@ -226,31 +226,30 @@ def _floor_quotient(x: Any, divisor: float) -> Any:
     return ew.select(ew.lt(rest, 0), ew.sub(found, 1), found)
 
 
+def _ramp(x: Any, axis: int, edge_at: int, end: Any, width: int) -> Any:
+    """Numbers that lead in equal steps from `end` almost to an edge of x; rounded down for integers."""
+    t = type_of(x)
+    work = type_of(end).dtype
+    edge = _stretched(conversion.convert(shape.index_in_axis(x, edge_at, axis, keep=True), work), axis, width)
+    count = shape.iota(work, type_of(edge).shape, axis)
+    if t.kind in "biu":
+        total = ew.add(ew.mul(ew.sub(float(width), count), end), ew.mul(edge, count))
+        return conversion.convert(_floor_quotient(total, float(width)), t.dtype)
+    weight = ew.div(count, width)
+    return ew.add(ew.mul(ew.sub(1, weight), end), ew.mul(edge, weight))
+
+
 @library_function(static=("widths",))
 def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
     t = type_of(x)
-    work = dtypes.float64 if t.kind in "biu" else t.dtype
-    if t.kind in "biu" and type_of(ends).kind == "c":
+    if t.kind != "c" and type_of(ends).kind == "c":
         raise TypeError(f"pad: complex end_values do not fit {t}.")
-    ends = cast(ends, work)
+    ends = cast(ends, dtypes.float64 if t.kind in "biu" else t.dtype)
     for axis, (low, high) in enumerate(widths):
-        n = type_of(x).shape[axis]
         before, after = _ends(ends, axis, len(widths))
-        ramps = []
-        for value, width, at in ((before, low, 0), (after, high, n - 1)):
-            if width == 0:
-                ramps.append(None)
-                continue
-            edge = _stretched(conversion.convert(shape.index_in_axis(x, at, axis, keep=True), work), axis, width)
-            count = shape.iota(work, type_of(edge).shape, axis)
-            if t.kind in "biu":
-                total = ew.add(ew.mul(ew.sub(float(width), count), value), ew.mul(edge, count))
-                ramp = conversion.convert(_floor_quotient(total, float(width)), t.dtype)
-            else:
-                weight = ew.div(count, width)
-                ramp = ew.add(ew.mul(ew.sub(1, weight), value), ew.mul(edge, weight))
-            ramps.append(ramp if at == 0 and value is before else shape.reverse(ramp, (axis,)))
-        x = _joined(ramps[0], x, ramps[1], axis)
+        left = _ramp(x, axis, 0, before, low) if low else None
+        right = shape.reverse(_ramp(x, axis, t.shape[axis] - 1, after, high), (axis,)) if high else None
+        x = _joined(left, x, right, axis)
     return x
 
 

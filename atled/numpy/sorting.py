@@ -528,9 +528,11 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     Array([2., 9.], dtype=float32)
     """
     x = asarray(x)
-    is_single = not isinstance(condlist, (list, tuple)) and operand_type("piecewise", condlist).ndim <= max(x.ndim, 1)
-    conditions = [condlist] if is_single or np.ndim(condlist[0]) == 0 and x.ndim else list(condlist)
-    conditions = [asarray(c) for c in conditions]
+    if isinstance(condlist, (list, tuple)):
+        is_single = bool(x.ndim) and np.ndim(condlist[0]) == 0
+    else:
+        is_single = operand_type("piecewise", condlist).ndim < (2 if x.ndim else 1)
+    conditions = [asarray(c) for c in ([condlist] if is_single else condlist)]
     pieces: list[Any] = list(funclist)
     if len(pieces) not in (len(conditions), len(conditions) + 1):
         raise ValueError(f"piecewise: {len(conditions)} conditions need as many functions, or one more; got {len(pieces)}.")

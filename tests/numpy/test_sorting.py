@@ -112,7 +112,10 @@ SORTS = {
     "choose clip": (lambda xp, i, x: xp.choose(i - 1, x, mode="clip"), I, A),
     "piecewise": (lambda xp, x: xp.piecewise(x, [x < 0, x >= 0], [lambda v: v * v, 7.0]), A),
     "piecewise rest": (lambda xp, x: xp.piecewise(x, [x < -0.5, x < 0.5], [-1.0, lambda v, k: k * v, 2.0], 3.0), A),
-    "piecewise one": (lambda xp, x: xp.piecewise(x, x > 0, [1.0, 2.0]), A),
+    "piecewise one": (lambda xp, x: xp.piecewise(x[0], x[0] > 0, [1.0, 2.0]), A),
+    "piecewise bools": (lambda xp, x: xp.piecewise(x[0], [True, False, False, True], [1.0, 2.0]), A),
+    "piecewise matrix": (lambda xp, x: xp.piecewise(x[0], x[1:] > 0, [1.0, 2.0]), A),
+    "piecewise scalar": (lambda xp, x: xp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, 5.0]), np.asarray(2.0)),
     "piecewise int": (lambda xp, x: xp.piecewise(x, [x > 1], [lambda v: v * 2.5]), I),
 }  # fmt: skip
 

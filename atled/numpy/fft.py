@@ -1,0 +1,295 @@
+"""NumPy's Fourier transforms, over any number of axes.
+
+The compiler transforms up to three axes at a time; more are done in turns. Results are complex64 or complex128 (float32 or
+float64 where they are real); half precision computes in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.jit import library_function
+from atled.numpy.creation import _placed
+from atled.numpy.promotion import cast, check_axes, operand_type, promote_inexact
+from atled.ops import conversion, shape
+from atled.ops import elementwise as ew
+from atled.ops import fft as ops
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn",
+    "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
+
+_AT_ONCE = 3  # how many axes the compiler transforms together
+_OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def _groups(count: int) -> list[tuple[int, int]]:
+    """Positions 0 to count, cut from the end into stretches of at most three, the last stretch first."""
+    return [(max(stop - _AT_ONCE, 0), stop) for stop in range(count, 0, -_AT_ONCE)]
+
+
+def _fitted(x: Any, lengths: Sequence[int]) -> Any:
+    """x with its last axes cut, or filled up with zeros, to lengths."""
+    lead = [(0, 0, 0)] * (type_of(x).ndim - len(lengths))
+    dims = type_of(x).shape[len(lead) :]
+    return shape.pad(x, 0, [*lead, *[(0, n - d, 0) for n, d in zip(lengths, dims, strict=True)]])
+
+
+def _complex_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
+    """A complex transform of the last axes, a few at a time."""
+    n, count = type_of(x).ndim, len(lengths)
+    for start, stop in _groups(count):
+        front = [i for i in range(n) if not n - count + start <= i < n - count + stop]
+        order = front + [i for i in range(n) if i not in front]
+        turned = ops.fft(shape.transpose(x, order), kind, tuple(lengths[start:stop]))
+        x = shape.transpose(turned, np.argsort(order).tolist())
+    return x
+
+
+def _scale(norm: str | None, is_inverse: bool, count: int) -> float:
+    """The factor on top of what the compiler's transforms have, which is 1 forwards and 1 / count backwards."""
+    if norm in (None, "backward"):
+        return 1.0
+    if norm == "ortho":
+        return count**0.5 if is_inverse else count**-0.5
+    return float(count) if is_inverse else 1.0 / count
+
+
+@library_function(static=("kind", "lengths", "axes", "norm"))
+def _transform(a: Any, kind: str, lengths: tuple[int, ...] | None, axes: tuple[int, ...], norm: str | None) -> Any:
+    """A transform of axes: FFT, IFFT, RFFT or IRFFT, as `lengths` asks, or as long as the axes are."""
+    name = kind.lower()
+    t = operand_type(name, a)
+    if kind == "RFFT" and t.kind == "c":
+        raise ValueError(f"{name}: real numbers are needed; got {t}. For complex ones there is fft.")
+    (x,) = promote_inexact(name, a)
+    if kind == "RFFT":
+        x = cast(x, dtypes.float32) if dtypes.bits(type_of(x).dtype) < 32 else x
+    else:
+        x = cast(x, dtypes.complex_of(type_of(x).dtype))
+    if not axes:
+        return x
+    n, count = t.ndim, len(axes)
+    dims = [t.shape[i] for i in axes]
+    if lengths is None:
+        lengths = (*dims[:-1], 2 * (dims[-1] - 1)) if kind == "IRFFT" else tuple(dims)
+    else:
+        lengths = tuple([d if m == -1 else m for m, d in zip(lengths, dims, strict=True)])
+    if any(m < 1 for m in lengths) and t.size:
+        raise ValueError(f"{name}: transforms have at least one element; got lengths {lengths} for {t}.")
+    lengths = tuple([max(m, 0) for m in lengths])
+    order = [i for i in range(n) if i not in axes] + list(axes)
+    x = shape.transpose(x, order)
+    tail = min(count, _AT_ONCE)
+    if kind == "IRFFT":
+        x = _fitted(x, (*lengths[:-1], lengths[-1] // 2 + 1))
+        x = _rest(x, "IFFT", lengths, count - tail, count)
+        x = ops.fft(x, kind, lengths[count - tail :])
+    else:
+        x = _fitted(x, lengths)
+        if kind == "RFFT":
+            x = ops.fft(x, kind, lengths[count - tail :])
+            x = _rest(x, "FFT", lengths, count - tail, count)
+        else:
+            x = _complex_turns(x, kind, lengths)
+    factor = _scale(norm, kind.startswith("I"), max(prod(lengths), 1))
+    x = ew.mul(x, factor) if factor != 1.0 else x
+    return shape.transpose(x, np.argsort(order).tolist())
+
+
+def _rest(x: Any, kind: str, lengths: Sequence[int], more: int, count: int) -> Any:
+    """A complex transform of the first `more` of the last `count` axes: those that a real transform has no room for."""
+    n = type_of(x).ndim
+    if more == 0:
+        return x
+    first = n - count
+    order = [*range(first), *range(first + more, n), *range(first, first + more)]
+    turned = _complex_turns(shape.transpose(x, order), kind, lengths[:more])
+    return shape.transpose(turned, np.argsort(order).tolist())
+
+
+def _call(name: str, kind: str, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+    """Arguments of a public function brought into form."""
+    if norm not in _OPPOSITE:
+        raise ValueError(f"{name}: norm is None, 'backward', 'ortho' or 'forward'; got {norm!r}.")
+    t = operand_type(name, a)
+    if s is not None:
+        s = tuple([int(n) for n in s])
+        if any(n < 1 and n != -1 for n in s):
+            raise ValueError(f"{name}: lengths must be positive; got {s}.")
+    if axes is None:
+        axes = tuple(range(t.ndim)) if s is None else tuple(range(t.ndim - len(s), t.ndim))
+    found = check_axes(name, tuple(axes), t.ndim)
+    if s is not None and len(s) != len(found):
+        raise ValueError(f"{name}: as many lengths as axes are needed; got {s} for axes {tuple(axes)}.")
+    if kind in ("RFFT", "IRFFT") and not found:
+        raise ValueError(f"{name}: at least one axis is needed; got {t}.")
+    return _transform(a, kind, s, found, norm)
+
+
+def _one(name: str, kind: str, a: Any, n: int | None, axis: int, norm: str | None) -> Any:
+    if n is not None and n < 1:
+        raise ValueError(f"{name}: the length must be positive; got {n}.")
+    return _call(name, kind, a, None if n is None else (n,), (axis,), norm)
+
+
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The Fourier transform along an axis, which is cut or filled with zeros to length n.
+
+    >>> import atled.numpy as jnp
+    >>> fft(jnp.array([1.0, 0.0, 0.0]))
+    Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    return _one("fft", "FFT", a, n, axis, norm)
+
+
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse Fourier transform along an axis."""
+    return _one("ifft", "IFFT", a, n, axis, norm)
+
+
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The Fourier transform of real numbers along an axis: the half of it that determines the rest."""
+    return _one("rfft", "RFFT", a, n, axis, norm)
+
+
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The real numbers, n of them, whose `rfft` is a; by default their number is even."""
+    return _one("irfft", "IRFFT", a, n, axis, norm)
+
+
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The Fourier transform, which is real, of a signal with Hermitian symmetry, of which one half is given."""
+    _check_norm("hfft", norm)
+    return _one("hfft", "IRFFT", _conjugate(a), n, axis, _OPPOSITE[norm])
+
+
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of `hfft`: one half of the signal whose Fourier transform is a."""
+    _check_norm("ihfft", norm)
+    return _conjugate(_one("ihfft", "RFFT", a, n, axis, _OPPOSITE[norm]))
+
+
+def _check_norm(name: str, norm: Any) -> None:
+    if norm not in _OPPOSITE:
+        raise ValueError(f"{name}: norm is None, 'backward', 'ortho' or 'forward'; got {norm!r}.")
+
+
+@library_function(is_thin=True)
+def _conjugate(a: Any) -> Any:
+    return conversion.conj(a) if operand_type("hfft", a).kind == "c" else a
+
+
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+    """The Fourier transform over two axes."""
+    return _call("fft2", "FFT", a, s, axes, norm)
+
+
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+    """The inverse Fourier transform over two axes."""
+    return _call("ifft2", "IFFT", a, s, axes, norm)
+
+
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+    """The Fourier transform of real numbers over two axes; the last of them is halved."""
+    return _call("rfft2", "RFFT", a, s, axes, norm)
+
+
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+    """The real numbers whose `rfft2` is a."""
+    return _call("irfft2", "IRFFT", a, s, axes, norm)
+
+
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+    """The Fourier transform over axes, by default all. No axis may be named twice."""
+    return _call("fftn", "FFT", a, s, axes, norm)
+
+
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+    """The inverse Fourier transform over axes, by default all."""
+    return _call("ifftn", "IFFT", a, s, axes, norm)
+
+
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+    """The Fourier transform of real numbers over axes; the last of them is halved."""
+    return _call("rfftn", "RFFT", a, s, axes, norm)
+
+
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+    """The real numbers whose `rfftn` is a."""
+    return _call("irfftn", "IRFFT", a, s, axes, norm)
+
+
+# -- frequencies and their order --------------------------------------------------------------------------------------
+
+
+@library_function(static=("n", "start", "count", "dtype"))
+def _frequencies(d: Any, n: int, start: int, count: int, dtype: Any) -> Any:
+    """Whole numbers from zero up, and with a negative `start` from there on after them, over n d."""
+    position = shape.iota(dtypes.int32, (count,), 0)
+    if start:
+        position = ew.select(ew.ge(position, n + start), ew.sub(position, n), position)
+    spacing = cast(d, dtype)
+    return ew.div(conversion.convert(position, dtype), ew.mul(spacing, np.asarray(n, dtype)))
+
+
+def _check_count(name: str, n: Any) -> int:
+    n = n.__index__()
+    if n < 1:
+        raise ValueError(f"{name}: at least one sample is needed; got {n}.")
+    return n
+
+
+def _frequency_dtype(name: str, d: Any, dtype: Any) -> Any:
+    t = operand_type(name, d)
+    if t.ndim:
+        raise ValueError(f"{name}: the distance of samples must be one number; got {t}.")
+    return dtypes.canonical(dtype) if dtype is not None else type_of(promote_inexact(name, d)[0]).dtype
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies that belong to the results of `fft`, for n samples at distance d.
+
+    >>> fftfreq(4)
+    Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    n = _check_count("fftfreq", n)
+    return _placed(_frequencies(d, n, -(n // 2), n, _frequency_dtype("fftfreq", d, dtype)), device)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies that belong to the results of `rfft`, for n samples at distance d."""
+    n = _check_count("rfftfreq", n)
+    return _placed(_frequencies(d, n, 0, n // 2 + 1, _frequency_dtype("rfftfreq", d, dtype)), device)
+
+
+@library_function(static=("axes", "is_inverse"))
+def _shifted(x: Any, axes: tuple[int, ...] | None, is_inverse: bool) -> Any:
+    t = operand_type("ifftshift" if is_inverse else "fftshift", x)
+    for axis in check_axes("ifftshift" if is_inverse else "fftshift", axes, t.ndim):
+        n = t.shape[axis]
+        cut = n // 2 if is_inverse else n - n // 2
+        if 0 < cut < n:
+            x = shape.concatenate([shape.slice_in_axis(x, cut, n, axis), shape.slice_in_axis(x, 0, cut, axis)], axis)
+    return x
+
+
+def _plain_axes(axes: Any) -> tuple[int, ...] | None:
+    return None if axes is None else tuple([int(i) for i in axes]) if isinstance(axes, (tuple, list)) else (int(axes),)
+
+
+def fftshift(x: Any, axes: Any = None) -> Any:
+    """The frequency zero moved to the middle of axes."""
+    return _shifted(x, _plain_axes(axes), False)
+
+
+def ifftshift(x: Any, axes: Any = None) -> Any:
+    """The inverse of `fftshift`."""
+    return _shifted(x, _plain_axes(axes), True)
