@@ -15,19 +15,38 @@ from atled import lax, nn, numpy, ops, random, tree, tree_util
 from atled.core import config, trace
 from atled.core.array import Array
 from atled.core.config import (
-    default_device, default_matmul_precision, disable_jit, enable_x64, numpy_dtype_promotion,
+    default_device,
+    default_matmul_precision,
+    disable_jit,
+    enable_x64,
+    numpy_dtype_promotion,
 )  # fmt: skip
 from atled.core.dtypes import float0
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.client import (
-    default_backend, device_count, devices, local_device_count, local_devices, process_count, process_index,
+    default_backend,
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
 )  # fmt: skip
 from atled.engine.eager import Evaluate
 from atled.higher_order.jit import clear_caches, eval_shape, jit, make_program
-from atled.transforms.grad import (
-    grad, hessian, jacfwd, jacobian, jacrev, jvp, linear_transpose, linearize, value_and_grad, vjp,
-)  # fmt: skip
 from atled.transfer import block_until_ready, device_get, device_put
+from atled.transforms.grad import (
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)  # fmt: skip
 from atled.transforms.vmap import vmap
 from atled.version import __version__
 

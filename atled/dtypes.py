@@ -4,4 +4,14 @@ from atled.core.dtypes import bfloat16, canonical, extended, finfo, float0, iinf
 
 canonicalize_dtype = canonical
 
-__all__ = ["bfloat16", "canonical", "canonicalize_dtype", "extended", "finfo", "float0", "iinfo", "issubdtype", "prng_key"]
+__all__ = [
+    "bfloat16",
+    "canonical",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "prng_key",
+]

@@ -2,8 +2,12 @@
 
 from atled.core.dtypes import PromotionError as TypePromotionError
 from atled.core.errors import (
-    ConcretizationTypeError, NonConcreteBooleanIndexError, TracerArrayConversionError, TracerBoolConversionError,
-    TracerIntegerConversionError, UnexpectedTracerError,
+    ConcretizationTypeError,
+    NonConcreteBooleanIndexError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
 )  # fmt: skip
 from atled.core.tree import TreeError
 from atled.engine.array import ExecutionError

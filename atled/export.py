@@ -153,7 +153,9 @@ def _tree_to_json(s: tree.Structure) -> Any:
         return [s.kind.__name__, children]
     if s.kind is dict and all(isinstance(k, (str, int)) for k in s.meta):
         return ["dict", children, list(s.meta)]
-    raise NotImplementedError(f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}.")
+    raise NotImplementedError(
+        f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}."
+    )
 
 
 def _tree_from_json(item: Any) -> tree.Structure:

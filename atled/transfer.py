@@ -10,8 +10,8 @@ from atled.core import tree
 from atled.core.array import Array, describe, type_of
 from atled.core.sharding import SingleDeviceSharding
 from atled.core.trace import Tracer
-from atled.engine import client
 from atled.engine import array as _engine
+from atled.engine import client
 from atled.engine.array import DeviceArray
 
 

@@ -1,9 +1,18 @@
 """Trees under the names that JAX programs use."""
 
-from atled.core.tree import DictKey, FlattenedIndexKey, GetAttrKey, Partial, SequenceKey, keystr, register_dataclass, register_static
+from atled.core.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    Partial,
+    SequenceKey,
+    all_leaves,
+    keystr,
+    register_dataclass,
+    register_static,
+)
 from atled.core.tree import Structure as PyTreeDef
 from atled.core.tree import all as tree_all
-from atled.core.tree import all_leaves
 from atled.core.tree import flatten as tree_flatten
 from atled.core.tree import flatten_with_path as tree_flatten_with_path
 from atled.core.tree import leaves as tree_leaves

@@ -62,7 +62,15 @@ def _map(f: Any, t: Any) -> Any:
 # -- GPT-2 small --------------------------------------------------------------------------------------------------------
 
 
-def gpt2(lib: Library, layers: int = 12, width: int = 768, heads: int = 12, vocab: int = 50257, batch: int = 4, length: int = 128) -> Any:
+def gpt2(
+    lib: Library,
+    layers: int = 12,
+    width: int = 768,
+    heads: int = 12,
+    vocab: int = 50257,
+    batch: int = 4,
+    length: int = 128,
+) -> Any:
     """A train step of GPT-2: loss, gradients, Adam; layers unrolled in Python."""
     jnp, nn, top = lib.numpy, lib.nn, lib.top
     r = np.random.RandomState(0)
@@ -124,7 +132,9 @@ def gpt2(lib: Library, layers: int = 12, width: int = 768, heads: int = 12, voca
 # -- ResNet-18 ----------------------------------------------------------------------------------------------------------
 
 
-def resnet18(lib: Library, batch: int = 32, size: int = 32, classes: int = 10, widths: tuple[int, ...] = (64, 128, 256, 512)) -> Any:
+def resnet18(
+    lib: Library, batch: int = 32, size: int = 32, classes: int = 10, widths: tuple[int, ...] = (64, 128, 256, 512)
+) -> Any:
     """A train step of ResNet-18 on small images, with batch normalization and momentum."""
     jnp, lax, nn, top, tree = lib.numpy, lib.lax, lib.nn, lib.top, lib.tree
     r = np.random.RandomState(0)

@@ -8,7 +8,7 @@ import pytest
 os.environ.setdefault("ATLED_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"atled-tests-{os.getuid()}"))
 os.environ.setdefault("ATLED_PLATFORMS", "cpu")
 
-import atled  # noqa: E402
+import atled
 
 
 @pytest.fixture(autouse=True, scope="session")

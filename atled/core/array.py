@@ -160,4 +160,3 @@ def describe(x: Any) -> str:
     if x is None:
         return "None"
     return f"{type(x).__name__}" + (f" {x!r}" if isinstance(x, str) and len(x) < 30 else "")
-

@@ -1,9 +1,9 @@
 """Programs as text, with the user's line behind each equation.
 
-    program loss(a: f32[3], b: f32[]) {
-      c: f32[3] = sin a                    # train.py:12
-      return c
-    }
+program loss(a: f32[3], b: f32[]) {
+  c: f32[3] = sin a                    # train.py:12
+  return c
+}
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def text(program: Any, sources: bool = True, indent: str = "") -> str:
     width = min(max((len(line) for line, comment in rows if comment), default=0), 100)
     body = [f"{line:<{width}}  {comment}".rstrip() if comment else line for line, comment in rows]
     outputs = ", ".join(name(v) for v in program.outputs)
-    return "\n".join([f"{indent}program {program.name}({inputs}) {{", *body, f"{indent}  return {outputs}", f"{indent}}}"])
+    return "\n".join(
+        [f"{indent}program {program.name}({inputs}) {{", *body, f"{indent}  return {outputs}", f"{indent}}}"]
+    )
 
 
 def _parameters(op: Any, indent: str, sources: bool) -> tuple[str, list[str]]:

@@ -316,4 +316,3 @@ def check(program: Program) -> None:
     for v in program.outputs:
         if type(v) is Var and v not in defined:
             raise ProgramError("check: an output is not defined.")
-

@@ -217,4 +217,3 @@ class entered:
         state.base, state.level, state.axes, state.source = self.before
         for interpreter in self.interpreters:
             interpreter.is_open = False
-

@@ -245,9 +245,7 @@ def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structu
     if found is None:
         if len(_interned) > 20_000:
             _interned.clear()
-        found = _interned[kind, meta, children] = Structure(
-            kind, meta, children, sum([c.num_leaves for c in children])
-        )
+        found = _interned[kind, meta, children] = Structure(kind, meta, children, sum([c.num_leaves for c in children]))
     return found
 
 

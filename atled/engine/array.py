@@ -103,7 +103,9 @@ class DeviceArray(Array):
             return host.astype(dtype)
         return host.copy() if copy else host
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         self.block_until_ready()
         buffer = self._buffer
         if copy:
@@ -259,7 +261,13 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
             forget()
         if value == value:  # not NaN, which is never found again
             _typed_scalars[key] = found
-            if type.weak and (value or type.kind == "i") and type.kind in "if" and settings.default_device is None and not settings.x64:
+            if (
+                type.weak
+                and (value or type.kind == "i")
+                and type.kind in "if"
+                and settings.default_device is None
+                and not settings.x64
+            ):
                 scalars[value.__class__, value] = found
     return found
 
@@ -355,4 +363,3 @@ def _unpacked(buffer: Any) -> np.ndarray:
     host = np.asarray(memoryview(found)).astype(placed.dtype)
     host.flags.writeable = False
     return host
-

@@ -14,10 +14,10 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
 
-from jaxlib import _jax  # noqa: E402
+from jaxlib import _jax
 
-from atled.core.config import settings  # noqa: E402
-from atled.engine import plugins  # noqa: E402
+from atled.core.config import settings
+from atled.engine import plugins
 
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}  # platform -> client, the default first; empty until first use

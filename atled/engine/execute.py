@@ -53,7 +53,9 @@ class Executable:
 
     __slots__ = ("device", "donated", "execute", "handlers", "placed", "program", "raw")
 
-    def __init__(self, raw: Any, program: Program, device: Any, committed: bool, donated: tuple[int | None, ...]) -> None:
+    def __init__(
+        self, raw: Any, program: Program, device: Any, committed: bool, donated: tuple[int | None, ...]
+    ) -> None:
         self.raw = raw
         self.program = program
         self.device = device
@@ -68,10 +70,10 @@ class Executable:
 
 
 def executable(
-    program: Program, device: Any, committed: bool = False, donated: tuple[int | None, ...] = ()
+    program: Program, device: Any, committed: bool = False, donated: tuple[int | None, ...] = (), module: Any = None
 ) -> Executable:
-    """A program ready to run on a device."""
-    make = lambda: Executable(compiled(program, device, donated), program, device, committed, donated)  # noqa: E731
+    """A program ready to run on a device; `module` is what it was lowered to, if that has happened."""
+    make = lambda: Executable(compiled(program, device, donated, module), program, device, committed, donated)  # noqa: E731
     return program.memo(("executable", device, committed, donated), make)
 
 
@@ -79,23 +81,23 @@ _loaded: dict[Any, Any] = {}  # (digest, device, donated) -> loaded executable; 
 _LOADED_LIMIT = 4096
 
 
-def compiled(program: Program, device: Any, donated: tuple[int | None, ...] = ()) -> Any:
+def compiled(program: Program, device: Any, donated: tuple[int | None, ...] = (), module: Any = None) -> Any:
     """The loaded executable of a program, from memory, from disk, or new."""
     try:
         name = digest(program)
     except NotPortable:
-        return _compile(program, device, donated)[0]
+        return _compile(program, device, donated, module)[0]
     memory_key = (name, device, donated)
     raw = _loaded.pop(memory_key, None)
     if raw is None:
-        raw = _from_disk_or_new(program, name, device, donated)
+        raw = _from_disk_or_new(program, name, device, donated, module)
         while len(_loaded) >= _LOADED_LIMIT:
             _loaded.pop(next(iter(_loaded)), None)
     _loaded[memory_key] = raw
     return raw
 
 
-def _from_disk_or_new(program: Program, name: str, device: Any, donated: tuple[int | None, ...]) -> Any:
+def _from_disk_or_new(program: Program, name: str, device: Any, donated: tuple[int | None, ...], module: Any) -> Any:
     options = _option_values(program)
     key = cache.key(name, f"{options}{donated}{device.id}", device.platform, device)
     found = cache.load(key)
@@ -107,7 +109,7 @@ def _from_disk_or_new(program: Program, name: str, device: Any, donated: tuple[i
             return device.client.deserialize_executable(blob, device_list(device), None)
         except (RuntimeError, ValueError):
             cache.discard(key)
-    raw, uses = _compile(program, device, donated)
+    raw, uses = _compile(program, device, donated, module)
     if cache.directory() is not None:
         cache.store(key, {"uses": sorted(uses), "name": program.name}, raw.serialize())
     return raw
@@ -133,10 +135,12 @@ def options(program: Program, device: Any) -> Any:
     return made
 
 
-def _compile(program: Program, device: Any, donated: tuple[int | None, ...]) -> tuple[Any, set[str]]:
+def _compile(
+    program: Program, device: Any, donated: tuple[int | None, ...], module: Any = None
+) -> tuple[Any, set[str]]:
     from atled.engine import stablehlo  # MLIR loads only when something is compiled
 
-    module = stablehlo.build(program, device.platform, donated)
+    module = module or stablehlo.build(program, device.platform, donated)
     return compile_module(module, program, device), module.uses
 
 

@@ -33,7 +33,7 @@ def _make_context() -> ir.Context:
     context.append_dialect_registry(registry)
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
-    context.dialects["func"]  # noqa: B018  # loads it
+    context.dialects["func"]  # loads it
     return context
 
 
@@ -143,7 +143,9 @@ class Module:
         self.functions: dict[int, tuple[str, Any]] = {}
         self.names: set[str] = {"main"}
         self.locations: dict[Any, Any] = {}
-        self.has_calls = True  # programs that are called become functions; otherwise their equations stand in the caller
+        self.has_calls = (
+            True  # programs that are called become functions; otherwise their equations stand in the caller
+        )
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
 
     def function(self, program: Program, platform: str) -> str:
@@ -389,6 +391,8 @@ def module_text(module: Module, debug_info: bool = False) -> str:
 
 def to_portable(module: Module) -> bytes:
     """The module in the versioned form that other releases can read."""
-    version = _stablehlo.get_version_from_compatibility_requirement(_stablehlo.StablehloCompatibilityRequirement.WEEK_12)
+    version = _stablehlo.get_version_from_compatibility_requirement(
+        _stablehlo.StablehloCompatibilityRequirement.WEEK_12
+    )
     with context:
         return _jax.mlir.serialize_portable_artifact(module.module, version)

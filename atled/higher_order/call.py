@@ -53,7 +53,9 @@ class Call(Op):
         count = len(self.program.outputs)
         moved = iter(out[count:])
         types = self.program.output_types
-        return out[:count], tuple([next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, types, strict=True)])
+        return out[:count], tuple(
+            [next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, types, strict=True)]
+        )
 
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         is_known = tuple([not tape.owns(x) for x in operands])
@@ -131,7 +133,9 @@ def _split(program: Program, is_known: tuple[bool, ...]) -> Split:
     assert not captured
     outputs = [x.var for x, k in zip(found["outputs"], found["known_outputs"], strict=True) if not k]
     residuals = [v for v, _ in found["residuals"].values()]
-    return Split(known, Program([*residuals, *inputs], found["equations"], outputs, program.name), found["known_outputs"])
+    return Split(
+        known, Program([*residuals, *inputs], found["equations"], outputs, program.name), found["known_outputs"]
+    )
 
 
 def _abstract(equations: Sequence[Equation]) -> tuple[list[Equation], dict[int, tuple[Var, Any]]]:

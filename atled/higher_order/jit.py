@@ -381,7 +381,9 @@ class _Arguments:
 
     def __init__(self, shared: _Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
-        positions, names = shared.static if shared.options.static_argnums or shared.options.static_argnames else ((), ())
+        positions, names = (
+            shared.static if shared.options.static_argnums or shared.options.static_argnames else ((), ())
+        )
         statics: list[Any] = []
         if positions or names:
             dynamic: list[Any] = []
@@ -446,7 +448,11 @@ def _check_leaf(shared: _Shared, call: _Arguments, x: Any) -> None:
         which = f"argument {names[0]} of {shared.name}" if names else "an argument"
         raise TypeError(
             f"{shared.name}: {which} must be an array or a number, or trees of those; got {describe(x)}."
-            + ("" if shared.options.is_inline else f"\n  try: jit(f, static_argnames={names[0].split('[')[0]!r}) if it is a setting.")
+            + (
+                ""
+                if shared.options.is_inline
+                else f"\n  try: jit(f, static_argnames={names[0].split('[')[0]!r}) if it is a setting."
+            )
         ) from None
 
 
@@ -742,7 +748,7 @@ class Lowered:
     def compile(self) -> Compiled:
         """Compile for the device."""
         traced = self._traced._traced
-        ready = executable(traced.program, self.device, False, self._donated)
+        ready = executable(traced.program, self.device, False, self._donated, self._module)
         return Compiled(ready, self._traced)
 
 

@@ -15,15 +15,42 @@ from atled.core import tree as _tree
 from atled.core.array import type_of as _type_of
 from atled.lax import linalg  # noqa: F401
 from atled.lax.convolution import (  # noqa: F401
-    ConvDimensionNumbers, conv, conv_dimension_numbers, conv_general_dilated, conv_transpose, conv_with_general_padding, cumlogsumexp,
-    cummax, cummin, cumprod, cumsum, reduce, reduce_window,
-)  # fmt: skip
-from atled.lax.slicing import (  # noqa: F401
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim,
-    dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather, index_in_dim, index_take, scatter, scatter_add,
-    scatter_max, scatter_min, scatter_mul, scatter_sub, slice_in_dim,
+    ConvDimensionNumbers,
+    conv,
+    conv_dimension_numbers,
+    conv_general_dilated,
+    conv_transpose,
+    conv_with_general_padding,
+    cumlogsumexp,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    reduce,
+    reduce_window,
 )  # fmt: skip
 from atled.lax.convolution import rounding as _rounding
+from atled.lax.slicing import (  # noqa: F401
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    gather,
+    index_in_dim,
+    index_take,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
+    slice_in_dim,
+)  # fmt: skip
 from atled.numpy.creation import asarray as _asarray
 from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
 from atled.ops import collectives as _collectives
@@ -34,16 +61,62 @@ from atled.ops import fft as _fft
 from atled.ops import reduction as _reduction
 from atled.ops import shape as _shape
 from atled.ops import sorting as _sorting
-from atled.ops.conversion import bitcast_convert as bitcast_convert_type  # noqa: F401
+from atled.ops.conversion import bitcast_convert as bitcast_convert_type
 from atled.ops.conversion import complex, conj, imag, real, reduce_precision  # noqa: F401
-from atled.ops.elementary import (  # noqa: F401
-    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, is_finite, log, log1p, logistic, nextafter,
-    pow, rem, rsqrt, sign, sin, sinh, sqrt, tan, tanh,
-)  # fmt: skip
 from atled.ops.elementary import absolute as abs  # noqa: F401
+from atled.ops.elementary import (  # noqa: F401
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cbrt,
+    ceil,
+    cos,
+    cosh,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    is_finite,
+    log,
+    log1p,
+    logistic,
+    nextafter,
+    pow,
+    rem,
+    rsqrt,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)  # fmt: skip
 from atled.ops.elementwise import (  # noqa: F401
-    add, clamp, clz, div, eq, ge, gt, integer_pow, le, lt, mul, ne, neg, population_count, reciprocal, select, shift_left,
-    shift_right_arithmetic, shift_right_logical, square, sub,
+    add,
+    clamp,
+    clz,
+    div,
+    eq,
+    ge,
+    gt,
+    integer_pow,
+    le,
+    lt,
+    mul,
+    ne,
+    neg,
+    population_count,
+    reciprocal,
+    select,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    square,
+    sub,
 )  # fmt: skip
 from atled.ops.elementwise import logical_and as bitwise_and  # noqa: F401
 from atled.ops.elementwise import logical_not as bitwise_not  # noqa: F401
@@ -176,7 +249,11 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array with one value everywhere."""
-    value = fill_value if dtype is None and hasattr(fill_value, "dtype") else _np.asarray(fill_value, _dtypes.canonical(dtype or _type_of(fill_value).dtype))
+    value = (
+        fill_value
+        if dtype is None and hasattr(fill_value, "dtype")
+        else _np.asarray(fill_value, _dtypes.canonical(dtype or _type_of(fill_value).dtype))
+    )
     return _shape.broadcast(value, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), ())
 
 
@@ -192,7 +269,13 @@ def zeros_like_array(x: Any) -> Any:
 
 
 def dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, *, out_sharding: Any = None
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Products summed over contracting axes, for each index of the batch axes."""
     contracting, batch = dimension_numbers
@@ -270,7 +353,9 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     xs = tuple([_asarray(x) for x in leaves])
     axis %= xs[0].ndim
     if len({x.shape[axis] for x in xs}) != 1:
-        raise ValueError(f"associative_scan: all arrays must have one length along axis {axis}; got {[x.shape for x in xs]}.")
+        raise ValueError(
+            f"associative_scan: all arrays must have one length along axis {axis}; got {[x.shape for x in xs]}."
+        )
 
     def combine(p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
         out = _tree.leaves(fn(structure.unflatten(p), structure.unflatten(q)))
@@ -309,7 +394,9 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     return _tree.map(lambda v: _collectives.all_gather(v, axis_name, axis, tiled), x)
 
 
-def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def psum_scatter(
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
     """The sum over a named axis, of which every place keeps its slice."""
     return _tree.map(lambda v: _collectives.psum_scatter(v, axis_name, scatter_dimension, tiled), x)
 
@@ -324,7 +411,9 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
 
 
-def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
     """Slices along one axis dealt out to the places of a named axis, and those received joined along another."""
 
     def one(v: Any) -> Any:

@@ -23,7 +23,9 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple[int, ...]
 
 
-def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any) -> ConvDimensionNumbers:
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
     """Axes of a convolution from strings such as ("NHWC", "HWIO", "NHWC"); None means batch and features first."""
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
@@ -39,10 +41,14 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], d
     try:
         return ConvDimensionNumbers(axes(lhs, "NC"), axes(rhs, "OI"), axes(out, "NC"))
     except ValueError:
-        raise ValueError(f"conv: {dimension_numbers} must name N, C, O, I and the same spatial axes in all parts.") from None
+        raise ValueError(
+            f"conv: {dimension_numbers} must name N, C, O, I and the same spatial axes in all parts."
+        ) from None
 
 
-def padding_amounts(name: str, padding: Any, lengths: Sequence[int], reach: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+def padding_amounts(
+    name: str, padding: Any, lengths: Sequence[int], reach: Sequence[int], strides: Sequence[int]
+) -> list[tuple[int, int]]:
     """Padding as pairs, from pairs or from "SAME", "SAME_LOWER" or "VALID"."""
     if not isinstance(padding, str):
         out = [(int(a), int(b)) for a, b in padding]
@@ -89,9 +95,18 @@ def conv_general_dilated(
     return bind(op, lhs, rhs)
 
 
-def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """Convolution with batch and features first."""
-    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type)
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
+    )
 
 
 def conv_with_general_padding(
@@ -100,7 +115,14 @@ def conv_with_general_padding(
 ) -> Any:  # fmt: skip
     """Convolution with batch and features first, and all paddings and dilations."""
     return conv_general_dilated(
-        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision, preferred_element_type=preferred_element_type
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
     )
 
 
@@ -131,7 +153,15 @@ def conv_transpose(
         order[o], order[i] = order[i], order[o]
         rhs = shape.transpose(rhs, order)
     return conv_general_dilated(
-        lhs, rhs, (1,) * n, pairs, strides, dilation, numbers, precision=precision, preferred_element_type=preferred_element_type
+        lhs,
+        rhs,
+        (1,) * n,
+        pairs,
+        strides,
+        dilation,
+        numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
     )
 
 

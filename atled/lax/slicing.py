@@ -62,7 +62,9 @@ def gather(
     kind = GatherScatterMode.from_any(mode).value
     fill = default_fill(type_of(operand).dtype) if fill_value is None else fill_value
     axes = indexing.GatherAxes(*[tuple(v) for v in dimension_numbers])
-    op = indexing.Gather(axes, tuple(slice_sizes), kind, fill if kind == "fill" else 0, unique_indices, indices_are_sorted)
+    op = indexing.Gather(
+        axes, tuple(slice_sizes), kind, fill if kind == "fill" else 0, unique_indices, indices_are_sorted
+    )
     return bind(op, operand, start_indices)
 
 
@@ -73,7 +75,9 @@ def _scatter(combine: str) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         kind = {"fill": "drop"}.get(GatherScatterMode.from_any(mode).value, GatherScatterMode.from_any(mode).value)
         axes = indexing.ScatterAxes(*[tuple(v) for v in dimension_numbers])
-        return bind(indexing.Scatter(axes, combine, kind, unique_indices, indices_are_sorted), operand, scatter_indices, updates)
+        return bind(
+            indexing.Scatter(axes, combine, kind, unique_indices, indices_are_sorted), operand, scatter_indices, updates
+        )
 
     f.__name__ = f.__qualname__ = "scatter" if combine == "set" else f"scatter_{combine}"
     f.__doc__ = f"An array with updates combined ({combine}) into windows at positions."
@@ -83,7 +87,9 @@ def _scatter(combine: str) -> Callable[..., Any]:
 scatter, scatter_add, scatter_mul, scatter_min, scatter_max = map(_scatter, ("set", "add", "mul", "min", "max"))
 
 
-def scatter_sub(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, **options: Any) -> Any:
+def scatter_sub(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, **options: Any
+) -> Any:
     """An array with updates subtracted in windows at positions."""
     return scatter_add(operand, scatter_indices, elementwise.neg(updates), dimension_numbers, **options)
 
@@ -118,7 +124,11 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     """An array with a window overwritten at a position that may be data."""
     t = type_of(operand)
     update = conversion.convert(update, t.dtype) if type_of(update).weak else update
-    starts = [start_indices] if not isinstance(start_indices, (tuple, list)) and type_of(start_indices).ndim == 0 else start_indices
+    starts = (
+        [start_indices]
+        if not isinstance(start_indices, (tuple, list)) and type_of(start_indices).ndim == 0
+        else start_indices
+    )
     return indexing.dynamic_update_slice(operand, update, _starts(operand, starts))
 
 
@@ -176,7 +186,9 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """Elements at index vectors over some axes."""
-    vectors = shape.concatenate([shape.reshape(conversion.convert(i, dtypes.int32), (*type_of(i).shape, 1)) for i in idxs], 1)
+    vectors = shape.concatenate(
+        [shape.reshape(conversion.convert(i, dtypes.int32), (*type_of(i).shape, 1)) for i in idxs], 1
+    )
     t = type_of(src)
     sizes = tuple([1 if a in axes else n for a, n in enumerate(t.shape)])
     offset = tuple(range(1, t.ndim - len(axes) + 1))

@@ -266,7 +266,9 @@ def constant(x: Any) -> Any:
 
 
 @library_function(static=("axis", "keepdims", "return_sign"))
-def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None) -> Any:
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+) -> Any:
     """log(sum(b * exp(a))) over axes, without overflow.
 
     >>> import atled.numpy as jnp
@@ -291,7 +293,9 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         kept = tuple([i for i in range(t.ndim) if i not in axes])
         top = reduction.reduce_max(x, axes)
         top = constant(ew.select(elementary.is_finite(top), top, np.zeros((), t.dtype)))
-        total = reduction.reduce_sum(ew.mul(elementary.exp(ew.sub(x, shape.broadcast(top, t.shape, kept))), weight), axes)
+        total = reduction.reduce_sum(
+            ew.mul(elementary.exp(ew.sub(x, shape.broadcast(top, t.shape, kept))), weight), axes
+        )
         sign = elementary.sign(total)
         if return_sign:
             total = elementary.absolute(total)
@@ -310,12 +314,16 @@ def logmeanexp(a: Any, axis: Any = None, where: Any = None) -> Any:
     if where is None:
         count: Any = np.asarray(math.prod(t.shape[i] for i in axes), t.dtype)
     else:
-        count = reduction.reduce_sum(conversion.convert(broadcast_to(to_bool("logmeanexp", where), t.shape), t.dtype), axes)
+        count = reduction.reduce_sum(
+            conversion.convert(broadcast_to(to_bool("logmeanexp", where), t.shape), t.dtype), axes
+        )
     return ew.sub(logsumexp(x, axis=axis, where=where), elementary.log(count))
 
 
 @library_function(static=("axis", "epsilon"))
-def standardize(x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None) -> Any:
+def standardize(
+    x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+) -> Any:
     """x shifted and scaled to mean 0 and variance 1 over axes."""
     (x,) = promote_inexact("standardize", x)
     dims = type_of(x).shape

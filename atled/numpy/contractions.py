@@ -91,7 +91,9 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     if not s.ndim or not t.ndim:
         return ew.mul(x, y) if s.shape == t.shape else ew.mul(*_spread(x, y))
     if s.shape[-1] != t.shape[-2 if t.ndim > 1 else 0]:
-        raise ValueError(f"dot: the contracted axes must have the same length; got {s} and {t} (shapes {s.shape} and {t.shape}).")
+        raise ValueError(
+            f"dot: the contracted axes must have the same length; got {s} and {t} (shapes {s.shape} and {t.shape})."
+        )
     return _product(x, y, ((s.ndim - 1,), (max(t.ndim - 2, 0),)), ((), ()), precision, preferred_element_type)
 
 
@@ -176,7 +178,9 @@ def _tensordot(a: Any, b: Any, axes: Any, precision: Any, preferred_element_type
         left = tuple([check_axis("tensordot", i, s.ndim) for i in axes[0]])
         right = tuple([check_axis("tensordot", i, t.ndim) for i in axes[1]])
     if [s.shape[i] for i in left] != [t.shape[i] for i in right]:
-        raise ValueError(f"tensordot: contracted axes must have the same lengths; got {s} at {left} and {t} at {right}.")
+        raise ValueError(
+            f"tensordot: contracted axes must have the same lengths; got {s} at {left} and {t} at {right}."
+        )
     return _product(x, y, (left, right), ((), ()), precision, preferred_element_type)
 
 
@@ -255,7 +259,9 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
     if len(inputs) != len(types):
         raise ValueError(f"einsum: {subscripts!r} is for {len(inputs)} operands; got {len(types)}.")
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in subscripts]
-    hidden = max([t.ndim - len(s.replace("...", "")) for s, t in zip(inputs, types, strict=True) if "..." in s], default=0)
+    hidden = max(
+        [t.ndim - len(s.replace("...", "")) for s, t in zip(inputs, types, strict=True) if "..." in s], default=0
+    )
     dots = "".join(free[:hidden])
     full, sizes = [], {}
     for s, t in zip(inputs, types, strict=True):
@@ -275,7 +281,9 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
         output = dots + "".join(sorted(c for c in set(seen) if seen.count(c) == 1 and c not in dots))
     unknown = [c for c in output if c not in sizes]
     if unknown or len(set(output)) != len(output):
-        raise ValueError(f"einsum: the result {output!r} of {subscripts!r} must use each label of the operands once at most.")
+        raise ValueError(
+            f"einsum: the result {output!r} of {subscripts!r} must use each label of the operands once at most."
+        )
     return full, output
 
 
@@ -341,7 +349,9 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     """The path along which `einsum` combines its operands, and a description."""
     import opt_einsum
 
-    return opt_einsum.contract_path(subscripts, *[np.empty(asarray(x).shape) for x in operands], optimize=_path_name(optimize))
+    return opt_einsum.contract_path(
+        subscripts, *[np.empty(asarray(x).shape) for x in operands], optimize=_path_name(optimize)
+    )
 
 
 # -- made of products ---------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from atled.core.trace import Tracer
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine.array import device_put, to_device
 from atled.higher_order.jit import library_function
-from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
+from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, elementary, elementwise, shape
 from atled.transforms.vmap import vmap
 
@@ -59,7 +59,9 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     Array([[0, 0],
            [0, 0]], dtype=int8)
     """
-    return _placed(_filled(_static_shape("zeros", shape), dtypes.canonical(float if dtype is None else dtype), 0), device)
+    return _placed(
+        _filled(_static_shape("zeros", shape), dtypes.canonical(float if dtype is None else dtype), 0), device
+    )
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
@@ -68,7 +70,9 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     >>> ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return _placed(_filled(_static_shape("ones", shape), dtypes.canonical(float if dtype is None else dtype), 1), device)
+    return _placed(
+        _filled(_static_shape("ones", shape), dtypes.canonical(float if dtype is None else dtype), 1), device
+    )
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
@@ -156,9 +160,16 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
         return _placed(out, device)
     if isinstance(a, (list, tuple)):
         return _placed(_from_sequence(a, wanted), device)
-    if isinstance(a, np.ndarray) or (isinstance(a, np.generic) and not isinstance(a, (np.float64, np.int64, np.complex128))):
+    if isinstance(a, np.ndarray) or (
+        isinstance(a, np.generic) and not isinstance(a, (np.float64, np.int64, np.complex128))
+    ):
         host = np.asarray(a)
-        return _placed(to_device(host if wanted is None else _cast_host(host, wanted), None if host.ndim else _strong(host, wanted)), device)
+        return _placed(
+            to_device(
+                host if wanted is None else _cast_host(host, wanted), None if host.ndim else _strong(host, wanted)
+            ),
+            device,
+        )
     if isinstance(a, (bool, int, float, complex, np.generic)):
         t = type_of(a)
         value = _checked_number(a, wanted or t.dtype)
@@ -204,14 +215,22 @@ def _from_sequence(a: Any, wanted: Any) -> Any:
         host = np.asarray(a, wanted or dtypes.default("f"))
         return to_device(host)
     if wanted is None:
-        types = [type_of(x) for x in items] if len(items) < 10_000 else [type_of(x) for x in {type(i): i for i in items}.values()]
+        types = (
+            [type_of(x) for x in items]
+            if len(items) < 10_000
+            else [type_of(x) for x in {type(i): i for i in items}.values()]
+        )
         wanted, _ = common_dtype(types)
     try:
         host = np.array(a)
     except ValueError:
         raise ValueError("asarray: nested lists must have the same lengths at each level.") from None
     if host.dtype == object:
-        bad = next(x for x in items if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)) or isinstance(x, int))
+        bad = next(
+            x
+            for x in items
+            if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)) or isinstance(x, int)
+        )
         if isinstance(bad, int):
             raise OverflowError(f"asarray: {bad} does not fit into {wanted.name}.")
         raise TypeError(f"asarray: cannot make an array of {describe(bad)}.")
@@ -219,7 +238,9 @@ def _from_sequence(a: Any, wanted: Any) -> Any:
         info = dtypes.iinfo(wanted)
         if host.min() < int(info.min) or host.max() > int(info.max):
             worst = host.max() if host.max() > int(info.max) else host.min()
-            raise OverflowError(f"asarray: {worst} does not fit into {wanted.name}; ask for a wider dtype, such as int64.")
+            raise OverflowError(
+                f"asarray: {worst} does not fit into {wanted.name}; ask for a wider dtype, such as int64."
+            )
     return to_device(_cast_host(host, wanted))
 
 
@@ -245,7 +266,9 @@ def _stack(rows: list[Any]) -> Any:
     return shape.concatenate([shape.reshape(r, (1, *type_of(r).shape)) for r in rows], 0)
 
 
-def array(object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None) -> Any:
+def array(
+    object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None
+) -> Any:
     """An array from values, never sharing memory with them.
 
     >>> array([1.0, 2.0])
@@ -425,7 +448,12 @@ def identity(n: int, dtype: Any = None) -> Any:
 def _indices(dims: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
     n = len(dims)
     if sparse:
-        return tuple([shape.reshape(shape.iota(dtype, (d,), 0), [d if j == i else 1 for j in range(n)]) for i, d in enumerate(dims)])
+        return tuple(
+            [
+                shape.reshape(shape.iota(dtype, (d,), 0), [d if j == i else 1 for j in range(n)])
+                for i, d in enumerate(dims)
+            ]
+        )
     if not dims:
         return shape.zeros(ArrayType((0,), dtype))
     return shape.concatenate([shape.reshape(shape.iota(dtype, dims, i), (1, *dims)) for i in range(n)], 0)

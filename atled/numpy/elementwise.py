@@ -12,7 +12,13 @@ from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import (
-    broadcast, cast, common_dtype, inexact_dtype, operand_type, promote_dtypes, promote_inexact,
+    broadcast,
+    cast,
+    common_dtype,
+    inexact_dtype,
+    operand_type,
+    promote_dtypes,
+    promote_inexact,
 )  # fmt: skip
 from atled.ops import conversion, elementary, special
 from atled.ops import elementwise as ew
@@ -73,15 +79,21 @@ rint = _float_function("rint", lambda x: _round_parts(x), "The nearest integer; 
 deg2rad = radians = _float_function("deg2rad", lambda x: ew.mul(x, math.pi / 180), "Degrees as radians.")
 rad2deg = degrees = _float_function("rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degrees.")
 i0 = _float_function(
-    "i0", lambda x: ew.mul(elementary.exp(elementary.absolute(x)), special.bessel_i0e(x)), "The modified Bessel function of order 0."
+    "i0",
+    lambda x: ew.mul(elementary.exp(elementary.absolute(x)), special.bessel_i0e(x)),
+    "The modified Bessel function of order 0.",
 )
 
 subtract = _binary("subtract", ew.sub, "x1 - x2.")
 multiply = _binary("multiply", ew.mul, "x1 * x2.", on_bools=ew.logical_and)
 add = _binary("add", ew.add, "x1 + x2.", on_bools=ew.logical_or)
 divide = true_divide = _binary("divide", ew.div, "x1 / x2, as floating numbers also for integers.", is_float=True)
-maximum = _binary("maximum", lambda x, y: _extreme(x, y, ew.maximum, ew.ge), "The larger of x1 and x2; NaN if either is.")
-minimum = _binary("minimum", lambda x, y: _extreme(x, y, ew.minimum, ew.le), "The smaller of x1 and x2; NaN if either is.")
+maximum = _binary(
+    "maximum", lambda x, y: _extreme(x, y, ew.maximum, ew.ge), "The larger of x1 and x2; NaN if either is."
+)
+minimum = _binary(
+    "minimum", lambda x, y: _extreme(x, y, ew.minimum, ew.le), "The smaller of x1 and x2; NaN if either is."
+)
 arctan2 = atan2 = _binary("arctan2", elementary.atan2, "The angle of the point (x2, x1).", is_float=True)
 nextafter = _binary("nextafter", elementary.nextafter, "The next number after x1 towards x2.", is_float=True)
 bitwise_and = _binary("bitwise_and", ew.logical_and, "x1 & x2.")
@@ -221,7 +233,13 @@ bitwise_not = bitwise_invert = invert
 def to_bool(name: str, x: Any) -> Any:
     """x as truth values."""
     t = operand_type(name, x)
-    return x if t.kind == "b" and isinstance(x, Array) else ew.ne(x, np.zeros((), t.dtype)) if t.kind != "b" else cast(x, dtypes.bool_)
+    return (
+        x
+        if t.kind == "b" and isinstance(x, Array)
+        else ew.ne(x, np.zeros((), t.dtype))
+        if t.kind != "b"
+        else cast(x, dtypes.bool_)
+    )
 
 
 def _logical(name: str, op: Callable[[Any, Any], Any], doc: str) -> Any:
@@ -313,12 +331,24 @@ def _test(name: str, op: Callable[[Any], Any], doc: str) -> Any:
 
 
 isnan = _test("isnan", _parts(lambda x: ew.ne(x, x), ew.logical_or, False), "Whether x is NaN.")
-isfinite = _test("isfinite", _parts(elementary.is_finite, ew.logical_and, True), "Whether x is neither infinite nor NaN.")
-isinf = _test(
-    "isinf", _parts(lambda x: ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False), "Whether x is infinite."
+isfinite = _test(
+    "isfinite", _parts(elementary.is_finite, ew.logical_and, True), "Whether x is neither infinite nor NaN."
 )
-isposinf = _test("isposinf", _parts(lambda x: ew.eq(x, np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False), "Whether x is +inf.")
-isneginf = _test("isneginf", _parts(lambda x: ew.eq(x, np.asarray(-np.inf, type_of(x).dtype)), ew.logical_or, False), "Whether x is -inf.")
+isinf = _test(
+    "isinf",
+    _parts(lambda x: ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False),
+    "Whether x is infinite.",
+)
+isposinf = _test(
+    "isposinf",
+    _parts(lambda x: ew.eq(x, np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False),
+    "Whether x is +inf.",
+)
+isneginf = _test(
+    "isneginf",
+    _parts(lambda x: ew.eq(x, np.asarray(-np.inf, type_of(x).dtype)), ew.logical_or, False),
+    "Whether x is -inf.",
+)
 
 
 @library_function
@@ -436,7 +466,11 @@ def _power(x1: Any, x2: Any) -> Any:
     types = [operand_type("power", x) for x in (x1, x2)]
     if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent stays exact
         x, y = broadcast("power", [x1, x2])
-        return elementary.pow(x, conversion.convert(y, type_of(x).dtype)) if not isinstance(x1, (int, float)) else _float_power(x1, x2)
+        return (
+            elementary.pow(x, conversion.convert(y, type_of(x).dtype))
+            if not isinstance(x1, (int, float))
+            else _float_power(x1, x2)
+        )
     dtype, _ = common_dtype(types)
     if dtypes.kind(dtype) in "biu":
         return _power_of_integers(*broadcast("power", promote_dtypes("power", x1, x2)))
@@ -458,8 +492,15 @@ def _power_of_integers(x: Any, y: Any) -> Any:
     result, base, left = one, x, y
     for _ in range(6 if dtypes.bits(dtype) <= 64 else 7):
         is_odd = ew.eq(ew.logical_and(left, one), one)
-        result = ew.select(is_odd, ew.mul(result, base) if isinstance(result, Array) else base, result if isinstance(result, Array) else one)
-        base, left = ew.mul(base, base), ew.shift_right_logical(left, one) if t.kind == "u" else ew.shift_right_arithmetic(left, one)
+        result = ew.select(
+            is_odd,
+            ew.mul(result, base) if isinstance(result, Array) else base,
+            result if isinstance(result, Array) else one,
+        )
+        base, left = (
+            ew.mul(base, base),
+            ew.shift_right_logical(left, one) if t.kind == "u" else ew.shift_right_arithmetic(left, one),
+        )
     if t.kind == "i":
         minus = np.asarray(-1, dtype)
         is_odd = ew.ne(ew.logical_and(y, one), 0)
@@ -629,7 +670,9 @@ def lcm(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function(static=("copy", "nan", "posinf", "neginf"))
-def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Any:
     """NaN and infinities replaced by numbers."""
     t = operand_type("nan_to_num", x)
     if t.kind in "biu":

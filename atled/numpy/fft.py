@@ -1,7 +1,7 @@
 """NumPy's Fourier transforms, over any number of axes.
 
-The compiler transforms up to three axes at a time; more are done in turns. Results are complex64 or complex128 (float32 or
-float64 where they are real); half precision computes in float32.
+The compiler transforms up to three axes at a time; more are done in turns. Results are complex64 or complex128 (float32
+or float64 where they are real); half precision computes in float32.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from atled.ops import elementwise as ew
 from atled.ops import fft as ops
 
 __all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn",
-    "rfft", "rfft2", "rfftfreq", "rfftn",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
 _AT_ONCE = 3  # how many axes the compiler transforms together

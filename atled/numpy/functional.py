@@ -36,7 +36,9 @@ def _bind_lengths(lengths: dict[str, int], axes: CoreAxes, x: Any, signature: st
     """Give each core axis its length; complain if it has another one already."""
     t = type_of(x)
     if t.ndim < len(axes):
-        raise ValueError(f"vectorize: {what} must have the core axes ({','.join(axes)}) of signature {signature!r}; got {t}.")
+        raise ValueError(
+            f"vectorize: {what} must have the core axes ({','.join(axes)}) of signature {signature!r}; got {t}."
+        )
     for name, n in zip(axes, t.shape[t.ndim - len(axes) :], strict=True):
         want = int(name) if name.isdigit() else lengths.setdefault(name, n)
         if want != n:
@@ -46,7 +48,9 @@ def _bind_lengths(lengths: dict[str, int], axes: CoreAxes, x: Any, signature: st
             )
 
 
-def _checked(f: Callable[..., Any], lengths: dict[str, int], results: list[CoreAxes], signature: str) -> Callable[..., Any]:
+def _checked(
+    f: Callable[..., Any], lengths: dict[str, int], results: list[CoreAxes], signature: str
+) -> Callable[..., Any]:
     """The function, with the shapes of its results held against the signature."""
 
     def run(*args: Any) -> Any:
@@ -58,7 +62,8 @@ def _checked(f: Callable[..., Any], lengths: dict[str, int], results: list[CoreA
         for i, (x, axes) in enumerate(zip(out if len(results) > 1 else [out], results, strict=True)):
             if type_of(x).ndim != len(axes):
                 raise ValueError(
-                    f"vectorize: result {i} must have the core axes ({','.join(axes)}) of signature {signature!r}; got {type_of(x)}."
+                    f"vectorize: result {i} must have the core axes ({','.join(axes)}) of signature {signature!r}; "
+                    f"got {type_of(x)}."
                 )
             _bind_lengths(known, axes, x, signature, f"result {i}")
         return out
@@ -66,11 +71,13 @@ def _checked(f: Callable[..., Any], lengths: dict[str, int], results: list[CoreA
     return run
 
 
-def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None) -> Any:
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+) -> Any:
     """A function of scalars, or of the core axes that a signature names, as a function of arrays that broadcast.
 
-    Arguments in `excluded`, by position or name, go to the function as they are. Keyword arguments that are not excluded
-    are vectorized after the positional ones, as in NumPy. The function is batched by `vmap`, never called in a loop.
+    Arguments in `excluded`, by position or name, go to the function as they are. Keyword arguments that are not
+    excluded are vectorized after the positional ones, as in NumPy. The function is batched by `vmap`, not called in a loop.
 
     >>> import atled.numpy as jnp
     >>> product = jnp.vectorize(lambda a, b: a @ b, signature="(n,m),(m)->(n)")
@@ -99,7 +106,9 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
         if parsed is None or signature is None:
             return _spread(call, given, [()] * len(given))
         absent = [i for i, x in enumerate(args) if i not in kept and x is None]
-        axes = _present_axes(parsed[0], len(args) - sum([i in kept for i in range(len(args))]) + len(names), absent, kept, signature)
+        axes = _present_axes(
+            parsed[0], len(args) - sum([i in kept for i in range(len(args))]) + len(names), absent, kept, signature
+        )
         lengths: dict[str, int] = {}
         for i, (x, core) in enumerate(zip(given, axes, strict=True)):
             _bind_lengths(lengths, core, x, signature, f"argument {i}")
@@ -108,7 +117,9 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     return vectorized
 
 
-def _present_axes(axes: list[CoreAxes], count: int, absent: list[int], kept: Collection[Any], signature: str) -> list[CoreAxes]:
+def _present_axes(
+    axes: list[CoreAxes], count: int, absent: list[int], kept: Collection[Any], signature: str
+) -> list[CoreAxes]:
     """The core axes of the arguments that are not None."""
     if len(axes) != count:
         raise TypeError(f"vectorize: signature {signature!r} has {len(axes)} arguments; got {count}.")
@@ -127,14 +138,16 @@ def _spread(f: Callable[..., Any], args: Sequence[Any], axes: Sequence[CoreAxes]
     mapped = [d for d, n in enumerate(lead) if n != 1]
     for d in reversed(mapped):  # an axis that an argument lacks is not made: vmap passes the argument to all examples
         f = vmap(f, in_axes=tuple([0 if s[d] != 1 else None for s in full]))
-    out = f(*[shape.reshape(x, (*[n for n in s if n != 1], *x.shape[len(s) :])) for x, s in zip(args, leads, strict=True)])
+    out = f(
+        *[shape.reshape(x, (*[n for n in s if n != 1], *x.shape[len(s) :])) for x, s in zip(args, leads, strict=True)]
+    )
     if len(mapped) == len(lead):
         return out
     return tree.map(lambda x: shape.reshape(x, (*lead, *type_of(x).shape[len(mapped) :])), out)
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a function of 1-d arrays gives for every row along an axis; the axes of its result take the place of that axis.
+    """What a function of 1-d arrays gives for every row along an axis; its result takes the place of that axis.
 
     >>> import atled.numpy as jnp
     >>> jnp.apply_along_axis(jnp.cumsum, 1, jnp.ones((2, 3)))
@@ -166,6 +179,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequenc
         if out.ndim == x.ndim - 1:
             out = shape.reshape(out, (*out.shape[:at], 1, *out.shape[at:]))
         if out.ndim != x.ndim:
-            raise ValueError(f"apply_over_axes: the function must keep the axes, or drop the one it is given; got {out.type} for {x.type}.")
+            raise ValueError(
+                "apply_over_axes: the function must keep the axes, or drop the one it is given; "
+                f"got {out.type} for {x.type}."
+            )
         x = out
     return x

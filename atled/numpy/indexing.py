@@ -100,7 +100,9 @@ def _slice_entry(e: slice, n: int, is_eager: bool, operands: list[Any]) -> Entry
     try:
         start, stop, step = e.indices(n)
     except TypeError:
-        bad = next((v for v in (e.start, e.stop, e.step) if v is not None and not isinstance(v, (int, np.integer))), None)
+        bad = next(
+            (v for v in (e.start, e.stop, e.step) if v is not None and not isinstance(v, (int, np.integer))), None
+        )
         if isinstance(bad, Tracer):
             raise
         raise TypeError(f"index: slices are made of integers; got {describe(bad)}.") from None
@@ -129,14 +131,18 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
     if not isinstance(e, (Array, np.ndarray)):
         if hasattr(e, "__index__"):
             return _position_entry(e.__index__(), n, axis, is_eager, operands)
-        raise TypeError(f"index: indices are integers, slices, None, '...' and integer or bool arrays; got {describe(e)}.")
+        raise TypeError(
+            f"index: indices are integers, slices, None, '...' and integer or bool arrays; got {describe(e)}."
+        )
     t = type_of(e)
     if t.kind not in "iu":
         raise TypeError(f"index: index arrays must be of integers or bools; got {t}.")
     if isinstance(e, np.ndarray):
         if e.size and not (e.min() >= -n and e.max() < n):
             worst = e.max() if e.max() >= n else e.min()
-            raise IndexError(f"index: {worst} is out of bounds for axis {axis} with length {n}." + source.describe(source.here()))
+            raise IndexError(
+                f"index: {worst} is out of bounds for axis {axis} with length {n}." + source.describe(source.here())
+            )
         e = np.where(e < 0, e + n, e).astype(_index_dtype(n))
     operands.append(e)
     return Entry(POINT if t.ndim == 0 else ARRAY)
@@ -161,10 +167,16 @@ def plan(x: ArrayType, spec: Sequence[Entry], operands: Sequence[Any]) -> Plan:
     """Work out an access. Slices that are not a plain window become points of their own."""
     dtype = _index_dtype(max(x.shape, default=0))
     given = iter(operands)
-    values = [_normalized(next(given), n, dtype, e) if e.kind.endswith("*") else None for e, n in _with_axes(spec, x.shape)]
+    values = [
+        _normalized(next(given), n, dtype, e) if e.kind.endswith("*") else None for e, n in _with_axes(spec, x.shape)
+    ]
     has_arrays = any([e.kind == ARRAY for e in spec])
     advanced = [i for i, e in enumerate(spec) if e.kind == ARRAY or (has_arrays and e.kind in (FIXED, POINT))]
-    lead = broadcast_shapes(*[type_of(values[i]).shape if values[i] is not None else () for i in advanced]) if advanced else ()
+    lead = (
+        broadcast_shapes(*[type_of(values[i]).shape if values[i] is not None else () for i in advanced])
+        if advanced
+        else ()
+    )
     is_apart = bool(advanced) and advanced != list(range(advanced[0], advanced[-1] + 1))
 
     # lay out the axes of the result: ("new",), ("lead", k), ("window", axis) or ("points", axis)
@@ -245,7 +257,11 @@ def _vectors(p: Plan, dtype: Any) -> tuple[Any, tuple[int, ...]]:
     columns = []
     for a in axes:
         value = p.points[a] if a in p.points else p.starts[a]
-        full = value if type_of(value).shape == p.batch and isinstance(value, Array) else shape.broadcast(value, p.batch, ())
+        full = (
+            value
+            if type_of(value).shape == p.batch and isinstance(value, Array)
+            else shape.broadcast(value, p.batch, ())
+        )
         columns.append(shape.reshape(full, (*p.batch, 1)))
     if not columns:
         return shape.zeros(ArrayType((*p.batch, 0), dtype)), ()
@@ -283,7 +299,15 @@ MODES = {None: None, "clip": "clip", "fill": "fill", "drop": "fill", "promise_in
 
 
 @library_function(static=("spec", "mode", "fill_value", "is_unique", "is_sorted"))
-def _get(x: Any, operands: list[Any], spec: Any, mode: str, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False) -> Any:
+def _get(
+    x: Any,
+    operands: list[Any],
+    spec: Any,
+    mode: str,
+    fill_value: Any = None,
+    is_unique: bool = False,
+    is_sorted: bool = False,
+) -> Any:
     t = type_of(x)
     if any(e.kind == SLICE and e.c != 1 for e in spec):  # known slices with steps first: they are cheap by themselves
         x, spec = _apply_slices(x, spec)
@@ -340,7 +364,9 @@ def getitem(x: Any, index: Any) -> Any:
         raise errors.without_library_frames(error)  # noqa: B904
 
 
-def take_index(x: Any, index: Any, mode: str | None, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False) -> Any:
+def take_index(
+    x: Any, index: Any, mode: str | None, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False
+) -> Any:
     """x[index] with a mode for what is out of bounds."""
     spec, operands = parse(index, type_of(x).shape, _is_eager(x))
     if mode == "wrap":
@@ -368,15 +394,19 @@ def setitem(x: Any, index: Any, value: Any) -> None:
         if method:
             rewritten = f"\n  try: {name.strip()} = {name.strip()}.at[{inside}].{method}({value_text})"
     raise TypeError(
-        f"item assignment: arrays are immutable; x[i] = v is written x = x.at[i].set(v)." + source.describe(where) + rewritten
-    )  # noqa: F541
+        "item assignment: arrays are immutable; x[i] = v is written x = x.at[i].set(v)."
+        + source.describe(where)
+        + rewritten
+    )
 
 
 # -- updates ----------------------------------------------------------------------------------------------------------
 
 
 @library_function(static=("spec", "combine", "mode", "is_unique", "is_sorted"))
-def _update(x: Any, operands: list[Any], value: Any, spec: Any, combine: str, mode: str, is_unique: bool, is_sorted: bool) -> Any:
+def _update(
+    x: Any, operands: list[Any], value: Any, spec: Any, combine: str, mode: str, is_unique: bool, is_sorted: bool
+) -> Any:
     t = type_of(x)
     p = plan(t, spec, operands)
     value = cast(value, t.dtype) if t.kind != "k" else value
@@ -385,13 +415,17 @@ def _update(x: Any, operands: list[Any], value: Any, spec: Any, combine: str, mo
         fits = broadcast_shapes(got, p.shape) == p.shape
     except ValueError:
         fits = False
-    if not fits and not (len(got) > len(p.shape) and broadcast_shapes(got[-len(p.shape) :] if p.shape else (), p.shape) == p.shape and set(got[: len(got) - len(p.shape)]) <= {1}):
+    if not fits and not (
+        len(got) > len(p.shape)
+        and broadcast_shapes(got[-len(p.shape) :] if p.shape else (), p.shape) == p.shape
+        and set(got[: len(got) - len(p.shape)]) <= {1}
+    ):
         raise ValueError(f"at: a value of shape {got} does not broadcast to the {p.shape} that are written.")
     if len(got) > len(p.shape):
         value = shape.reshape(value, got[len(got) - len(p.shape) :])
     full = shape.reshape(broadcast_to(value, p.shape), p.inner)
     dtype = _index_dtype(max(t.shape, default=0))
-    if not p.batch and mode in ("clip", "promise") or (not p.batch and not _may_miss(p, spec)):
+    if (not p.batch and mode in ("clip", "promise")) or (not p.batch and not _may_miss(p, spec)):
         starts = [p.points.get(a, p.starts.get(a, np.zeros((), dtype))) for a in range(t.ndim)]
         window = shape.reshape(full, p.sizes)
         if combine != "set":
@@ -458,9 +492,7 @@ class _Place:
         self.x = x
         self.index = index
 
-    def _write(
-        self, combine: str, value: Any, mode: str | None, is_unique: bool, is_sorted: bool
-    ) -> Any:
+    def _write(self, combine: str, value: Any, mode: str | None, is_unique: bool, is_sorted: bool) -> Any:
         x, index = self.x, self.index
         try:
             if mode not in MODES or mode == "wrap":
@@ -482,29 +514,41 @@ class _Place:
         except Exception as error:
             raise errors.without_library_frames(error)  # noqa: B904
 
-    def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def set(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
+    ) -> Any:
         """The array with these places overwritten."""
         return self._write("set", values, mode, unique_indices, indices_are_sorted)
 
-    def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def add(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
+    ) -> Any:
         """The array with values added; repeated indices add up."""
         return self._write("add", values, mode, unique_indices, indices_are_sorted)
 
-    def subtract(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def subtract(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
+    ) -> Any:
         """The array with values subtracted."""
         return self._write("add", -asarray(values), mode, unique_indices, indices_are_sorted)
 
-    def multiply(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def multiply(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
+    ) -> Any:
         """The array with places multiplied."""
         return self._write("mul", values, mode, unique_indices, indices_are_sorted)
 
     mul = multiply
 
-    def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def min(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
+    ) -> Any:
         """The array with the smaller of old and new."""
         return self._write("min", values, mode, unique_indices, indices_are_sorted)
 
-    def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def max(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
+    ) -> Any:
         """The array with the larger of old and new."""
         return self._write("max", values, mode, unique_indices, indices_are_sorted)
 
@@ -522,7 +566,14 @@ class _Place:
             return self.set(f(self.x)[self.index] if not isinstance(self.index, Tracer) else f(self.x), **options)
         return self.set(f(take_index(self.x, self.index, "clip")), **options)
 
-    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None, fill_value: Any = None) -> Any:
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        fill_value: Any = None,
+    ) -> Any:
         """The values at places, with a mode for those out of bounds: 'clip', 'fill', 'wrap' or 'promise_in_bounds'."""
         if mode not in MODES:
             raise ValueError(f"at: the mode is one of {[m for m in MODES if m]}; got {mode!r}.")
@@ -549,7 +600,9 @@ def _check_mask(mask: Any, x: Any) -> None:
 def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any:
     """The index of a write; None if a known integer is out of bounds and the write is to be dropped."""
     entries = index if isinstance(index, tuple) else (index,)
-    if not any(isinstance(e, (int, np.integer, np.ndarray, list)) and not isinstance(e, (bool, np.bool_)) for e in entries):
+    if not any(
+        isinstance(e, (int, np.integer, np.ndarray, list)) and not isinstance(e, (bool, np.bool_)) for e in entries
+    ):
         return index
     out, axis = [], 0
     dots = len(dims) - sum([_axes_used(e) if not _is_mask(e) else type_of(e).ndim for e in entries])
@@ -620,7 +673,9 @@ def take(
         raise TypeError(f"take: indices must be integers; got {i.type}.")
     if axis is not None and not -x.ndim <= axis < x.ndim:
         raise ValueError(f"take: axis {axis} is out of bounds for {x.type}.")
-    return _take(x, i, axis, {None: "fill", "raise": "fill", "promise_in_bounds": "promise"}.get(mode, mode), fill_value)
+    return _take(
+        x, i, axis, {None: "fill", "raise": "fill", "promise_in_bounds": "promise"}.get(mode, mode), fill_value
+    )
 
 
 @library_function(static=("axis", "mode"))

@@ -20,9 +20,9 @@ from atled.ops import conversion
 from atled.ops import elementwise as ew
 
 __all__ = [
-    "array_repr", "array_str", "can_cast", "get_printoptions", "iscomplex", "iscomplexobj", "isdtype", "isreal", "isrealobj",
-    "isscalar", "iterable", "load", "ndim", "printoptions", "promote_types", "result_type", "save", "savez", "set_printoptions",
-    "shape", "size",
+    "array_repr", "array_str", "can_cast", "get_printoptions", "iscomplex", "iscomplexobj", "isdtype", "isreal",
+    "isrealobj", "isscalar", "iterable", "load", "ndim", "printoptions", "promote_types", "result_type", "save", "savez",
+    "set_printoptions", "shape", "size",
 ]  # fmt: skip
 
 _PYTHON_TYPES = {int: "i", float: "f", complex: "c"}
@@ -32,7 +32,7 @@ _PYTHON_TYPES = {int: "i", float: "f", complex: "c"}
 
 
 def _dtype_and_weakness(x: Any) -> tuple[Any, bool]:
-    """How an argument takes part in promotion: dtypes as they are, Python's number types weakly, arrays by their type."""
+    """How an argument takes part in promotion: dtypes as they are, Python's types weakly, arrays by their type."""
     if isinstance(x, type) and x in _PYTHON_TYPES:
         return dtypes.default(_PYTHON_TYPES[x]), True
     if isinstance(x, (str, np.dtype, type, ScalarType)) or x is dtypes.key_dtype:
@@ -191,7 +191,9 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 # -- text and files ---------------------------------------------------------------------------------------------------
 
 
-def array_repr(arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+def array_repr(
+    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
     """An array as text that shows its dtype.
 
     >>> array_repr(np.asarray([1.25, 2.0], "float32"), precision=1)
@@ -207,7 +209,9 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
     return f"Array({text}{empty}, dtype={x.dtype.name}{', weak_type=True' if x.weak_type else ''})"
 
 
-def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+def array_str(
+    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
     """The elements of an array as text."""
     if isinstance(a, Tracer):
         return repr(a)

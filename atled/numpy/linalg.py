@@ -1,7 +1,7 @@
 """NumPy's linear algebra, over the last two axes of arrays; leading axes are batches.
 
-The functions choose, scale and combine the decompositions of `atled/ops/linalg.py`; solving, determinants and the pseudo-
-inverse are ops of their own, in `atled/numpy/matrices.py`. Half precision computes in float32.
+The functions choose, scale and combine the decompositions of `atled/ops/linalg.py`; solving, determinants and the
+pseudoinverse are ops of their own, in `atled/numpy/matrices.py`. Half precision computes in float32.
 """
 
 from __future__ import annotations
@@ -20,11 +20,28 @@ from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy import contractions, shapes
 from atled.numpy.matrices import (
-    Determinant, LogDeterminant, PseudoInverse, Reflectors, broadcast_leading, factored, fixed, hermitian_part, in_dtype, inverse_of,
-    matrices, solve_matrices, work_dtype,
+    Determinant,
+    LogDeterminant,
+    PseudoInverse,
+    Reflectors,
+    broadcast_leading,
+    factored,
+    fixed,
+    hermitian_part,
+    in_dtype,
+    inverse_of,
+    matrices,
+    solve_matrices,
+    work_dtype,
 )  # fmt: skip
 from atled.numpy.promotion import (
-    broadcast_to, cast, check_axes, check_axis, operand_type, promote_dtypes, promote_inexact,
+    broadcast_to,
+    cast,
+    check_axes,
+    check_axis,
+    operand_type,
+    promote_dtypes,
+    promote_inexact,
 )  # fmt: skip
 from atled.ops import conversion, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew
@@ -33,9 +50,9 @@ from atled.ops.linalg import adjoint, scale_columns, transposed
 from atled.ops.linalg import matmul as _product
 
 __all__ = [
-    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm",
-    "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd",
-    "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
+    "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 _INT = dtypes.int32
@@ -279,7 +296,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R with Q R = a.
 
-    `mode` is "reduced", "complete" (square Q), "r" (R alone) or "raw" (reflectors and their scales, as LAPACK has them).
+    `mode` is "reduced", "complete" (square Q), "r" (R alone) or "raw" (reflectors and their scales, as in LAPACK).
     """
     (x,), wanted = matrices("qr", a)
     if mode == "raw":
@@ -304,18 +321,22 @@ def _hermitian_svd(x: Any) -> tuple[Any, Any, Any]:
     w = indexing.take_along(w, order, last)
     columns = shape.broadcast(order, type_of(v).shape, (*range(last), last + 1))
     v = indexing.take_along(v, columns, last + 1)
-    one = np.ones((), type_of(w).dtype)
-    sign = ew.select(ew.lt(w, 0), -one, one)
+    minus, one = (np.asarray(v, type_of(w).dtype) for v in (-1, 1))
+    sign = ew.select(ew.lt(w, 0), minus, one)
     return v, elementary.absolute(w), adjoint(scale_columns(v, sign))
 
 
 @library_function(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-def _svd(a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool, subset_by_index: tuple[int, int] | None) -> Any:
+def _svd(
+    a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool, subset_by_index: tuple[int, int] | None
+) -> Any:
     (x,), wanted = matrices("svd", a, square=hermitian)
     k, last = min(type_of(x).shape[-2:]), type_of(x).ndim - 2
     low, high = (0, k) if subset_by_index is None else subset_by_index
     if not 0 <= low <= high <= k:
-        raise ValueError(f"svd: subset_by_index must be two positions between 0 and {k}, in order; got {subset_by_index}.")
+        raise ValueError(
+            f"svd: subset_by_index must be two positions between 0 and {k}, in order; got {subset_by_index}."
+        )
     cut = lambda y, axis: in_dtype(shape.slice_in_axis(y, low, high, axis), wanted)  # noqa: E731
     if not compute_uv:
         s = _hermitian_svd(x)[1] if hermitian else bind(ops.Svd(False, False), x)[0]
@@ -364,8 +385,8 @@ def _triangle_name(name: str, uplo: str | None) -> bool:
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:  # noqa: N803
     """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix.
 
-    Unlike NumPy, a is replaced by the mean of itself and its adjoint first, unless `symmetrize_input` is off. Derivatives
-    are finite also where eigenvalues are equal.
+    Unlike NumPy, a is replaced by the mean of itself and its adjoint first, unless `symmetrize_input` is off.
+    Derivatives are finite also where eigenvalues are equal.
     """
     is_lower = _triangle_name("eigh", UPLO)
     (x,), wanted = matrices("eigh", a, square=True)
@@ -446,7 +467,9 @@ def _reduced_matrix_norm(x: Any, ord: Any, row: int, column: int) -> Any:
         sums = reduction.reduce_sum(elementary.absolute(x), (along,))
         return _extreme(sums, across - (along < across), ord > 0, t)
     if ord not in (2, -2, "nuc"):
-        raise ValueError(f"norm: the order of a matrix norm is 'fro', 'nuc', 1, 2, inf, or one of them negative; got {ord!r}.")
+        raise ValueError(
+            f"norm: the order of a matrix norm is 'fro', 'nuc', 1, 2, inf, or one of them negative; got {ord!r}."
+        )
     others = [i for i in range(t.ndim) if i not in (row, column)]
     (s,) = bind(ops.Svd(False, False), shape.transpose(x, (*others, row, column)))
     s = ew.select(ew.eq(s, 0), np.zeros((), type_of(s).dtype), s)  # at zero, the derivative is taken to be zero
@@ -467,7 +490,9 @@ def _norm(x: Any, ord: Any, axis: tuple[int, ...] | None, keepdims: bool, is_vec
     t = operand_type("norm", x)
     axes = check_axes("norm", axis, t.ndim)
     if axis is None and ord is not None and not is_vector and t.ndim not in (1, 2):
-        raise ValueError(f"norm: an axis is needed for {t} and order {ord!r}; without one, vectors and matrices are taken.")
+        raise ValueError(
+            f"norm: an axis is needed for {t} and order {ord!r}; without one, vectors and matrices are taken."
+        )
     if len(axes) not in (1, 2) and not is_vector and axis is not None:
         raise ValueError(f"norm: one axis, or two for matrices, are needed; got {axis}.")
     (a,) = promote_inexact("norm", x)
@@ -492,8 +517,8 @@ def _plain_axis(axis: Any) -> tuple[int, ...] | None:
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices; by default the root of the sum of squares of everything.
 
-    `axis` is one axis for vectors, two for matrices. Orders of vectors: any number, inf, -inf; of matrices: "fro", "nuc",
-    1, 2, inf and their negatives. The gradient at the origin is zero.
+    `axis` is one axis for vectors, two for matrices. Orders of vectors: any number, inf, -inf; of matrices: "fro",
+    "nuc", 1, 2, inf and their negatives. The gradient at the origin is zero.
 
     >>> import atled.numpy as jnp
     >>> norm(jnp.array([3.0, 4.0]))
@@ -602,7 +627,9 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of a diagonal of the matrices on the last two axes."""
-    return contractions.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=None if dtype is None else dtypes.canonical(dtype))
+    return contractions.trace(
+        x, offset=offset, axis1=-2, axis2=-1, dtype=None if dtype is None else dtypes.canonical(dtype)
+    )
 
 
 @library_function(static=("n",))

@@ -1,7 +1,7 @@
 """Grids, index arrays and edits of arrays: insert and delete, meshgrid, triangles and diagonals, bits, spaced numbers.
 
-Functions that change an array in place in NumPy (`put`, `place`, `fill_diagonal`, ...) return the changed array, and want
-to be told so with `inplace=False`.
+Functions that change an array in place in NumPy (`put`, `place`, `fill_diagonal`, ...) return the changed array, and
+want to be told so with `inplace=False`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,23 @@ from atled.higher_order.jit import library_function
 from atled.numpy.creation import _static_shape, arange, asarray, linspace, ones
 from atled.numpy.elementwise import remainder, to_bool
 from atled.numpy.indexing import _index_dtype
-from atled.numpy.promotion import broadcast, broadcast_shapes, broadcast_to, cast, check_axis, operand_type, promote_inexact
+from atled.numpy.promotion import (
+    broadcast,
+    broadcast_shapes,
+    broadcast_to,
+    cast,
+    check_axis,
+    operand_type,
+    promote_inexact,
+)
 from atled.numpy.shapes import concatenate, ravel, stack
 from atled.ops import conversion, cumulative, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew
 
 __all__ = [
-    "c_", "delete", "diag_indices", "diag_indices_from", "fill_diagonal", "geomspace", "index_exp", "insert", "ix_", "logspace",
-    "mask_indices", "meshgrid", "mgrid", "ogrid", "packbits", "place", "put", "put_along_axis", "r_", "resize", "s_", "tri",
-    "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "unpackbits",
+    "c_", "delete", "diag_indices", "diag_indices_from", "fill_diagonal", "geomspace", "index_exp", "insert", "ix_",
+    "logspace", "mask_indices", "meshgrid", "mgrid", "ogrid", "packbits", "place", "put", "put_along_axis", "r_", "resize",
+    "s_", "tri", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "unpackbits",
 ]  # fmt: skip
 
 
@@ -105,7 +113,7 @@ def _insert(x: Any, positions: Any, values: Any, axis: int) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """An array with values put in before positions, which are an integer, a slice, a mask, or integers that may be traced.
+    """An array with values put in before positions: an integer, a slice, a mask, or integers that may be traced.
 
     >>> import atled.numpy as jnp
     >>> jnp.insert(jnp.arange(4), jnp.array([1, 3]), jnp.array([10, 30]))
@@ -126,7 +134,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     try:
         new = broadcast_to(new, dims)
     except ValueError:
-        raise ValueError(f"insert: values of shape {new.shape} do not broadcast to the {dims} that are inserted.") from None
+        raise ValueError(
+            f"insert: values of shape {new.shape} do not broadcast to the {dims} that are inserted."
+        ) from None
     return _insert(x, positions, new, at)
 
 
@@ -162,7 +172,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         known = _known(positions)
         if known is None:
             raise ConcretizationTypeError(
-                f"delete: how many different positions there are decides the shape, and is not known of a traced {positions.type}."
+                f"delete: the shape depends on how many different positions there are in a traced {positions.type}."
                 + positions._where() + "\n  try: assume_unique_indices=True if none is repeated."
             )  # fmt: skip
         positions = np.unique(np.where(known < 0, known + n, known)).astype(_index_dtype(n))
@@ -198,7 +208,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 def _refuse_in_place(name: str, inplace: bool) -> None:
     if inplace:
         raise NotImplementedError(
-            f"{name}: arrays are immutable, and the changed array is returned.\n  try: x = {name}(x, ..., inplace=False)"
+            f"{name}: arrays are immutable, and the changed one is returned.\n  try: x = {name}(x, ..., inplace=False)"
         )
 
 
@@ -227,7 +237,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool) -> Any:
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
-    """An array with its main diagonal replaced; values are repeated, and with `wrap` a tall matrix has several diagonals.
+    """An array with its main diagonal replaced by values, again and again; with `wrap` a tall matrix has several.
 
     >>> import atled.numpy as jnp
     >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5.0, inplace=False)
@@ -294,7 +304,9 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int, mode: str) -
     return bind(indexing.Scatter(axes, "set", mode), arr, shape.reshape(i, (*dims, 1)), new)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None) -> Any:
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+) -> Any:
     """An array with values written along an axis at positions that differ from place to place, as `argsort` gives them.
 
     Writes out of bounds are dropped, or with mode "clip" moved inside.
@@ -350,7 +362,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 # -- grids and index arrays -------------------------------------------------------------------------------------------
 
 
-@library_function(static=("sparse", "indexing"))
+@library_function(static=("copy", "sparse", "indexing"))
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
     """Coordinates of a grid from vectors, one array for each; with indexing "xy" the first two axes are exchanged.
 
@@ -485,7 +497,9 @@ def _first_positions(mask: Any, size: int) -> tuple[Any, Any]:
     return ew.div(order, width), elementary.rem(order, width)
 
 
-def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None) -> tuple[Any, Any]:
+def mask_indices(
+    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
+) -> tuple[Any, Any]:
     """Rows and columns that a function such as `triu` leaves of an (n, n) matrix of ones.
 
     Under `jit` their number must be given as `size`; what is missing is filled with zeros.
@@ -498,7 +512,9 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, si
     known = _known(mask)
     if known is None:
         raise ConcretizationTypeError(
-            f"mask_indices: how many elements of a traced {mask.type} are not zero is unknown." + mask._where() + "\n  try: size=n."
+            f"mask_indices: how many elements of a traced {mask.type} are not zero is unknown."
+            + mask._where()
+            + "\n  try: size=n."
         )
     return _mask_positions(known != 0)
 
@@ -581,13 +597,14 @@ class _Joined:
         except ValueError:
             given = []
         if not 1 <= len(given) <= 3:
-            raise ValueError(f"{self._name}: a string is 'r', 'c', or up to three integers, such as '0,2'; got {text!r}.")
-        defaults = (0, 1, -1)
-        axis, ndim, place = (*given, *defaults[len(given) :])
+            raise ValueError(
+                f"{self._name}: a string is 'r', 'c', or up to three integers, such as '0,2'; got {text!r}."
+            )
+        axis, ndim, place = (*given, *self._settings[len(given) :])
         return axis, ndim, place
 
     def _item(self, item: Any, ndim: int, place: int) -> Any:
-        """An item with at least ndim axes; its own axes begin at `place` among them, counted from the end if negative."""
+        """An item with at least ndim axes; its own begin at `place` among them, counted from the end if negative."""
         x = _grid_vector(item) if isinstance(item, slice) else asarray(item)
         new = ndim - x.ndim
         if new <= 0:
@@ -674,7 +691,11 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
 def _logspace(start: Any, stop: Any, base: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     exponents, base = promote_inexact("logspace", linspace(start, stop, num, endpoint, axis=axis), base)
     if type_of(base).ndim:  # a base for each sequence
-        dims = broadcast_shapes(type_of(shape.index_in_axis(exponents, 0, axis)).shape, type_of(base).shape) if num else None
+        dims = (
+            broadcast_shapes(type_of(shape.index_in_axis(exponents, 0, axis)).shape, type_of(base).shape)
+            if num
+            else None
+        )
         if dims is None or len(dims) + 1 != type_of(exponents).ndim:
             raise ValueError(f"logspace: base {type_of(base)} does not broadcast with start and stop.")
         full = (*dims[:axis], num, *dims[axis:])
@@ -694,7 +715,9 @@ def logspace(
     """
     ndim = len(broadcast_shapes(operand_type("logspace", start).shape, operand_type("logspace", stop).shape))
     at = check_axis("logspace", axis, ndim + 1)
-    return _logspace(start, stop, base, num.__index__(), bool(endpoint), None if dtype is None else dtypes.canonical(dtype), at)
+    return _logspace(
+        start, stop, base, num.__index__(), bool(endpoint), None if dtype is None else dtypes.canonical(dtype), at
+    )
 
 
 @library_function(static=("num", "endpoint", "dtype", "axis"))
@@ -722,11 +745,13 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Numbers from start to stop that grow by the same factor; NaN where zero or a change of sign makes that impossible.
+    """Numbers from start to stop that grow by the same factor; NaN where zero or a change of sign forbids it.
 
     >>> geomspace(1, 1000, 4).round()
     Array([   1.,   10.,  100., 1000.], dtype=float32)
     """
     ndim = len(broadcast_shapes(operand_type("geomspace", start).shape, operand_type("geomspace", stop).shape))
     at = check_axis("geomspace", axis, ndim + 1)
-    return _geomspace(start, stop, num.__index__(), bool(endpoint), None if dtype is None else dtypes.canonical(dtype), at)
+    return _geomspace(
+        start, stop, num.__index__(), bool(endpoint), None if dtype is None else dtypes.canonical(dtype), at
+    )

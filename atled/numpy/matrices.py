@@ -1,9 +1,10 @@
 """Solving, determinants and the pseudoinverse as ops, and what functions of matrices share.
 
-The ops take a decomposition of their matrix along, as a constant: their derivatives are short formulas in the result and in
-the matrix itself, so that no derivative of a decomposition is needed, and they are right where that one would not exist.
-Matrices are on the last two axes; leading axes are batches.
+The ops take a decomposition of their matrix along, as a constant: their derivatives are short formulas in the result
+and in the matrix itself, so that no derivative of a decomposition is needed, and they are right where that one would
+not exist. Matrices are on the last two axes; leading axes are batches.
 """
+# ruff: noqa: D102 (the methods of ops are described in core/op.py)
 
 from __future__ import annotations
 
@@ -68,7 +69,9 @@ class LogDeterminant(Op):
 
     gives_tuple = True
 
-    def result_type(self, a: ArrayType, lu: ArrayType, pivots: ArrayType, permutation: ArrayType) -> tuple[ArrayType, ArrayType]:
+    def result_type(
+        self, a: ArrayType, lu: ArrayType, pivots: ArrayType, permutation: ArrayType
+    ) -> tuple[ArrayType, ArrayType]:
         return ArrayType(a.shape[:-2], a.dtype), ArrayType(a.shape[:-2], dtypes.real_part(a.dtype))
 
     def lower(self, build: Any, a: Any, lu: Any, pivots: Any, permutation: Any) -> Any:
@@ -215,13 +218,15 @@ def work_dtype(dtype: Any) -> Any:
 
 
 def matrices(name: str, *operands: Any, square: bool = False) -> tuple[list[Any], Any]:
-    """Operands in one dtype that decompositions work in, and the dtype that results are to have. Checks the first one."""
+    """Operands in one dtype that decompositions take, and the dtype that results are to have; checks the first."""
     found = promote_inexact(name, *operands)
     wanted = type_of(found[0]).dtype
     found = [cast(x, work_dtype(wanted)) for x in found]
     t = type_of(found[0])
     if t.ndim < 2 or (square and t.shape[-1] != t.shape[-2]):
-        raise ValueError(f"{name}: expected {'square ' if square else ''}matrices on the last two axes; got {type_of(operands[0])}.")
+        raise ValueError(
+            f"{name}: expected {'square ' if square else ''}matrices on the last two axes; got {type_of(operands[0])}."
+        )
     return found, wanted
 
 

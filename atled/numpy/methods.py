@@ -42,7 +42,12 @@ _COMPARE = {
     "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,
     "eq": elementwise.equal, "ne": elementwise.not_equal,
 }  # fmt: skip
-_UNARY = {"neg": elementwise.negative, "pos": elementwise.positive, "abs": elementwise.absolute, "invert": elementwise.invert}
+_UNARY = {
+    "neg": elementwise.negative,
+    "pos": elementwise.positive,
+    "abs": elementwise.absolute,
+    "invert": elementwise.invert,
+}
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -160,4 +165,3 @@ def install() -> None:
     members["repeat"] = shapes.repeat
     members["take"] = indexing.take
     core_array.fill(members)
-

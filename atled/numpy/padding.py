@@ -1,7 +1,7 @@
 """`pad`: an array made longer at its ends, in all of NumPy's ways.
 
-Widths are static, values may be data. The reflecting modes and `wrap` read from a period: the array, followed by its mirror
-image where the mode reflects. An odd reflection continues the trend, so each further period lies one `drift` higher.
+Widths are static, values may be data. The reflecting modes and `wrap` read from a period: the array, followed by its
+mirror image where the mode reflects. An odd reflection continues the trend, so each further period lies one `drift` higher.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
-from atled.numpy.creation import asarray
+from atled.numpy.creation import _checked_number, asarray
 from atled.numpy.functional import apply_along_axis
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, check_axis
 from atled.numpy.reductions import max as _max
@@ -47,9 +47,9 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Any:
     """An array with elements added before and after, on each axis.
 
-    `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The modes and
-    their options are NumPy's. A function as mode gets each row along an axis, padded with zeros, and returns the row; NumPy
-    has it change the row in place.
+    `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The modes
+    and their options are NumPy's. A function as mode gets each row along an axis, padded with zeros, and returns the row;
+    NumPy has it change the row in place.
 
     >>> import atled.numpy as jnp
     >>> jnp.pad(jnp.arange(3), (1, 2), mode="edge")
@@ -68,7 +68,9 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         return _pad_constant(x, _values("constant_values", kwargs.get("constant_values", 0), x.type, x.dtype), widths)
     for axis, (n, width) in enumerate(zip(x.shape, widths, strict=True)):
         if n == 0 and any(width):
-            raise ValueError(f"pad: axis {axis} of {x.type} is empty, and can be padded in mode 'constant' or 'empty' only.")
+            raise ValueError(
+                f"pad: axis {axis} of {x.type} is empty, and can be padded in mode 'constant' or 'empty' only."
+            )
     if mode == "linear_ramp":
         return _pad_ramp(x, _values("end_values", kwargs.get("end_values", 0), x.type, None), widths)
     if mode in ("maximum", "minimum", "mean", "median"):
@@ -88,8 +90,8 @@ def _pairs(name: str, value: Any, ndim: int) -> Widths:
     """A pair of integers for each axis, from the forms that NumPy takes."""
     if isinstance(value, Tracer):
         raise ConcretizationTypeError(
-            f"pad: {name} must be known, because the shape of the result depends on it; got a traced {value.type}." + value._where()
-            + "\n  try: jit(f, static_argnames=...) for the argument that it comes from."
+            f"pad: {name} must be known, because the shape of the result depends on it; got a traced {value.type}."
+            + value._where() + "\n  try: jit(f, static_argnames=...) for the argument that it comes from."
         )  # fmt: skip
     try:
         host = np.asarray(value)
@@ -100,7 +102,9 @@ def _pairs(name: str, value: Any, ndim: int) -> Widths:
     try:
         full = np.broadcast_to(host, (ndim, 2))
     except ValueError:
-        raise ValueError(f"pad: {name} must broadcast to shape ({ndim}, 2), a pair for each axis; got shape {host.shape}.") from None
+        raise ValueError(
+            f"pad: {name} must broadcast to shape ({ndim}, 2), a pair for each axis; got shape {host.shape}."
+        ) from None
     if host.size and host.min() < 0:
         raise ValueError(f"pad: {name} must not be negative; got {host.min()}.")
     return tuple([(int(a), int(b)) for a, b in full])
@@ -132,6 +136,8 @@ def _lengths(value: Any, t: ArrayType) -> Widths:
 
 def _values(name: str, value: Any, t: ArrayType, dtype: Any) -> Any:
     """Values to pad with: one, or an array that broadcasts to a pair for each axis."""
+    if isinstance(value, (bool, int, float, complex)):  # stays a number, which the engine keeps on the device
+        return _checked_number(value, type_of(value).dtype if dtype is None else dtype)
     found = asarray(value, dtype)
     try:
         fits = broadcast_shapes(found.shape, (t.ndim, 2)) == (t.ndim, 2)

@@ -1,7 +1,7 @@
 """Polynomials as vectors of coefficients, the highest power first.
 
-Lengths are fixed by the lengths of the operands: leading zeros are kept unless a function is asked to take them away, which
-needs values. Integers stay integers where NumPy keeps them.
+Lengths are fixed by the lengths of the operands: leading zeros are kept unless a function is asked to take them away,
+which needs values. Integers stay integers where NumPy keeps them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import (
-    broadcast_shapes, broadcast_to, cast, operand_type, promote_dtypes, promote_inexact,
+    broadcast_shapes,
+    broadcast_to,
+    cast,
+    common_dtype,
+    inexact_dtype,
+    operand_type,
+    promote_dtypes,
+    promote_inexact,
 )  # fmt: skip
 from atled.ops import conversion, cumulative, elementary, indexing, linalg, reduction, shape, sorting
 from atled.ops import elementwise as ew
@@ -61,7 +68,7 @@ def _host_values(name: str, p: Any, way_out: str) -> Any:
     value = p.known() if isinstance(p, Tracer) else p
     if value is None:
         raise ConcretizationTypeError(
-            f"{name}: which coefficients are zero decides the length of the result, and is not known of a traced {p.type}."
+            f"{name}: the length of the result depends on which coefficients of a traced {p.type} are zero."
             + p._where() + f"\n  try: {way_out}"
         )  # fmt: skip
     return np.asarray(value)
@@ -95,7 +102,7 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Products of polynomials on the last axis: the outer product, skewed so that columns hold equal powers, and summed."""
+    """Products of polynomials on the last axis: outer products, skewed so that columns hold equal powers, and summed."""
     s, t = type_of(x), type_of(y)
     lead, n, m = s.shape[:-1], s.shape[-1], t.shape[-1]
     axes = tuple(range(len(lead)))
@@ -142,7 +149,9 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     column = shape.slice_in_axis(column, 0, count, 0)
     skewed = shape.broadcast(shape.pad(column, 0, [(0, count, 0)]), (count, 2 * count), (1,))
     flat = shape.slice_in_axis(shape.reshape(skewed, (2 * count * count,)), 0, count * (2 * count - 1), 0)
-    rows = shape.slice_in_axis(shape.reshape(flat, (count, 2 * count - 1)), 0, count, 1)  # row j is the column, j further
+    rows = shape.slice_in_axis(
+        shape.reshape(flat, (count, 2 * count - 1)), 0, count, 1
+    )  # row j is the column, j further
     head = shape.reshape(shape.slice_in_axis(left, 0, count, 0), (count, 1))
     quotient = shape.reshape(linalg.triangular_solve(linalg.transposed(rows), head, lower=True), (count,))
     rest = ew.sub(left, _product(quotient, right))
@@ -158,14 +167,16 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     (Array([1., 1.], dtype=float32), Array([0., 0., 2.], dtype=float32))
     """
     quotient, rest = _polydiv(u, v)
-    return quotient, _without_leading_zeros("polydiv", rest, "trim_leading_zeros=False.") if trim_leading_zeros else rest
+    return quotient, _without_leading_zeros(
+        "polydiv", rest, "trim_leading_zeros=False."
+    ) if trim_leading_zeros else rest
 
 
 # -- calculus ---------------------------------------------------------------------------------------------------------
 
 
 def _falling(n: int, m: int, dtype: Any) -> Any:
-    """For powers n - 1, ..., 0: the factor power * (power - 1) * ... that m derivatives bring, with factors of 1 at least."""
+    """For powers n - 1, ..., 0: the factor power * (power - 1) * ... of m derivatives, with factors of 1 at least."""
     power = ew.sub(np.asarray(n - 1, dtype), shape.iota(dtype, (n,), 0))
     out = shape.full(ArrayType((n,), dtype), 1)
     for j in range(m):
@@ -218,7 +229,11 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     >>> jnp.polyint(jnp.array([6.0, 2.0]), k=5.0)
     Array([3., 2., 5.], dtype=float32)
     """
-    return _polyint(p, asarray(k) if isinstance(k, (list, tuple)) else k, _size("polyint: the order of an integral", m))
+    order = _size("polyint: the order of an integral", m)
+    if isinstance(k, (list, tuple)):  # numbers in a list give way to the dtype of p, as single ones do
+        dtype, _ = common_dtype([operand_type("polyint", v) for v in (p, *k)])
+        k = asarray(k, inexact_dtype(dtype))
+    return _polyint(p, k, order)
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -228,7 +243,7 @@ _HORNER_LIMIT = 32  # up to here coefficient by coefficient; beyond, halves are 
 
 @library_function(static=("unroll",))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
-    """The value of a polynomial at x; several polynomials, with coefficients along the first axis of p, broadcast with x.
+    """The value of a polynomial at x; polynomials with coefficients along the first axis of p broadcast with x.
 
     `unroll` is accepted for compatibility and changes nothing.
 
@@ -314,10 +329,16 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
     squares = ew.mul(matrix, conversion.conj(matrix)) if type_of(matrix).kind == "c" else ew.mul(matrix, matrix)
     norm = reduction.reduce_sum(conversion.real(squares) if type_of(squares).kind == "c" else squares, (0,))
     one, zero = (np.asarray(v, type_of(norm).dtype) for v in (1, 0))
-    scale = elementary.sqrt(ew.select(ew.eq(norm, 0), one, norm))  # columns of length one make the problem well conditioned
+    scale = elementary.sqrt(
+        ew.select(ew.eq(norm, 0), one, norm)
+    )  # columns of length one make the problem well conditioned
     upscale = ew.div(one, scale)
     matrix = linalg.scale_columns(matrix, upscale)
-    limit = np.asarray(count * float(dtypes.finfo(work).eps), type_of(norm).dtype) if rcond is None else cast(rcond, type_of(norm).dtype)
+    limit = (
+        np.asarray(count * float(dtypes.finfo(work).eps), type_of(norm).dtype)
+        if rcond is None
+        else cast(rcond, type_of(norm).dtype)
+    )
     s, u, vt = bind(linalg.Svd(), matrix)
     top = shape.broadcast(ew.mul(shape.index_in_axis(s, 0, 0), limit), type_of(s).shape, ())
     is_kept = ew.gt(s, top)
@@ -339,7 +360,7 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
     half = linalg.scale_rows(linalg.scale_columns(v, inverse), upscale)
     base = conversion.convert(linalg.matmul(half, linalg.adjoint(half)), dtype)
     if cov == "unscaled":
-        return found, base
+        return found, base if type_of(y).ndim == 1 else shape.reshape(base, (order, order, 1))
     factor = conversion.convert(ew.div(residuals, count - order), dtype)
     if type_of(y).ndim == 1:
         return found, ew.mul(base, shape.reshape(factor, ()))
@@ -352,8 +373,8 @@ def polyfit(
 ) -> Any:
     """The polynomial of degree `deg` that fits points best, by least squares; `w` weighs the residuals.
 
-    With `full` also the sums of squared residuals, the rank, the singular values and `rcond`; with `cov` the covariance of
-    the coefficients, or with "unscaled" that for residuals of variance one. Nothing warns if the rank is too small.
+    With `full` also the sums of squared residuals, the rank, the singular values and `rcond`; with `cov` the covariance
+    of the coefficients, or with "unscaled" that for residuals of variance one. Nothing warns if the rank is too small.
 
     >>> import atled.numpy as jnp
     >>> jnp.round(jnp.polyfit(jnp.arange(4.0), 2 * jnp.arange(4.0) + 1, 1), 4)
@@ -465,8 +486,8 @@ def _roots_of_any(p: Any) -> Any:
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     """The roots of a polynomial, always complex, as eigenvalues of its companion matrix.
 
-    Leading zeros shorten the result, so their number must be known; with `strip_zeros=False` the length is fixed, and NaN
-    stands at the end for each of them.
+    Leading zeros shorten the result, so their number must be known; with `strip_zeros=False` the length is fixed, and
+    NaN stands at the end for each of them.
 
     >>> import atled.numpy as jnp
     >>> jnp.roots(jnp.array([0.0, 1.0, 2.0]))
@@ -482,5 +503,3 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     if not found.size:
         return _roots_between(x, t.size, t.size)
     return _roots_between(x, int(found[0]), int(found[-1]) + 1)
-
-

@@ -12,7 +12,15 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import isnan, to_bool
-from atled.numpy.promotion import broadcast_to, cast, check_axes, check_axis, inexact_dtype, operand_type, promote_dtypes
+from atled.numpy.promotion import (
+    broadcast_to,
+    cast,
+    check_axes,
+    check_axis,
+    inexact_dtype,
+    operand_type,
+    promote_dtypes,
+)
 from atled.ops import conversion, cumulative, elementary, reduction, shape, sorting
 from atled.ops import elementwise as ew
 
@@ -85,7 +93,9 @@ def prod(
 
 
 def _extremum(name: str, op: Any, identity: Any, combine: Any) -> Any:
-    def f(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    def f(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Any:
         t = operand_type(name, a)
         axes = check_axes(name, axis, t.ndim)
         if where is not None and initial is None:
@@ -120,14 +130,18 @@ min = amin = _extremum("min", reduction.reduce_min, reduction.highest, ew.minimu
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether all elements over axes are true."""
     x = to_bool("all", a)
-    return _reduce(reduction.reduce_and, "all", x, axis, dtypes.bool_, keepdims, None, where, lambda d: True, ew.logical_and)
+    return _reduce(
+        reduction.reduce_and, "all", x, axis, dtypes.bool_, keepdims, None, where, lambda d: True, ew.logical_and
+    )
 
 
 @library_function(static=("axis", "keepdims"))
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether any element over axes is true."""
     x = to_bool("any", a)
-    return _reduce(reduction.reduce_or, "any", x, axis, dtypes.bool_, keepdims, None, where, lambda d: False, ew.logical_or)
+    return _reduce(
+        reduction.reduce_or, "any", x, axis, dtypes.bool_, keepdims, None, where, lambda d: False, ew.logical_or
+    )
 
 
 def _count(t: Any, axes: tuple[int, ...], where: Any, dtype: Any, name: str) -> Any:
@@ -139,7 +153,9 @@ def _count(t: Any, axes: tuple[int, ...], where: Any, dtype: Any, name: str) -> 
 
 
 @library_function(static=("axis", "dtype", "keepdims"))
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
     """The mean of elements over axes.
 
     >>> mean(np.arange(4.0))
@@ -224,7 +240,9 @@ def _position(name: str, op: Any) -> Any:
         found = op(x, at, dtypes.default("i"))
         if not keepdims:
             return found
-        return shape.reshape(found, (1,) * len(dims) if axis is None else [1 if i == at else n for i, n in enumerate(dims)])
+        return shape.reshape(
+            found, (1,) * len(dims) if axis is None else [1 if i == at else n for i, n in enumerate(dims)]
+        )
 
     f.__name__ = f.__qualname__ = name
     f.__module__ = "atled.numpy"
@@ -285,7 +303,9 @@ _nanargmin = _without_nan("nanargmin", argmin, reduction.highest, ("axis", "keep
 
 
 def _or_nan(name: str, found: Any, plain: Any) -> Any:
-    def f(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    def f(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Any:
         t = operand_type(name, a)
         value = found.__wrapped__(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
         if t.kind not in "fc" or initial is not None:
@@ -319,7 +339,9 @@ nanargmax, nanargmin = _nan_position("nanargmax", _nanargmax), _nan_position("na
 
 
 @library_function(static=("axis", "dtype", "keepdims"))
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Any:
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Any:
     """The mean of the elements that are not NaN."""
     mask = ew.logical_not(isnan(a))
     if where is not None:
@@ -328,7 +350,15 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
 
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims"))
-def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, where: Any = None) -> Any:
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Any:
     """The variance of the elements that are not NaN."""
     mask = ew.logical_not(isnan(a))
     if where is not None:
@@ -337,7 +367,15 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims"))
-def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, where: Any = None) -> Any:
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Any:
     """The standard deviation of the elements that are not NaN."""
     return elementary.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where))
 
@@ -362,7 +400,9 @@ def _cumulative(name: str, op: Any, doc: str, fill: Any = None) -> Any:
 
 
 cumsum = _cumulative("cumsum", cumulative.cumsum, "Sums of the elements so far, of the flat array or along an axis.")
-cumprod = _cumulative("cumprod", cumulative.cumprod, "Products of the elements so far, of the flat array or along an axis.")
+cumprod = _cumulative(
+    "cumprod", cumulative.cumprod, "Products of the elements so far, of the flat array or along an axis."
+)
 nancumsum = _cumulative("nancumsum", cumulative.cumsum, "As `cumsum`, with NaN as zero.", 0)
 nancumprod = _cumulative("nancumprod", cumulative.cumprod, "As `cumprod`, with NaN as one.", 1)
 
@@ -379,7 +419,9 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
     return _cumulative_with_start("cumulative_prod", cumprod, x, axis, dtype, include_initial, 1)
 
 
-def _cumulative_with_start(name: str, f: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, start: int) -> Any:
+def _cumulative_with_start(
+    name: str, f: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, start: int
+) -> Any:
     t = operand_type(name, x)
     if axis is None:
         if t.ndim != 1:

@@ -63,7 +63,15 @@ bfloat16, float16, float32, float64 = (
 complex64, complex128 = ScalarType(dtypes.complex64), ScalarType(dtypes.complex128)
 float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz = (
     ScalarType(dtypes.narrow_floats[n])
-    for n in "float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz".split()
+    for n in [
+        "float8_e3m4",
+        "float8_e4m3",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+    ]
 )
 float8_e8m0fnu, float4_e2m1fn = (ScalarType(dtypes.narrow_floats[n]) for n in ("float8_e8m0fnu", "float4_e2m1fn"))
 single, double, csingle, cdouble = float32, float64, complex64, complex128

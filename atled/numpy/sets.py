@@ -55,7 +55,7 @@ def _is_new(columns: list[Any], equal_nan: bool) -> Any:
 
 
 def _grouped(x: Any, equal_nan: bool) -> tuple[Any, Any]:
-    """For rows along the first axis: the order that sorts them, and which of the sorted ones differ from the one before."""
+    """The order that sorts rows along the first axis, and which of the sorted ones differ from the one before."""
     t = type_of(x)
     n, width = t.shape[0], prod(t.shape[1:])
     table = shape.reshape(fixed(x), (n, width))
@@ -130,8 +130,9 @@ def _groups(name: str, ar: Any, axis: int | None, equal_nan: bool, size: Any, fi
 
 
 def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, *,
-    equal_nan: bool = True, size: int | None = None, fill_value: Any = None, sorted: bool = True,
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
+    sorted: bool = True,
 ) -> Any:  # fmt: skip
     """The distinct elements in order, or the distinct slices along an axis.
 
@@ -143,9 +144,9 @@ def unique(
     Array([1, 3, 0], dtype=int32)
     """
     found = _groups("unique", ar, axis, bool(equal_nan), size, fill_value)
-    wanted = (True, return_index, return_inverse, return_counts)
-    out = tuple([part for part, is_wanted in zip(found, wanted, strict=False) if is_wanted])
-    return out if len(out) > 1 else out[0]
+    extras = ((return_index, found.index), (return_inverse, found.inverse), (return_counts, found.counts))
+    more = [part for is_wanted, part in extras if is_wanted]
+    return (found.values, *more) if more else found.values
 
 
 class UniqueAll(NamedTuple):
@@ -218,7 +219,9 @@ def _isin(element: Any, test_elements: Any, is_inverted: bool) -> Any:
     return ew.logical_not(out) if is_inverted else out
 
 
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto") -> Any:
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+) -> Any:
     """Whether each element is one of the test elements, or is not if `invert`. NaN equals nothing.
 
     >>> import atled.numpy as jnp
@@ -312,8 +315,9 @@ def _cut_all(name: str, found: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
+    fill_value: Any = None,
+) -> Any:  # fmt: skip
     """The distinct elements that two arrays share, in order; on request with their first positions in both.
 
     With `size` there are always so many, filled up with the smallest or `fill_value`, and positions past the end.
@@ -328,7 +332,9 @@ def intersect1d(
     return found if return_indices else found[0]
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
+def setdiff1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Any:
     """The distinct elements of the first array that are not in the second, in order; `size` fixes how many.
 
     >>> import atled.numpy as jnp
@@ -340,7 +346,9 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     return found[0] if size is not None else _cut_all("setdiff1d", found)[0]
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
+def setxor1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Any:
     """The distinct elements that are in exactly one of two arrays, in order; `size` fixes how many."""
     n, m = (operand_type("setxor1d", v).size for v in (ar1, ar2))
     found = _exclusive(ar1, ar2, fill_value, n + m if size is None else as_size("setxor1d", size))
@@ -372,11 +380,15 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
         weights = broadcast_to(np.ones((), dtypes.default("i")), t.shape)
     elif type_of(weights).kind == "b":
         weights = conversion.convert(weights, dtypes.default("i"))
-    bins = ew.maximum(x, 0) if t.kind == "i" else x
+    # brought between 0 and the length, which is left out, before the conversion could wrap it around
+    top = np.asarray(min(length, int(dtypes.iinfo(t.dtype).max)), t.dtype)
+    bins = conversion.convert(ew.clamp(np.zeros((), t.dtype), x, top), dtypes.int32)
     return segments.segment_sum(weights, bins, length)
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: None = None) -> Any:
+def bincount(
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: None = None
+) -> Any:
     """How often each number 0, 1, 2, ... occurs in a 1-d array of integers, or the sum of the weights that go with it.
 
     `length` fixes the length of the result: larger numbers are left out, and negative ones count as 0; without it,
@@ -396,5 +408,5 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         host = concrete("bincount", x, "give `length`, which fixes the shape of the result.")
         if host.size and host.min() < 0:
             raise ValueError("bincount: the numbers must not be negative.")
-        length = max(minlength, int(host.max(initial=-1)) + 1)
+        length = max(minlength, int(host.max()) + 1 if host.size else 0)
     return _bincount(x, weights, as_size("bincount", length))

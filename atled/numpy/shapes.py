@@ -13,7 +13,8 @@ from atled.core.array import Array, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import remainder
-from atled.numpy.promotion import broadcast_shapes, broadcast_to as _broadcast_to, check_axes, check_axis, operand_type, promote_dtypes  # fmt: skip
+from atled.numpy.promotion import broadcast_shapes, check_axes, check_axis, operand_type, promote_dtypes  # fmt: skip
+from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, cumulative, indexing, reduction, shape
 from atled.ops import elementwise as ew
 
@@ -375,7 +376,9 @@ def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
     counts = conversion.convert(counts, dtypes.int32)
     ends = cumulative.cumsum(_broadcast_to(counts, (n,)), 0)
     position = shape.iota(dtypes.int32, (total, n), 0)
-    source = reduction.reduce_sum(conversion.convert(ew.ge(position, shape.broadcast(ends, (total, n), (1,))), dtypes.int32), (1,))
+    source = reduction.reduce_sum(
+        conversion.convert(ew.ge(position, shape.broadcast(ends, (total, n), (1,))), dtypes.int32), (1,)
+    )
     source = ew.minimum(source, n - 1)
     vectors = shape.reshape(source, (total, 1))
     axes = indexing.GatherAxes(tuple([i for i in range(len(dims)) if i != axis]), (axis,), (axis,))

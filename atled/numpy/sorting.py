@@ -1,8 +1,8 @@
 """NumPy's sorting, searching and choosing: sort, searchsorted, nonzero, where, select, and indices as positions.
 
 NaN comes last, and sorts are stable. Functions whose result has as many elements as a condition has true ones read the
-condition; where its values are not known yet, `size` fixes the number. What `sets.py` and `statistics.py` are made of is
-here too: `count_before`, `first_true`, `concrete` and `cut`.
+condition; where its values are not known yet, `size` fixes the number. What `sets.py` and `statistics.py` are made of
+is here too: `count_before`, `first_true`, `concrete` and `cut`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,24 @@ from atled.numpy.elementwise import choose as _where
 from atled.numpy.elementwise import isnan, remainder, to_bool
 from atled.numpy.indexing import take
 from atled.numpy.promotion import (
-    broadcast, broadcast_shapes, broadcast_to, cast, check_axes, check_axis, inexact_dtype, operand_type, promote_dtypes,
+    broadcast,
+    broadcast_shapes,
+    broadcast_to,
+    cast,
+    check_axes,
+    check_axis,
+    inexact_dtype,
+    operand_type,
+    promote_dtypes,
 )  # fmt: skip
 from atled.numpy.shapes import ravel
 from atled.ops import conversion, cumulative, indexing, shape, sorting
 from atled.ops import elementwise as ew
 
 __all__ = [
-    "argpartition", "argsort", "argwhere", "choose", "compress", "digitize", "extract", "flatnonzero", "lexsort", "nonzero",
-    "partition", "piecewise", "ravel_multi_index", "searchsorted", "select", "sort", "sort_complex", "trim_zeros",
-    "unravel_index", "where",
+    "argpartition", "argsort", "argwhere", "choose", "compress", "digitize", "extract", "flatnonzero", "lexsort",
+    "nonzero", "partition", "piecewise", "ravel_multi_index", "searchsorted", "select", "sort", "sort_complex",
+    "trim_zeros", "unravel_index", "where",
 ]  # fmt: skip
 
 
@@ -110,8 +118,8 @@ def sort(
 
 @library_function(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
-    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True, descending: bool = False,
-    dtype: Any = None,
+    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
+    descending: bool = False, dtype: Any = None,
 ) -> Any:  # fmt: skip
     """The positions that put the elements in order along an axis; equal ones keep their order, also if descending.
 
@@ -403,7 +411,8 @@ def _compress(condition: Any, a: Any, fill_value: Any, size: int, axis: int) -> 
     dims = (*t.shape[:axis], size, *t.shape[axis + 1 :])
     if t.shape[axis] == 0:
         return broadcast_to(cast(fill_value, t.dtype), dims)
-    found, is_real = first_true(condition, size)
+    mask = to_bool("compress", condition)
+    found, is_real = first_true(shape.slice_in_axis(mask, 0, min(type_of(mask).size, t.shape[axis]), 0), size)
     kept = shape.broadcast(is_real, dims, (axis,))
     return ew.select(kept, take(a, found, axis=axis, mode="clip"), cast(fill_value, t.dtype))
 
@@ -421,15 +430,15 @@ def compress(
     if c.ndim != 1:
         raise ValueError(f"compress: the condition must have one axis; got {c}.")
     x, at = (ravel(a), 0) if axis is None else (asarray(a), check_axis("compress", axis, t.ndim))
-    n, m = c.shape[0], type_of(x).shape[at]
     if size is None:
+        m = type_of(x).shape[at]
         found = np.flatnonzero(concrete("compress", condition))
         if found.size and found[-1] >= m:
-            raise ValueError(f"compress: the condition holds at {found[-1]}, and axis {at} of {type_of(x)} ends at {m}.")
+            raise ValueError(
+                f"compress: the condition holds at {found[-1]}, past the end of axis {at} of {type_of(x)}."
+            )
         return take(x, _positions(found), axis=at, mode="clip")
-    mask = to_bool("compress", asarray(condition))
-    mask = shape.slice_in_axis(mask, 0, m, 0) if n > m else mask
-    return _compress(mask, x, fill_value, as_size("compress", size), at)
+    return _compress(condition, x, fill_value, as_size("compress", size), at)
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
@@ -535,7 +544,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     conditions = [asarray(c) for c in ([condlist] if is_single else condlist)]
     pieces: list[Any] = list(funclist)
     if len(pieces) not in (len(conditions), len(conditions) + 1):
-        raise ValueError(f"piecewise: {len(conditions)} conditions need as many functions, or one more; got {len(pieces)}.")
+        count = len(conditions)
+        raise ValueError(f"piecewise: {count} conditions need {count} or {count + 1} functions; got {len(pieces)}.")
     rest = pieces.pop() if len(pieces) > len(conditions) else 0
     value = lambda f: f(x, *args, **kw) if callable(f) else f  # noqa: E731
     return _pieces(x, conditions, [value(f) for f in pieces], value(rest))

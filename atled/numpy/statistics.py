@@ -6,6 +6,7 @@ are read off a sorted array, so they have derivatives by the elements that they 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from math import prod
@@ -22,12 +23,30 @@ from atled.numpy.contractions import matmul
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import isclose, isnan, remainder
 from atled.numpy.promotion import (
-    broadcast, broadcast_to, cast, check_axes, check_axis, common_dtype, inexact_dtype, operand_type,
-    promote_dtypes, promote_inexact,
+    broadcast,
+    broadcast_to,
+    cast,
+    check_axes,
+    check_axis,
+    common_dtype,
+    inexact_dtype,
+    operand_type,
+    promote_dtypes,
+    promote_inexact,
 )  # fmt: skip
+from atled.numpy.shapes import unstack
 from atled.numpy.sorting import concrete, count_before, fixed, search
 from atled.ops import (
-    contraction, conversion, convolution, cumulative, elementary, indexing, reduction, segments, shape, sorting,
+    contraction,
+    conversion,
+    convolution,
+    cumulative,
+    elementary,
+    indexing,
+    reduction,
+    segments,
+    shape,
+    sorting,
 )  # fmt: skip
 from atled.ops import elementwise as ew
 
@@ -61,7 +80,8 @@ def _place(method: str, q: Any, n: Any) -> tuple[Any, Any]:
     """Where quantiles lie among n sorted elements: a whole position, and the weight of the next one (None: zero)."""
     if method in _CONTINUOUS:
         a, b = _CONTINUOUS[method]
-        at = ew.mul(ew.sub(n, 1), q) if method == "linear" else ew.sub(ew.add(ew.add(ew.mul(n, q), a), ew.mul(q, 1 - a - b)), 1)
+        at = ew.mul(ew.add(n, 1 - a - b), q)
+        at = at if a == 1 else ew.add(at, a - 1)
         low = elementary.floor(at)
         return low, ew.sub(at, low)
     one, half = np.asarray(1, type_of(q).dtype), np.asarray(0.5, type_of(q).dtype)
@@ -114,8 +134,8 @@ def _quantile(
         weights = None if weights is None else _quantile_weights(name, weights, rows, t.shape, axes, work, skips_nan)
         ordered, *carried = sorting.sort((rows,) if weights is None else (rows, weights), last)
         out = conversion.convert(_read_quantiles(ordered, carried, share, method, skips_nan), dtype)
-    out = shape.reshape(shape.move_axis(out, last, 0), (*given.shape, *lead))
-    return shape.reshape(out, (*given.shape, *[1 if i in axes else d for i, d in enumerate(t.shape)])) if keepdims else out
+    kept = [1 if i in axes else d for i, d in enumerate(t.shape)] if keepdims else lead
+    return shape.reshape(shape.move_axis(out, last, 0), (*given.shape, *kept))
 
 
 def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, skips_nan: bool) -> Any:
@@ -128,11 +148,12 @@ def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, s
         count = reduction.reduce_sum(conversion.convert(ew.logical_not(is_nan), work), (last,))
         count = shape.broadcast(count, dims, tuple(_range(last)))
     low, weight = (_weighted_place(weights[0], q), None) if weights else _place(method, q, count)
-    top = conversion.convert(ew.sub(count, 1), dtypes.int32)
-    inside = lambda i: ew.maximum(ew.minimum(conversion.convert(i, dtypes.int32), top), 0)  # noqa: E731
-    out = below = conversion.convert(indexing.take_along(ordered, inside(low), last), work)
+    top = conversion.convert(ew.sub(count, 1), dtypes.int32) if skips_nan else np.asarray(n - 1, np.int32)
+    spot = conversion.convert(low, dtypes.int32)
+    inside = lambda i: ew.maximum(ew.minimum(i, top), 0)  # noqa: E731
+    out = below = conversion.convert(indexing.take_along(ordered, inside(spot), last), work)
     if weight is not None:
-        above = conversion.convert(indexing.take_along(ordered, inside(ew.add(low, 1)), last), work)
+        above = conversion.convert(indexing.take_along(ordered, inside(ew.add(spot, 1)), last), work)
         mixed = ew.add(ew.shielded(ew.sub(1, weight), below), ew.shielded(weight, above))
         out = ew.select(ew.eq(below, above), below, mixed)  # exactly
     if skips_nan:
@@ -162,7 +183,7 @@ def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str) -
         if method not in _CONTINUOUS and method not in _DISCRETE:
             raise ValueError(f"{name}: the method is one of {(*_CONTINUOUS, *_DISCRETE)}; got {method!r}.")
         if weights is not None and method != "inverted_cdf":
-            raise NotImplementedError(f"{name}: weights are supported by the method 'inverted_cdf' only; got {method!r}.")
+            raise NotImplementedError(f"{name}: weights need the method 'inverted_cdf'; got {method!r}.")
         top = 100 if is_percent else 1
         if isinstance(q, (int, float, np.ndarray)) and not bool(np.all((np.asarray(q) >= 0) & (np.asarray(q) <= top))):
             raise ValueError(f"{name}: q must be between 0 and {top}.")
@@ -189,7 +210,7 @@ quantile = _quantile_function(
 )
 percentile = _quantile_function("percentile", False, True, "As `quantile`, with shares in percent.")
 nanquantile = _quantile_function("nanquantile", True, False, "As `quantile`, leaving NaN out; NaN if nothing is left.")
-nanpercentile = _quantile_function("nanpercentile", True, True, "As `percentile`, leaving NaN out; NaN if nothing is left.")
+nanpercentile = _quantile_function("nanpercentile", True, True, "As `nanquantile`, with shares in percent.")
 
 
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
@@ -244,14 +265,18 @@ def cov(
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
             if operand_type("cov", given).shape != (n,):
-                raise ValueError(f"cov: {name} must have one element for each of the {n} observations; got {type_of(given)}.")
+                raise ValueError(
+                    f"cov: {name} must have one element for each of {n} observations; got {type_of(given)}."
+                )
             w = cast(given, real) if w is None else ew.mul(w, cast(given, real))
     if w is None:
         factor, scale = ew.sub(total, ddof), 1
         heavy = x
     else:
         total = reduction.reduce_sum(w, (0,))
-        lost = ddof if aweights is None else ew.mul(ew.div(reduction.reduce_sum(ew.mul(w, cast(aweights, real)), (0,)), total), ddof)
+        lost: Any = ddof
+        if aweights is not None:
+            lost = ew.mul(ew.div(reduction.reduce_sum(ew.mul(w, cast(aweights, real)), (0,)), total), ddof)
         factor, scale = ew.sub(total, lost), shape.broadcast(cast(w, type_of(x).dtype), (rows, n), (1,))
         heavy = ew.mul(x, scale)
     mean = ew.div(reduction.reduce_sum(heavy, (1,)), cast(total, type_of(x).dtype))
@@ -307,15 +332,15 @@ def _bins(name: str, a: Any, bins: Any, limits: Any, weights: Any = None) -> tup
     """What bins were asked for: a number of them, or their edges."""
     if isinstance(bins, str):
         way_out = "a number of bins instead of the name of a rule."
-        known = None if limits is None else tuple([float(v) for v in limits])
+        known = None if limits is None else (float(limits[0]), float(limits[1]))
         found = np.histogram_bin_edges(concrete(name, a, way_out), bins, known, weights)
         return None, asarray(found.astype(inexact_dtype(operand_type(name, a).dtype)))
-    if isinstance(bins, (int, np.integer)) or (not isinstance(bins, (list, tuple)) and operand_type(name, bins).ndim == 0):
-        return bins.__index__(), None
-    edges = asarray(bins)
+    edges = asarray(bins) if isinstance(bins, (list, tuple, np.ndarray)) else bins
+    if operand_type(name, edges).ndim == 0:
+        return edges.__index__(), None
     if edges.ndim != 1:
-        raise ValueError(f"{name}: bins are a number, or edges on one axis; got {edges.type}.")
-    return None, edges
+        raise ValueError(f"{name}: bins are a number, or edges on one axis; got {type_of(edges)}.")
+    return None, asarray(edges)
 
 
 def _limits(limits: Any) -> Any:
@@ -335,7 +360,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 @library_function(static=("counts", "density"))
-def _histogram(columns: list[Any], edges: list[Any], limits: list[Any], weights: Any, counts: tuple[Any, ...], density: bool) -> Any:
+def _histogram(
+    columns: list[Any], edges: list[Any], limits: list[Any], weights: Any, counts: tuple[Any, ...], density: bool
+) -> Any:
     """Elements in each cell of a grid of bins; the last bin of an axis owns its right edge."""
     grids, cells, is_inside, dims = [], None, None, []
     for x, given, ends, count in zip(columns, edges, limits, counts, strict=True):
@@ -353,9 +380,8 @@ def _histogram(columns: list[Any], edges: list[Any], limits: list[Any], weights:
     total = prod(dims)
     cells = ew.select(is_inside, cells, np.asarray(total, type_of(cells).dtype))  # out of range, so left out
     size = (type_of(cells).size,)
-    ones = shape.full(ArrayType(size, dtypes.default("i")), 1)
-    heights = segments.segment_sum(ones if weights is None else shape.reshape(weights, size), shape.reshape(cells, size), total)
-    heights = shape.reshape(heights, dims)
+    mass = shape.full(ArrayType(size, dtypes.default("i")), 1) if weights is None else shape.reshape(weights, size)
+    heights = shape.reshape(segments.segment_sum(mass, shape.reshape(cells, size), total), dims)
     if density:
         (heights,) = promote_inexact("histogram", heights)
         dtype = type_of(heights).dtype
@@ -365,7 +391,9 @@ def _histogram(columns: list[Any], edges: list[Any], limits: list[Any], weights:
     return heights, grids
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> tuple[Any, Any]:
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Any, Any]:
     """How many elements, or how much weight, fall into each bin, and the edges of the bins.
 
     With `density` the sum of heights times widths is one.
@@ -382,7 +410,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     return heights, grid
 
 
-def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> tuple[Any, Any]:
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Any, Any]:
     """How many points fall into each cell of a grid of bins, and the edges along each axis.
 
     The sample has one row for each point, or is a list with the coordinates of all points for each axis.
@@ -393,25 +423,28 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
         t = operand_type("histogramdd", sample)
         if t.ndim != 2:
             raise ValueError(f"histogramdd: the sample must have one row for each point; got {t}.")
-        columns = [shape.index_in_axis(asarray(sample), i, 1) for i in _range(t.shape[1])]
-    is_single = isinstance(bins, (int, np.integer)) or np.ndim(bins) == 0
-    each = [bins] * len(columns) if is_single else list(bins)
+        columns = list(unstack(sample, axis=1))
+    is_listed = isinstance(bins, (list, tuple)) or operand_type("histogramdd", bins).ndim > 0
+    each = list(bins) if is_listed else [bins] * len(columns)
     ends = [None] * len(columns) if range is None else list(range)
     if len(each) != len(columns) or len(ends) != len(columns):
-        raise ValueError(f"histogramdd: bins and ranges are needed for {len(columns)} axes; got {len(each)} and {len(ends)}.")
+        got = f"{len(each)} and {len(ends)}"
+        raise ValueError(f"histogramdd: bins and ranges are needed for {len(columns)} axes; got {got}.")
     found = [_bins("histogramdd", x, b, e) for x, b, e in zip(columns, each, ends, strict=True)]
     counts = tuple([count for count, _ in found])
-    return _histogram(columns, [edges for _, edges in found], [_limits(e) for e in ends], weights, counts, bool(density))
+    limits = [_limits(e) for e in ends]
+    heights, grids = _histogram(columns, [edges for _, edges in found], limits, weights, counts, bool(density))
+    return (heights if weights is not None or density else asarray(heights, dtypes.default("f"))), grids
 
 
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, Any, Any]:
     """How many points (x, y) fall into each cell of a grid of bins, and the edges along both axes."""
-    if not isinstance(bins, (int, np.integer, list, tuple)) and operand_type("histogram2d", bins).shape not in ((), (2,)):
+    if isinstance(bins, (list, tuple)):
+        bins = bins if len(bins) == 2 else [asarray(bins)] * 2
+    elif operand_type("histogram2d", bins).size > 2:  # the edges of both axes
         bins = [bins, bins]
-    elif isinstance(bins, (list, tuple)) and len(bins) not in (1, 2):
-        bins = [asarray(bins)] * 2
     heights, (first, second) = histogramdd([x, y], bins, range, weights, density)
     return heights, first, second
 
@@ -460,8 +493,38 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     parts = [_difference(shape.reshape(ary, (t.size,)), 0)]
     for value, at in ((to_begin, 0), (to_end, 2)):
         if value is not None:
-            parts.insert(at, shape.reshape(cast(value, type_of(parts[0]).dtype), (operand_type("ediff1d", value).size,)))
+            size = (operand_type("ediff1d", value).size,)
+            parts.insert(at, shape.reshape(cast(value, t.dtype), size))
     return shape.concatenate(parts, 0)
+
+
+def _steps(spacing: Any, n: int) -> Any:
+    """The distances of n neighbours, from one distance or from coordinates."""
+    if type_of(spacing).ndim == 0:
+        return shape.broadcast(spacing, (n - 1,), ())
+    if type_of(spacing).shape == (n,):
+        return _difference(spacing, 0)
+    raise ValueError(f"gradient: a spacing is a number or has {n} coordinates; got {type_of(spacing)}.")
+
+
+def _slope_inside(p: Any, q: Any) -> list[Any]:
+    """Weights of three elements for the slope at the middle one, at distances p before and q after it."""
+    both = ew.add(p, q)
+    return [
+        ew.neg(ew.div(q, ew.mul(p, both))),
+        ew.div(ew.sub(q, p), ew.mul(p, q)),
+        ew.div(p, ew.mul(q, both)),
+    ]
+
+
+def _slope_at_start(p: Any, q: Any) -> list[Any]:
+    """Weights of three elements for the slope at the first one, at distances p and q: that of a parabola."""
+    both = ew.add(p, q)
+    return [
+        ew.neg(ew.div(ew.add(p, both), ew.mul(p, both))),
+        ew.div(both, ew.mul(p, q)),
+        ew.neg(ew.div(p, ew.mul(q, both))),
+    ]
 
 
 def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
@@ -470,48 +533,28 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     n = t.shape[axis]
     if n < edge_order + 1:
         raise ValueError(f"gradient: {edge_order + 1} elements are needed along axis {axis}; got {t}.")
-    part = lambda i, j: shape.slice_in_axis(f, i, j, axis)  # noqa: E731
-    spread = lambda v: shape.broadcast(v, [d if i != axis else type_of(v).size for i, d in enumerate(t.shape)], (axis,))  # noqa: E731
-    if type_of(spacing).ndim == 0:
-        steps = shape.broadcast(spacing, (n - 1,), ())
-    elif type_of(spacing).shape == (n,):
-        steps = _difference(spacing, 0)
-    else:
-        raise ValueError(f"gradient: a spacing is a number or has {n} coordinates; got {type_of(spacing)}.")
-    before, after = shape.slice_in_axis(steps, 0, n - 2, 0), shape.slice_in_axis(steps, 1, n - 1, 0)
+    steps = _steps(spacing, n)
 
-    def combined(weights: Sequence[Any], terms: Sequence[Any]) -> Any:
-        out = None
-        for w, x in zip(weights, terms, strict=True):
-            term = ew.mul(spread(w), x)
-            out = term if out is None else ew.add(out, term)
-        return out
+    def combined(weights: Sequence[Any], start: int, count: int) -> Any:
+        """`count` weighted sums of neighbours, the first of which begins at `start`."""
+        dims = [count if i == axis else d for i, d in enumerate(t.shape)]
+        terms = [
+            ew.mul(shape.broadcast(w, dims, (axis,)), shape.slice_in_axis(f, start + k, start + k + count, axis))
+            for k, w in enumerate(weights)
+        ]
+        return functools.reduce(ew.add, terms)
 
-    whole = ew.add(before, after)
-    inner = (
-        ew.neg(ew.div(after, ew.mul(before, whole))),
-        ew.div(ew.sub(after, before), ew.mul(before, after)),
-        ew.div(before, ew.mul(after, whole)),
-    )
-    parts = [combined(inner, (part(0, n - 2), part(1, n - 1), part(2, n)))] if n > 2 else []
+    def pair(start: int, stop: int) -> tuple[Any, Any]:
+        return shape.slice_in_axis(steps, start, stop, 0), shape.slice_in_axis(steps, start + 1, stop + 1, 0)
+
     if edge_order == 1:
-        edges = [ew.div(_difference(part(i, i + 2), axis), spread(shape.slice_in_axis(steps, i, i + 1, 0))) for i in (0, n - 2)]
+        first, last = (ew.div(1, shape.slice_in_axis(steps, i, i + 1, 0)) for i in (0, n - 2))
+        edges = [combined([ew.neg(first), first], 0, 1), combined([ew.neg(last), last], n - 2, 1)]
     else:
-        edges = []
-        for i, is_end in ((0, False), (n - 3, True)):  # the parabola through three elements
-            p, q = (shape.slice_in_axis(v, i, i + 1, 0) for v in (before, after))
-            if is_end:
-                p, q = q, p
-            both = ew.add(p, q)
-            weights = [
-                ew.neg(ew.div(ew.add(ew.mul(p, 2), q), ew.mul(p, both))),
-                ew.div(both, ew.mul(p, q)),
-                ew.neg(ew.div(p, ew.mul(q, both))),
-            ]
-            if is_end:
-                weights = [ew.neg(w) for w in reversed(weights)]
-            edges.append(combined(weights, [part(i + k, i + k + 1) for k in _range(3)]))
-    return shape.concatenate([edges[0], *parts, edges[1]], axis)
+        back = [ew.neg(w) for w in reversed(_slope_at_start(*reversed(pair(n - 3, n - 2))))]
+        edges = [combined(_slope_at_start(*pair(0, 1)), 0, 1), combined(back, n - 3, 1)]
+    inside = [combined(_slope_inside(*pair(0, n - 2)), 0, n - 2)] if n > 2 else []
+    return shape.concatenate([edges[0], *inside, edges[1]], axis)
 
 
 @library_function(static=("axes", "edge_order"))
@@ -568,16 +611,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 def _unwrap(p: Any, discont: Any, period: Any, axis: int) -> Any:
     x, whole = promote_dtypes("unwrap", p, period)
     t = type_of(x)
-    if t.kind == "b":
-        raise TypeError(f"unwrap: numbers are needed; got {t}.")
     at = check_axis("unwrap", axis, t.ndim)
     jumps = _difference(fixed(x), at)
-    is_whole = t.kind in "iu"
     half = ew.div(whole, np.asarray(2, t.dtype))
     low = ew.neg(half)
     bent = ew.add(remainder(ew.sub(jumps, low), whole), low)
     is_edge = ew.logical_and(ew.eq(bent, low), ew.gt(jumps, 0))
-    if is_whole:  # with an odd period, half of it is never met
+    if t.kind in "iu":  # with an odd period, half of it is never met
         is_edge = ew.logical_and(is_edge, ew.eq(ew.mul(half, 2), whole))
     bent = ew.select(is_edge, half, bent)
     least = half if discont is None else cast(discont, t.dtype)

@@ -1,6 +1,7 @@
 """Window functions of signal processing, as vectors that rise from the ends to the middle.
 
-They are computed in double precision, because their ends are differences of nearly equal numbers, and given in the default dtype.
+They are computed in double precision, because their ends are differences of nearly equal numbers, and given in the
+default dtype.
 """
 
 from __future__ import annotations
@@ -96,5 +97,3 @@ def _kaiser(m: int, beta: Any) -> Any:
 def kaiser(M: int, beta: Any) -> Any:  # noqa: N803
     """The Kaiser window: i0(beta * sqrt(1 - r**2)) / i0(beta), for r from -1 to 1; `beta` can be differentiated."""
     return _kaiser(_length("kaiser", M), beta)
-
-

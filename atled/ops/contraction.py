@@ -68,7 +68,10 @@ class DotGeneral(LinearOp):
         work = out
         if build.platform == "cpu":
             common = _cpu_dtype(x.type.dtype, y.type.dtype, out.dtype)
-            x, y = (build.apply(lambda v: conversion.convert(v, common), v) if v.type.dtype is not common else v for v in (x, y))
+            x, y = (
+                build.apply(lambda v: conversion.convert(v, common), v) if v.type.dtype is not common else v
+                for v in (x, y)
+            )
             if dtypes.kind(common) == "f" and dtypes.bits(out.dtype) < dtypes.bits(common):
                 work = out.with_dtype(common)
         (xc, yc), (xb, yb) = self.contracting, self.batch_axes

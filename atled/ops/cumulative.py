@@ -43,7 +43,9 @@ class Cumulative(Op):
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.size == 0:
             return x
-        return build.apply(lambda v: scan(lambda p, q: (self.combine(p[0], q[0]),), (v,), self.axis, self.is_reversed)[0], x)
+        return build.apply(
+            lambda v: scan(lambda p, q: (self.combine(p[0], q[0]),), (v,), self.axis, self.is_reversed)[0], x
+        )
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents

@@ -36,7 +36,9 @@ class Pow(Elementwise):
     def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
         if i == 0:
             # y * x**(y - 1), and zero where y is zero, even at x = 0
-            return elementwise.select(elementwise.eq(y, 0), zero_like(out), elementwise.mul(y, pow(x, elementwise.sub(y, 1))))
+            return elementwise.select(
+                elementwise.eq(y, 0), zero_like(out), elementwise.mul(y, pow(x, elementwise.sub(y, 1)))
+            )
         # log(x) * x**y, continued by zero to x = 0
         return elementwise.shielded(out, log(elementwise.select(elementwise.eq(x, 0), one_like(x), x)))
 
@@ -129,7 +131,9 @@ class NextAfter(Elementwise):
         return one_like(x) if i == 0 else None
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
-        return build.emit("chlo.broadcast_next_after", spread_all(build, self, (x, y)), (self.result_type(x.type, y.type),))
+        return build.emit(
+            "chlo.broadcast_next_after", spread_all(build, self, (x, y)), (self.result_type(x.type, y.type),)
+        )
 
 
 # -- elementary functions -------------------------------------------------------------------------------------------
@@ -285,7 +289,9 @@ def _exp2(x: Any) -> Any:
     t = type_of(x)
     if dtypes.bits(t.dtype) < 32:
         return conversion.convert(_exp2(conversion.convert(x, dtypes.float32)), t.dtype)
-    top = np.asarray(200.0 if t.dtype is dtypes.float32 else 1200.0, t.dtype)  # beyond the range, but half of it is inside
+    top = np.asarray(
+        200.0 if t.dtype is dtypes.float32 else 1200.0, t.dtype
+    )  # beyond the range, but half of it is inside
     bounded = elementwise.clamp(elementwise.neg(top), x, top)
     whole = round_even(bounded)
     fraction = exp(elementwise.mul(elementwise.sub(bounded, whole), math.log(2.0)))
@@ -332,7 +338,9 @@ def _half_exp(size: Any) -> tuple[Any, Any]:
     is_large = elementwise.gt(size, limit)
     whole = exp(size)
     root = exp(elementwise.mul(size, 0.5))
-    return elementwise.select(is_large, elementwise.mul(elementwise.mul(root, 0.5), root), elementwise.mul(whole, 0.5)), whole
+    return elementwise.select(
+        is_large, elementwise.mul(elementwise.mul(root, 0.5), root), elementwise.mul(whole, 0.5)
+    ), whole
 
 
 def _sinh(x: Any) -> Any:
@@ -342,7 +350,9 @@ def _sinh(x: Any) -> Any:
     small = expm1(size)
     near = elementwise.mul(elementwise.add(small, elementwise.div(small, elementwise.add(small, 1))), 0.5)
     out = elementwise.select(elementwise.lt(size, 1), near, far)
-    return elementwise.select(elementwise.lt(x, 0), elementwise.neg(out), elementwise.select(elementwise.eq(x, 0), x, out))
+    return elementwise.select(
+        elementwise.lt(x, 0), elementwise.neg(out), elementwise.select(elementwise.eq(x, 0), x, out)
+    )
 
 
 def _cosh(x: Any) -> Any:

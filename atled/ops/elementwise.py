@@ -94,7 +94,9 @@ class Shielded(Elementwise):
 
     def lower(self, build: Any, *operands: Any) -> Any:
         combine = div if self.divides else mul
-        return build.apply(lambda x, y: select(eq(x, 0), zero_like(x), combine(x, y)), *spread_all(build, self, operands))
+        return build.apply(
+            lambda x, y: select(eq(x, 0), zero_like(x), combine(x, y)), *spread_all(build, self, operands)
+        )
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (s, t) = primals, tangents

@@ -126,7 +126,9 @@ class LinearElementwise(Elementwise, LinearOp):
         total = None
         for group in self.linear_in:
             if not all([type(tangents[i]) is Zero for i in group]):
-                operands = [instantiate(t) if i in group else x for i, (x, t) in enumerate(zip(primals, tangents, strict=True))]
+                operands = [
+                    instantiate(t) if i in group else x for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
+                ]
                 term = bind(self, *operands)
                 total = term if total is None else ops.elementwise.add(total, term)
         return out, spread_tangent(total, out)

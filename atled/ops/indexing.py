@@ -60,7 +60,9 @@ class Gather(LinearOp):
     def result_type(self, x: ArrayType, indices: ArrayType) -> ArrayType:
         a = self.axes
         if indices.kind not in "iu" or indices.ndim == 0 or indices.shape[-1] != len(a.start_map):
-            raise TypeError(f"gather: indices must be integers with vectors of {len(a.start_map)} on the last axis; got {indices}.")
+            raise TypeError(
+                f"gather: indices must be integers with vectors of {len(a.start_map)} on the last axis; got {indices}."
+            )
         if len(self.sizes) != x.ndim or any(s > n for s, n in zip(self.sizes, x.shape, strict=True)):
             raise TypeError(f"gather: windows of {self.sizes} do not fit into {x}.")
         window = [s for i, s in enumerate(self.sizes) if i not in a.collapsed and i not in a.operand_batch]
@@ -157,7 +159,9 @@ class Scatter(Op):
     def result_type(self, x: ArrayType, indices: ArrayType, updates: ArrayType) -> ArrayType:
         if indices.kind not in "iu" or indices.ndim == 0 or indices.shape[-1] != len(self.axes.start_map):
             count = len(self.axes.start_map)
-            raise TypeError(f"scatter: indices must be integers with vectors of {count} on the last axis; got {indices}.")
+            raise TypeError(
+                f"scatter: indices must be integers with vectors of {count} on the last axis; got {indices}."
+            )
         if updates.dtype is not x.dtype:
             raise TypeError(f"scatter: operand and updates must have the same dtype; got {x} and {updates}.")
         if updates.ndim != len(self.axes.window) + indices.ndim - 1:
@@ -222,7 +226,12 @@ class Scatter(Op):
         if self.combine == "mul":
             total = None if type(s) is Zero else bind(self, s, indices, updates)
             if type(t) is not Zero:
-                spread = bind(self._as("add"), shape.zeros(type_of(out).tangent()), indices, elementwise.mul(t, self._others(*primals)))
+                spread = bind(
+                    self._as("add"),
+                    shape.zeros(type_of(out).tangent()),
+                    indices,
+                    elementwise.mul(t, self._others(*primals)),
+                )
                 total = spread if total is None else elementwise.add(total, spread)
             return out, total
         # extrema: those that attain the result share the tangent
@@ -250,7 +259,10 @@ class Scatter(Op):
         if self.combine == "mul":
             return bind(self, cotangent, indices, updates), None, None
         to_updates = None
-        types = (x.type if type(x) is Linear else type_of(x), updates.type if type(updates) is Linear else type_of(updates))
+        types = (
+            x.type if type(x) is Linear else type_of(x),
+            updates.type if type(updates) is Linear else type_of(updates),
+        )
         if type(updates) is Linear:
             to_updates = bind(self._gather(*types), cotangent, indices)
         if self.combine == "add":

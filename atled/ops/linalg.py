@@ -66,7 +66,9 @@ def diagonal(a: Any) -> Any:
 def scale_columns(a: Any, v: Any) -> Any:
     """Column j of each matrix times v[j]."""
     t = type_of(a)
-    return elementwise.mul(a, shape.broadcast(conversion.convert(v, t.dtype), t.shape, (*range(t.ndim - 2), t.ndim - 1)))
+    return elementwise.mul(
+        a, shape.broadcast(conversion.convert(v, t.dtype), t.shape, (*range(t.ndim - 2), t.ndim - 1))
+    )
 
 
 def scale_rows(a: Any, v: Any) -> Any:
@@ -105,7 +107,9 @@ class Matrices(Op):
                 raise TypeError(f"{self.name}: float32, float64, complex64 or complex128 are needed; got {t}.")
         a = types[0]
         if a.ndim < 2 or (square and a.shape[-1] != a.shape[-2]):
-            raise TypeError(f"{self.name}: expected {'square ' if square else ''}matrices on the last two axes; got {a}.")
+            raise TypeError(
+                f"{self.name}: expected {'square ' if square else ''}matrices on the last two axes; got {a}."
+            )
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         size = next(type_of(x).shape[0] for x, b in zip(operands, batched, strict=True) if b)
@@ -115,7 +119,9 @@ class Matrices(Op):
 def lapack(build: Any, op: Op, name: str, operands: Sequence[Any], types: Sequence[ArrayType], **config: Any) -> Any:
     """Call a LAPACK routine; matrices are column-major there."""
     if build.platform != "cpu":
-        raise NotImplementedError(f"{op.name}: there is no lowering for {build.platform} yet; move the array to a CPU device.")
+        raise NotImplementedError(
+            f"{op.name}: there is no lowering for {build.platform} yet; move the array to a CPU device."
+        )
     lead = operands[0].type.ndim - 2
     layout = lambda t: _column_major(t.ndim) if t.ndim == lead + 2 else tuple(range(t.ndim))[::-1]  # noqa: E731
     letter = _LETTER[operands[0].type.dtype]
@@ -193,7 +199,9 @@ class TriangularSolve(LinearOp):
         x = bind(self, a, b)
         right = None if type(t) is Zero else t
         if type(s) is not Zero:
-            da = triangle(s, self.is_lower, -int(self.has_unit_diagonal) if self.is_lower else int(self.has_unit_diagonal))
+            da = triangle(
+                s, self.is_lower, -int(self.has_unit_diagonal) if self.is_lower else int(self.has_unit_diagonal)
+            )
             if self.form != "N":
                 da = transposed(da) if self.form == "T" else adjoint(da)
             moved = elementwise.neg(matmul(da, x) if self.is_left else matmul(x, da))
@@ -213,7 +221,9 @@ class TriangularSolve(LinearOp):
         return bind(self, a, b)
 
 
-def triangular_solve(a: Any, b: Any, left: bool = True, lower: bool = False, form: str = "N", unit: bool = False) -> Any:
+def triangular_solve(
+    a: Any, b: Any, left: bool = True, lower: bool = False, form: str = "N", unit: bool = False
+) -> Any:
     """x such that a x = b (or x a = b), for triangular a."""
     return bind(TriangularSolve(left, lower, form, unit), a, b)
 
@@ -442,7 +452,9 @@ class Qr(Matrices):
         q, r = bind(self, a)
         m, n = type_of(a).shape[-2:]
         if self.is_full and m > n:
-            raise NotImplementedError("Qr has no derivative for full_matrices=True and more rows than columns; use mode='reduced'.")
+            raise NotImplementedError(
+                "Qr has no derivative for full_matrices=True and more rows than columns; use mode='reduced'."
+            )
         if m < n:  # the first m columns determine Q; the others only R
             last = type_of(a).ndim - 1
             cut = lambda x, lo, hi: shape.slice_in_axis(x, lo, hi, last)  # noqa: E731
@@ -459,7 +471,9 @@ def _qr_tangent(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     turn = elementwise.sub(below, adjoint(below))  # dQ turns the columns of Q by a skew matrix
     if type_of(q).kind == "c":
         middle = _diagonal_only(inner)
-        turn = elementwise.add(turn, elementwise.sub(middle, conversion.convert(conversion.real(middle), type_of(q).dtype)))
+        turn = elementwise.add(
+            turn, elementwise.sub(middle, conversion.convert(conversion.real(middle), type_of(q).dtype))
+        )
     rest = elementwise.sub(inner, turn)
     return elementwise.sub(scaled, matmul(q, rest)), matmul(rest, r)
 
@@ -520,8 +534,13 @@ class Svd(Matrices):
     def lower(self, build: Any, a: Any) -> Any:
         s, u, vt = Svd(self.is_full, True).result_type(a.type)
         if a.type.size == 0:
+
             def empty(t: ArrayType) -> Any:
-                return build.apply(lambda _: identity(t, t.shape[-1]), a) if t.shape[-1] == t.shape[-2] else build.constant(0, t)
+                return (
+                    build.apply(lambda _: identity(t, t.shape[-1]), a)
+                    if t.shape[-1] == t.shape[-2]
+                    else build.constant(0, t)
+                )
 
             return (build.constant(0, s), empty(u), empty(vt)) if self.with_vectors else (build.constant(0, s),)
         info = ArrayType(a.type.shape[:-2], _INT)

@@ -13,13 +13,20 @@ from atled.core.types import ArrayType
 from atled.ops import conversion, indexing, reduction, shape
 
 
-def _segments(combine: str, data: Any, ids: Any, count: int | None, is_sorted: bool, is_unique: bool, mode: str | None) -> Any:
+def _segments(
+    combine: str, data: Any, ids: Any, count: int | None, is_sorted: bool, is_unique: bool, mode: str | None
+) -> Any:
     t, i = type_of(data), type_of(ids)
     if i.kind not in "iu" or i.shape != t.shape[: i.ndim]:
         raise TypeError(f"segments: segment_ids must be integers that fit the leading axes of {t}; got {i}.")
     if count is None:
         count = int(np.max(np.asarray(ids), initial=-1)) + 1
-    start = {"add": 0, "mul": 1, "min": reduction.highest(t.dtype) if combine == "min" else 0, "max": reduction.lowest(t.dtype) if combine == "max" else 0}
+    start = {
+        "add": 0,
+        "mul": 1,
+        "min": reduction.highest(t.dtype) if combine == "min" else 0,
+        "max": reduction.lowest(t.dtype) if combine == "max" else 0,
+    }
     board = shape.full(ArrayType((count, *t.shape[i.ndim :]), t.dtype), start[combine])
     window = tuple(range(i.ndim, t.ndim))
     axes = indexing.ScatterAxes(window, (0,), (0,))

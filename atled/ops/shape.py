@@ -201,7 +201,9 @@ class Slice(LinearOp):
 
     def result_type(self, x: ArrayType) -> ArrayType:
         bounds = list(zip(self.start, self.limit, self.stride, strict=True))
-        if len(bounds) != x.ndim or any(not (0 <= a <= b <= n and s > 0) for n, (a, b, s) in zip(x.shape, bounds, strict=False)):
+        if len(bounds) != x.ndim or any(
+            not (0 <= a <= b <= n and s > 0) for n, (a, b, s) in zip(x.shape, bounds, strict=False)
+        ):
             raise TypeError(f"slice: {self.start} to {self.limit} by {self.stride} is not inside {x}.")
         return x.with_shape(tuple([-(-(b - a) // s) for a, b, s in bounds]))
 

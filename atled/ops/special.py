@@ -79,7 +79,9 @@ class Polygamma(Special):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (m, x), (s, t) = primals, tangents
         if type(s) is not Zero:
-            raise NotImplementedError("Polygamma has no derivative by its order; differentiation by x alone is defined.")
+            raise NotImplementedError(
+                "Polygamma has no derivative by its order; differentiation by x alone is defined."
+            )
         out = bind(self, m, x)
         factor = bind(self, elementwise.add(m, 1), x)
         return out, spread_tangent(elementwise.shielded(t, factor), out)
@@ -94,7 +96,9 @@ class Zeta(Special):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, q), (s, t) = primals, tangents
         if type(s) is not Zero:
-            raise NotImplementedError("Zeta has no derivative by its first operand; differentiation by q alone is defined.")
+            raise NotImplementedError(
+                "Zeta has no derivative by its first operand; differentiation by q alone is defined."
+            )
         out = bind(self, x, q)
         factor = elementwise.neg(elementwise.mul(x, bind(self, elementwise.add(x, 1), q)))
         return out, spread_tangent(elementwise.shielded(t, factor), out)

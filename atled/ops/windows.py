@@ -182,7 +182,8 @@ class SelectAndScatter(_Selection):
         direction = f"#stablehlo<comparison_direction {'GE' if self.combine == 'max' else 'LE'}>"
         flag = ArrayType((), np.bool_)
         select = build.region(
-            (scalar, scalar), lambda b, u, v: b.emit("stablehlo.compare", (u, v), (flag,), {"comparison_direction": direction})
+            (scalar, scalar),
+            lambda b, u, v: b.emit("stablehlo.compare", (u, v), (flag,), {"comparison_direction": direction}),
         )
         attributes = {
             "window_dimensions": self.window,
@@ -191,7 +192,9 @@ class SelectAndScatter(_Selection):
         }
         regions = [select, reduction.monoid(build, "stablehlo.add", t.type.dtype)]
         start = build.constant(0, out)
-        return build.emit("stablehlo.select_and_scatter", (x, t, start), (t.type.with_shape(x.type.shape),), attributes, regions)
+        return build.emit(
+            "stablehlo.select_and_scatter", (x, t, start), (t.type.with_shape(x.type.shape),), attributes, regions
+        )
 
     def transpose(self, cotangent: Any, t: Any, x: Any) -> Any:
         assert type(t) is Linear

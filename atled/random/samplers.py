@@ -227,7 +227,9 @@ def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any
         info = dtypes.finfo(dtype)
         unit = uniform_floats(key, (2, *dims), dtype, 0.0, 1.0)
         high, low = (shape.index_in_axis(unit, i, 0) for i in (0, 1))
-        fine = elementwise.add(elementwise.add(high, elementwise.mul(low, float(2.0 ** -int(info.nmant)))), float(info.tiny))
+        fine = elementwise.add(
+            elementwise.add(high, elementwise.mul(low, float(2.0 ** -int(info.nmant)))), float(info.tiny)
+        )
         x = elementwise.select(elementwise.ge(high, 0.5), high, fine)
         return elementwise.neg(elementary.log(elementwise.neg(elementary.log1p(elementwise.neg(x)))))
     unit = uniform_floats(key, dims, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype), 1.0)
@@ -262,7 +264,9 @@ def _categorical(key: Any, logits: Any, dims: tuple[int, ...], axis: int, replac
     return reduction.argmax(total, len(prefix) + axis, dtypes.default("i"))
 
 
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None) -> Any:
+def categorical(
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None
+) -> Any:
     """Positions along an axis, with probabilities proportional to exp(logits).
 
     >>> from atled import random
@@ -351,7 +355,9 @@ def _weighted_without(key: Any, p: Any, count: int, mode: str) -> Any:
     return conversion.convert(sorting.top_k(noisy, count)[1], dtypes.default("i"))
 
 
-def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None) -> Any:
+def choice(
+    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
+) -> Any:
     """Draws from the numbers below a, or from the slices of a along an axis, with or without replacement.
 
     >>> from atled import random
@@ -383,7 +389,11 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         if weights.shape != (n,):
             raise ValueError(f"random.choice: p needs one entry for each of {n} things; got shape {weights.shape}.")
         used = use("choice", key)
-        found = _weighted(used, weights, dims) if replace else _weighted_without(used, weights, count, mode or "low").reshape(dims)
+        found = (
+            _weighted(used, weights, dims)
+            if replace
+            else _weighted_without(used, weights, count, mode or "low").reshape(dims)
+        )
     if source is None:
         return found
     return _gather(source, found, at)

@@ -92,7 +92,9 @@ def jvp(
     leaves, structure = tree.flatten(tuple(primals))
     tangent_leaves, tangent_structure = tree.flatten(tuple(tangents))
     if structure != tangent_structure:
-        raise TypeError(f"jvp: primals and tangents must have the same structure; got {structure} and {tangent_structure}.")
+        raise TypeError(
+            f"jvp: primals and tangents must have the same structure; got {structure} and {tangent_structure}."
+        )
     checked = [_check_tangent(x, t) for x, t in zip(leaves, tangent_leaves, strict=True)]
     flat = _Flat(f, structure, {}, has_aux)
     out, out_tangents = jvp_flat(flat, leaves, checked)

@@ -100,4 +100,3 @@ def jvp_program(program: Program, has_tangent: tuple[bool, ...]) -> tuple[Progra
         return made, tuple(nonzero)
 
     return program.memo(("jvp", has_tangent), make)
-

@@ -121,4 +121,3 @@ def linear_program(linear: Linearized) -> tuple[Program, list[Any]]:
         return [x for x in out if type(x) is not Zero]
 
     return record(f, [v.type for v in given], "linear")
-

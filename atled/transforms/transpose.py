@@ -39,9 +39,7 @@ def backward(
                 continue
             state.source = e.source
             given = [Zero(v.type) if c is None else c for v, c in zip(e.results, given, strict=True)]
-            operands = [
-                Linear(v.type) if type(v) is Var and v in linear else value(v) for v in e.operands
-            ]
+            operands = [Linear(v.type) if type(v) is Var and v in linear else value(v) for v in e.operands]
             out = e.op.transpose(tuple(given) if e.op.gives_tuple else given[0], *operands)
             for v, x, c in zip(e.operands, operands, out, strict=True):
                 if type(x) is Linear and c is not None and type(c) is not Zero:
@@ -84,7 +82,9 @@ def transpose_program(
                 next(given) if h else Zero(v.type) for v, h in zip(program.outputs, has_cotangent, strict=True)
             ]
             linear = _run_known(program, env, set(wanted))
-            out = backward(linear, program.outputs, cotangents, wanted, lambda v: env.get(v, v) if type(v) is Var else v)
+            out = backward(
+                linear, program.outputs, cotangents, wanted, lambda v: env.get(v, v) if type(v) is Var else v
+            )
             nonzero.extend([type(c) is not Zero for c in out])
             return [c for c in out if type(c) is not Zero]
 
@@ -109,4 +109,3 @@ def _run_known(program: Program, env: dict[Any, Any], linear: set[Any]) -> list[
         for v, x in zip(e.results, out if type(out) is tuple else (out,), strict=True):
             env[v] = x
     return rest
-

@@ -44,7 +44,13 @@ def test_memory_of_the_caller_is_never_shared():
 
 def test_strides_and_byte_order():
     base = np.arange(24.0, dtype="f4").reshape(4, 6)
-    for view in (base.T, base[::-1, ::2], np.broadcast_to(base[0], (3, 6)), base.astype(">f4"), np.asfortranarray(base)):
+    for view in (
+        base.T,
+        base[::-1, ::2],
+        np.broadcast_to(base[0], (3, 6)),
+        base.astype(">f4"),
+        np.asfortranarray(base),
+    ):
         np.testing.assert_array_equal(np.asarray(jnp.asarray(view)), view)
 
 
@@ -165,7 +171,12 @@ assert os.waitpid(pid, 0)[1] == 0
 def test_unknown_platforms_are_named():
     code = "import atled; atled.devices()"
     for platforms, message in (("nonsense", "nonsense"), ("cuda", "cuda")):
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"ATLED_PLATFORMS": platforms, "PATH": "/usr/bin"})
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env={"ATLED_PLATFORMS": platforms, "PATH": "/usr/bin"},
+        )
         assert run.returncode != 0 and message in run.stderr and "RuntimeError" in run.stderr
 
 
@@ -187,5 +198,10 @@ with atled.default_device(b):
     assert jnp.ones(3).devices() == {b}
 assert jnp.ones(3).devices() == {a}
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"ATLED_NUM_CPU_DEVICES": "2", "PATH": "/usr/bin", "HOME": "/tmp"})
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={"ATLED_NUM_CPU_DEVICES": "2", "PATH": "/usr/bin", "HOME": "/tmp"},
+    )
     assert run.returncode == 0, run.stderr[-1500:]

@@ -144,7 +144,9 @@ for n in range(8):
     np.testing.assert_allclose(got, np.sin(np.arange(5.0)) * n, rtol=1e-5)
 """
     env = {**os.environ, "ATLED_CACHE_DIR": str(tmp_path)}
-    procs = [subprocess.Popen([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    procs = [
+        subprocess.Popen([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE, text=True) for _ in range(4)
+    ]
     for p in procs:
         _, err = p.communicate(timeout=300)
         assert p.returncode == 0, err[-1000:]

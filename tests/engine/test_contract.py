@@ -35,7 +35,9 @@ def bindings() -> list[str]:
     """Names that the engine takes from jaxlib's modules."""
     found = set()
     for file in ENGINE.glob("*.py"):
-        found.update(re.findall(r"\b(_jax|_hlo|ir|_stablehlo|_chlo|_sdy|_jax_mlir_ext)\.([A-Za-z_]\w*)", file.read_text()))
+        found.update(
+            re.findall(r"\b(_jax|_hlo|ir|_stablehlo|_chlo|_sdy|_jax_mlir_ext)\.([A-Za-z_]\w*)", file.read_text())
+        )
     return sorted(f"{module}.{name}" for module, name in found)
 
 
@@ -44,7 +46,15 @@ def test_binding_is_there(binding: str):
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
-    modules = {"_jax": _jax, "_hlo": _hlo, "ir": ir, "_stablehlo": _stablehlo, "_chlo": _chlo, "_sdy": _sdy, "_jax_mlir_ext": _jax_mlir_ext}
+    modules = {
+        "_jax": _jax,
+        "_hlo": _hlo,
+        "ir": ir,
+        "_stablehlo": _stablehlo,
+        "_chlo": _chlo,
+        "_sdy": _sdy,
+        "_jax_mlir_ext": _jax_mlir_ext,
+    }
     module, _, name = binding.partition(".")
     assert hasattr(modules[module], name), f"{binding} is gone"
 

@@ -33,7 +33,12 @@ def test_one_trace_for_each_signature():
     for k in range(5):
         g(x * k, 1.0 + k)
     assert f.n == 1
-    for args, count in [((jnp.ones(4), 1.0), 2), ((jnp.ones(3, "int32"), 1.0), 3), ((x, 1), 4), ((np.ones(3, "f4"), 2.0), 4)]:
+    for args, count in [
+        ((jnp.ones(4), 1.0), 2),
+        ((jnp.ones(3, "int32"), 1.0), 3),
+        ((x, 1), 4),
+        ((np.ones(3, "f4"), 2.0), 4),
+    ]:
         g(*args)
         assert f.n == count
     g(x, y=1.0)
@@ -85,7 +90,12 @@ def test_static_arguments_by_value():
     assert float(h(1.0, 2)) == 2.0 and float(h(1.0, n=3)) == 3.0 and float(h(1.0, 2.5)) == 2.5
     kinds = Counted(lambda x, s: x if isinstance(s, bool) else x + 1)
     k = atled.jit(kinds, static_argnums=1)
-    assert [float(k(0.0, s)) for s in (1, True, 1, True)] == [1, 0, 1, 0] and kinds.n == 2  # 1 == True, but not the same
+    assert [float(k(0.0, s)) for s in (1, True, 1, True)] == [
+        1,
+        0,
+        1,
+        0,
+    ] and kinds.n == 2  # 1 == True, but not the same
     with pytest.raises(ValueError, match="hashable.*argument n of.*list"):
         atled.jit(lambda n, x: x, static_argnums=0)([1], 1.0)
     assert float(atled.jit(lambda x, n: x * n, static_argnums=-1)(2.0, 3)) == 6.0
@@ -213,7 +223,11 @@ def test_library_frames_are_hidden():
     def model(x):
         return jnp.ones((3, 4)) + jnp.zeros(5) + x  # OFFENDING
 
-    for run in (lambda: model(1.0), lambda: atled.jit(model)(1.0), lambda: atled.jit(atled.vmap(atled.grad(model)))(jnp.ones(2))):
+    for run in (
+        lambda: model(1.0),
+        lambda: atled.jit(model)(1.0),
+        lambda: atled.jit(atled.vmap(atled.grad(model)))(jnp.ones(2)),
+    ):
         with pytest.raises(ValueError, match=r"\(3, 4\).*\(5,\)") as error:
             run()
         frames = [t for t in error.traceback]

@@ -17,22 +17,42 @@ from atled.numpy.padding import pad
 
 R = np.random.RandomState(0)
 REPEATING = [
-    ("edge", {}), ("wrap", {}), ("reflect", {}), ("symmetric", {}),
-    ("reflect", {"reflect_type": "odd"}), ("symmetric", {"reflect_type": "odd"}),
-]  # fmt: skip
+    ("edge", {}),
+    ("wrap", {}),
+    ("reflect", {}),
+    ("symmetric", {}),
+    ("reflect", {"reflect_type": "odd"}),
+    ("symmetric", {"reflect_type": "odd"}),
+]
 STATISTICS = [
-    (mode, options) for mode in ("maximum", "minimum", "mean", "median")
+    (mode, options)
+    for mode in ("maximum", "minimum", "mean", "median")
     for options in ({}, {"stat_length": 2}, {"stat_length": (1, 3)}, {"stat_length": 99})
-]  # fmt: skip
+]
 VALUED = [
-    ("constant", {}), ("constant", {"constant_values": 3}), ("constant", {"constant_values": (1, 2)}),
-    ("linear_ramp", {}), ("linear_ramp", {"end_values": 4}), ("linear_ramp", {"end_values": (-2, 7)}),
-]  # fmt: skip
+    ("constant", {}),
+    ("constant", {"constant_values": 3}),
+    ("constant", {"constant_values": (1, 2)}),
+    ("linear_ramp", {}),
+    ("linear_ramp", {"end_values": 4}),
+    ("linear_ramp", {"end_values": (-2, 7)}),
+]
 MODES = REPEATING + STATISTICS + VALUED
 SHAPES: list[tuple[tuple[int, ...], Any]] = [
-    ((4,), 1), ((4,), (0, 3)), ((5,), ((2, 0),)), ((3,), (7, 11)), ((1,), (2, 3)), ((2,), (5, 4)), ((3, 4), ((1, 2), (0, 1))),
-    ((2, 3), (3,)), ((2, 3), [[4], [1]]), ((2, 1, 3), ((0, 0), (1, 1), (3, 2))), ((2, 3), {1: (1, 2)}), ((2, 3), {-2: 1}), ((), 2),
-]  # fmt: skip
+    ((4,), 1),
+    ((4,), (0, 3)),
+    ((5,), ((2, 0),)),
+    ((3,), (7, 11)),
+    ((1,), (2, 3)),
+    ((2,), (5, 4)),
+    ((3, 4), ((1, 2), (0, 1))),
+    ((2, 3), (3,)),
+    ((2, 3), [[4], [1]]),
+    ((2, 1, 3), ((0, 0), (1, 1), (3, 2))),
+    ((2, 3), {1: (1, 2)}),
+    ((2, 3), {-2: 1}),
+    ((), 2),
+]
 
 
 def label(case: Any) -> str:
@@ -81,7 +101,11 @@ def test_dtypes(case, dtype):
         return
     if dtype == "uint8" and options.get("end_values") == (-2, 7):
         return  # a negative number has no place in an unsigned array
-    same(pad(x, ((2, 1), (5, 3)), mode, **options), np.pad(x, ((2, 1), (5, 3)), mode, **options), 2e-3 if dtype == "float16" else 1e-6)
+    same(
+        pad(x, ((2, 1), (5, 3)), mode, **options),
+        np.pad(x, ((2, 1), (5, 3)), mode, **options),
+        2e-3 if dtype == "float16" else 1e-6,
+    )
 
 
 def test_integer_ramps_are_exact():
@@ -177,10 +201,18 @@ def test_values_under_vmap():
         (lambda x: pad(x, {1: 1}), ValueError, "pad: axis 1 is out of bounds"),
         (lambda x: pad(x, 1, "mean", stat_length=0), ValueError, "pad: stat_length must be positive"),
         (lambda x: pad(x, 1, "reflect", reflect_type="both"), ValueError, "pad: reflect_type is 'even' or 'odd'"),
-        (lambda x: pad(x, 1, constant_values=(1, 2, 3)), ValueError, r"pad: constant_values must broadcast to shape \(1, 2\)"),
+        (
+            lambda x: pad(x, 1, constant_values=(1, 2, 3)),
+            ValueError,
+            r"pad: constant_values must broadcast to shape \(1, 2\)",
+        ),
         (lambda x: pad(x > 0, 1, "reflect", reflect_type="odd"), TypeError, "pad: an odd reflection subtracts"),
         (lambda x: pad(x[:0], 1, "edge"), ValueError, r"pad: axis 0 of f64\[0\] is empty"),
-        (lambda x: atled.jit(lambda n: pad(x, n))(1), atled.errors.ConcretizationTypeError, "pad: pad_width must be known"),
+        (
+            lambda x: atled.jit(lambda n: pad(x, n))(1),
+            atled.errors.ConcretizationTypeError,
+            "pad: pad_width must be known",
+        ),
     ],
 )
 def test_mistakes(call, error, message):
@@ -192,5 +224,7 @@ def test_examples(monkeypatch):
     for name in padding.__all__:
         monkeypatch.setattr(jnp, name, getattr(padding, name), raising=False)
     for name in padding.__all__:
-        for example in doctest.DocTestFinder().find(getattr(padding, name), name, module=False, globs=dict(vars(padding))):
+        for example in doctest.DocTestFinder().find(
+            getattr(padding, name), name, module=False, globs=dict(vars(padding))
+        ):
             assert doctest.DocTestRunner().run(example).failed == 0

@@ -17,7 +17,7 @@ R = np.random.RandomState(0)
 NAN, INF = np.nan, np.inf
 A, B = R.randn(3, 4), R.randn(3, 4)
 N = np.array([[3.0, NAN, 1.0, -INF], [NAN, 2.0, INF, 0.0], [1.0, 1.0, -1.0, NAN]])
-I = R.randint(0, 4, (3, 4))
+K = R.randint(0, 4, (3, 4))
 C = np.round(R.randn(3, 4)) + 1j * np.round(R.randn(3, 4))
 CN = np.array([1 + 2j, complex(NAN, 1), complex(3, NAN), complex(0, NAN), 0, complex(NAN, NAN), complex(NAN, 0)])
 M = R.rand(3, 4) > 0.5
@@ -75,7 +75,7 @@ SORTS = {
     "sort axis -2": (lambda xp, x: xp.sort(x, -2), A),
     "sort flat": (lambda xp, x: xp.sort(x, axis=None), A),
     "sort nan": (lambda xp, x: xp.sort(x, axis=1), N),
-    "sort int": (lambda xp, x: xp.sort(x), I),
+    "sort int": (lambda xp, x: xp.sort(x), K),
     "sort bool": (lambda xp, x: xp.sort(x), M),
     "sort complex": (lambda xp, x: xp.sort(x), C),
     "sort empty": (lambda xp, x: xp.sort(x), np.zeros((2, 0))),
@@ -84,39 +84,39 @@ SORTS = {
     "argsort stable": (lambda xp, x: xp.argsort(x, stable=True), TIES),
     "argsort nan": (lambda xp, x: xp.argsort(x, stable=True), N),
     "argsort complex": (lambda xp, x: xp.argsort(x, stable=True), C),
-    "lexsort": (lambda xp, x, y: xp.lexsort((x[0], y[0])), A, I),
-    "lexsort matrix": (lambda xp, x: xp.lexsort(x), I),
-    "lexsort axis": (lambda xp, x, y: xp.lexsort((x, y), axis=0), A, I),
+    "lexsort": (lambda xp, x, y: xp.lexsort((x[0], y[0])), A, K),
+    "lexsort matrix": (lambda xp, x: xp.lexsort(x), K),
+    "lexsort axis": (lambda xp, x, y: xp.lexsort((x, y), axis=0), A, K),
     "partition": (lambda xp, x: xp.partition(x, 2, axis=1)[:, 2], A),
     "argpartition": (lambda xp, x: xp.argpartition(x, 1)[:, 1], A),
-    "searchsorted": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v), I, I),
-    "searchsorted right": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v, side="right"), I, I),
+    "searchsorted": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v), K, K),
+    "searchsorted right": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v, side="right"), K, K),
     "searchsorted scalar": (lambda xp, x: xp.searchsorted(xp.sort(x[0]), 0.1), A),
     "searchsorted sorter": (lambda xp, x, v: xp.searchsorted(x[0], v, sorter=xp.argsort(x[0])), A, B),
     "searchsorted nan": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v), N, N),
     "searchsorted nan right": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v, side="right"), N, N),
-    "searchsorted mixed": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v), I, A),
+    "searchsorted mixed": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v), K, A),
     "searchsorted complex": (lambda xp, x, v: xp.searchsorted(xp.sort(x[0]), v, side="right"), C, C),
     "digitize": (lambda xp, x, b: xp.digitize(x, xp.sort(b[0])), A, B),
-    "digitize right": (lambda xp, x, b: xp.digitize(x, xp.sort(b[0]), right=True), I, I),
-    "digitize down": (lambda xp, x, b: xp.digitize(x, -xp.sort(-b[0])), I, I),
-    "where": (lambda xp, m, x, y: xp.where(m, x, y), M, A, I),
+    "digitize right": (lambda xp, x, b: xp.digitize(x, xp.sort(b[0]), right=True), K, K),
+    "digitize down": (lambda xp, x, b: xp.digitize(x, -xp.sort(-b[0])), K, K),
+    "where": (lambda xp, m, x, y: xp.where(m, x, y), M, A, K),
     "where broadcast": (lambda xp, m, x: xp.where(m, x[0], 0), M, A),
-    "select": (lambda xp, x, y: xp.select([x > 0.5, x > 0], [x, y], -1.0), A, I),
+    "select": (lambda xp, x, y: xp.select([x > 0.5, x > 0], [x, y], -1.0), A, K),
     "select default": (lambda xp, x: xp.select([x > 0.5, x > 5], [x[0], 3.0]), A),
-    "unravel_index": (lambda xp, i: xp.unravel_index(i, (3, 4)), I),
-    "unravel_index 1": (lambda xp, i: xp.unravel_index(i, 4), I),
-    "ravel_multi_index clip": (lambda xp, i: xp.ravel_multi_index((i % 3, i + 2), (3, 4), mode="clip"), I),
-    "ravel_multi_index wrap": (lambda xp, i: xp.ravel_multi_index((i % 3, i - 3), (3, 4), mode=("clip", "wrap"), order="F"), I),
-    "choose wrap": (lambda xp, i, x, y: xp.choose(i, [x, y, 2.0], mode="wrap"), I, A, B),
-    "choose clip": (lambda xp, i, x: xp.choose(i - 1, x, mode="clip"), I, A),
+    "unravel_index": (lambda xp, i: xp.unravel_index(i, (3, 4)), K),
+    "unravel_index 1": (lambda xp, i: xp.unravel_index(i, 4), K),
+    "ravel_multi_index clip": (lambda xp, i: xp.ravel_multi_index((i % 3, i + 2), (3, 4), mode="clip"), K),
+    "ravel_multi_index wrap": (lambda xp, i: xp.ravel_multi_index((i % 3, i - 3), (3, 4), ("clip", "wrap"), "F"), K),
+    "choose wrap": (lambda xp, i, x, y: xp.choose(i, [x, y, 2.0], mode="wrap"), K, A, B),
+    "choose clip": (lambda xp, i, x: xp.choose(i - 1, x, mode="clip"), K, A),
     "piecewise": (lambda xp, x: xp.piecewise(x, [x < 0, x >= 0], [lambda v: v * v, 7.0]), A),
     "piecewise rest": (lambda xp, x: xp.piecewise(x, [x < -0.5, x < 0.5], [-1.0, lambda v, k: k * v, 2.0], 3.0), A),
     "piecewise one": (lambda xp, x: xp.piecewise(x[0], x[0] > 0, [1.0, 2.0]), A),
     "piecewise bools": (lambda xp, x: xp.piecewise(x[0], [True, False, False, True], [1.0, 2.0]), A),
     "piecewise matrix": (lambda xp, x: xp.piecewise(x[0], x[1:] > 0, [1.0, 2.0]), A),
     "piecewise scalar": (lambda xp, x: xp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, 5.0]), np.asarray(2.0)),
-    "piecewise int": (lambda xp, x: xp.piecewise(x, [x > 1], [lambda v: v * 2.5]), I),
+    "piecewise int": (lambda xp, x: xp.piecewise(x, [x > 1], [lambda v: v * 2.5]), K),
 }  # fmt: skip
 
 
@@ -137,15 +137,15 @@ def test_complex_with_nan_sorts_as_numpy():
 def test_sort_complex():
     with atled.enable_x64():
         same(S.sort_complex(jnp.asarray(A)), np.sort_complex(A))
-        same(S.sort_complex(jnp.asarray(I)), np.sort_complex(I))
+        same(S.sort_complex(jnp.asarray(K)), np.sort_complex(K))
 
 
 VALUE_DEPENDENT = {
-    "nonzero": (lambda xp, x: xp.nonzero(x), I),
+    "nonzero": (lambda xp, x: xp.nonzero(x), K),
     "nonzero nan": (lambda xp, x: xp.nonzero(x), N),
     "nonzero empty": (lambda xp, x: xp.nonzero(x), np.zeros((0, 3))),
-    "flatnonzero": (lambda xp, x: xp.flatnonzero(x), I),
-    "argwhere": (lambda xp, x: xp.argwhere(x), I),
+    "flatnonzero": (lambda xp, x: xp.flatnonzero(x), K),
+    "argwhere": (lambda xp, x: xp.argwhere(x), K),
     "argwhere 0-d": (lambda xp, x: xp.argwhere(x), np.asarray(3.0)),
     "argwhere 0-d false": (lambda xp, x: xp.argwhere(x), np.asarray(0.0)),
     "where": (lambda xp, x: xp.where(x), M),
@@ -158,8 +158,8 @@ VALUE_DEPENDENT = {
     "trim_zeros none": (lambda xp, x: xp.trim_zeros(x), np.zeros(3)),
     "trim_zeros matrix": (lambda xp, x: xp.trim_zeros(x), np.array([[0, 0, 0], [0, 1, 0], [0, 2, 0]])),
     "trim_zeros axis": (lambda xp, x: xp.trim_zeros(x, axis=1), np.array([[0, 0, 0], [0, 1, 0], [0, 2, 0]])),
-    "choose": (lambda xp, i, x: xp.choose(i % 3, [x, x * 2, 7.0]), I, A),
-    "ravel_multi_index": (lambda xp, i: xp.ravel_multi_index((i % 3, i), (3, 4)), I),
+    "choose": (lambda xp, i, x: xp.choose(i % 3, [x, x * 2, 7.0]), K, A),
+    "ravel_multi_index": (lambda xp, i: xp.ravel_multi_index((i % 3, i), (3, 4)), K),
 }  # fmt: skip
 
 
@@ -171,17 +171,17 @@ def test_value_dependent_as_numpy(row):
 
 @pytest.mark.parametrize("size", [0, 2, 12, 20])
 def test_nonzero_with_size(size):
-    want = np.nonzero(I)
+    want = np.nonzero(K)
     count = len(want[0])
 
     def padded(w, fill):
         return np.concatenate([w[:size], np.full(max(size - count, 0), fill)]).astype(np.int32)
 
     f = atled.jit(lambda x: S.nonzero(x, size=size, fill_value=(-1, 9)))
-    same(f(I), [padded(want[0], -1), padded(want[1], 9)])
-    same(S.flatnonzero(I, size=size, fill_value=5), padded(np.flatnonzero(I), 5))
-    same(S.argwhere(I, size=size), np.stack([padded(want[0], 0), padded(want[1], 0)], 1))
-    batch = np.stack([I, np.zeros_like(I), I.T.reshape(3, 4)])
+    same(f(K), [padded(want[0], -1), padded(want[1], 9)])
+    same(S.flatnonzero(K, size=size, fill_value=5), padded(np.flatnonzero(K), 5))
+    same(S.argwhere(K, size=size), np.stack([padded(want[0], 0), padded(want[1], 0)], 1))
+    batch = np.stack([K, np.zeros_like(K), K.T.reshape(3, 4)])
     got = atled.vmap(lambda x: S.where(x > 1, size=size, fill_value=-1))(batch)
     for k in range(3):
         same([g[k] for g in got], S.where(batch[k] > 1, size=size, fill_value=-1))
@@ -254,7 +254,7 @@ DERIVATIVES = {
     "compress size": (lambda x: S.compress(M[0], x, 1, size=3, fill_value=2.0) ** 2, A),
     "select": (lambda x, y: S.select([x > 0.5, x > 0], [x * y, y], 1.0), A, B),
     "piecewise": (lambda x: S.piecewise(x, [x > 0], [lambda v: v**3, lambda v: -v]), A),
-    "choose": (lambda x, y: S.choose(I % 2, [x, y**2]), A, B),
+    "choose": (lambda x, y: S.choose(K % 2, [x, y**2]), A, B),
     "through searchsorted": (lambda x: x * S.searchsorted(S.sort(x[0]), x), A),
 }
 
@@ -285,16 +285,20 @@ def test_out_of_bounds_indices_move_inside():
         (lambda: S.searchsorted(A[0], 1.0, method="x"), ValueError, "searchsorted: the method is"),
         (lambda: S.nonzero(np.float32(1.0)), ValueError, "nonzero: a 0-d array"),
         (lambda: S.nonzero(A, size=-1), ValueError, "nonzero: size must not be negative"),
-        (lambda: S.nonzero(A, size=2, fill_value=(1, 2, 3)), ValueError, "nonzero: one fill value is needed for each axis"),
+        (
+            lambda: S.nonzero(A, size=2, fill_value=(1, 2, 3)),
+            ValueError,
+            "nonzero: one fill value is needed for each axis",
+        ),
         (lambda: S.where(M, A), ValueError, "where: x and y must both be given"),
         (lambda: S.where(M, A, A, size=3), ValueError, "where: `size` and `fill_value`"),
         (lambda: S.compress(np.array([False] * 4 + [True]), A, 1), ValueError, "compress: the condition holds at 4"),
-        (lambda: S.choose(I + 1, [A, A]), ValueError, "choose: positions must be between 0 and 1"),
+        (lambda: S.choose(K + 1, [A, A]), ValueError, "choose: positions must be between 0 and 1"),
         (lambda: S.choose(A, [A, A]), TypeError, "choose: positions must be integers"),
         (lambda: S.select([M], [A, A]), ValueError, "select: as many conditions as choices"),
         (lambda: S.select([A], [A]), TypeError, r"select: conditions must be of bools; got f64\[3,4\]"),
         (lambda: S.piecewise(A, [A > 0], [1.0, 2.0, 3.0]), ValueError, "piecewise: 1 conditions need"),
-        (lambda: S.ravel_multi_index((I, I), (2, 2)), ValueError, "ravel_multi_index: positions must be"),
+        (lambda: S.ravel_multi_index((K, K), (2, 2)), ValueError, "ravel_multi_index: positions must be"),
         (lambda: S.unravel_index(A, (2, 2)), TypeError, "unravel_index: indices must be integers"),
         (lambda: S.trim_zeros(A[0], "x"), ValueError, "trim_zeros: trim is made of"),
     ],
@@ -305,8 +309,17 @@ def test_messages(f, kind, message):
 
 
 @pytest.mark.parametrize(
-    "f", [S.nonzero, S.flatnonzero, S.argwhere, S.where, S.trim_zeros, lambda x: S.extract(x > 0, x), lambda x: S.choose(x, [x])]
+    "f",
+    [
+        S.nonzero,
+        S.flatnonzero,
+        S.argwhere,
+        S.where,
+        S.trim_zeros,
+        lambda x: S.extract(x > 0, x),
+        lambda x: S.choose(x, [x]),
+    ],
 )
 def test_traced_values_say_the_way_out(f):
-    with pytest.raises(errors.ConcretizationTypeError, match="(?s)depends on values.*try: "):
+    with pytest.raises(errors.ConcretizationTypeError, match=r"(?s)depends on values.*try: "):
         atled.jit(f)(np.arange(3))

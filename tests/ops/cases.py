@@ -18,8 +18,22 @@ import scipy.special
 
 from atled.core.op import Op
 from atled.ops import (
-    collectives, contraction, conversion, convolution, cumulative, elementary, elementwise, fft, indexing, linalg, random,
-    reduction, shape, sorting, special, windows,
+    collectives,
+    contraction,
+    conversion,
+    convolution,
+    cumulative,
+    elementary,
+    elementwise,
+    fft,
+    indexing,
+    linalg,
+    random,
+    reduction,
+    shape,
+    sorting,
+    special,
+    windows,
 )  # fmt: skip
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
@@ -44,7 +58,9 @@ class Case:
     is_twice: bool = True  # the second derivative is worth a look
     batches: bool = True
     widens: bool = True  # the reference is computed in the widest dtype
-    observe: Callable[..., Any] | None = None  # smooth functions of the results, where these are only fixed up to a phase
+    observe: Callable[..., Any] | None = (
+        None  # smooth functions of the results, where these are only fixed up to a phase
+    )
     note: str = ""
 
     @property
@@ -238,7 +254,11 @@ def _pad(x: Any, value: Any, padding: Any) -> np.ndarray:
         n = len(x)
         wide = np.full((n + max(n - 1, 0) * interior, *x.shape[1:]), value, x.dtype)
         wide[:: interior + 1] = x
-        parts = [np.full((max(lo, 0), *x.shape[1:]), value, x.dtype), wide, np.full((max(hi, 0), *x.shape[1:]), value, x.dtype)]
+        parts = [
+            np.full((max(lo, 0), *x.shape[1:]), value, x.dtype),
+            wide,
+            np.full((max(hi, 0), *x.shape[1:]), value, x.dtype),
+        ]
         x = np.concatenate(parts)[max(-lo, 0) :]
         x = np.moveaxis(x[: len(x) - max(-hi, 0)], 0, axis)
     return x
@@ -387,25 +407,49 @@ def _conv_reference(op: Any) -> Callable[..., Any]:
         x, k = np.transpose(x, op.axes.x), np.transpose(k, op.axes.kernel)
         x = dilate(x, op.x_dilation)
         x = np.pad(x, [(0, 0), (0, 0), *[(max(lo, 0), max(hi, 0)) for lo, hi in op.padding]])
-        x = x[(slice(None), slice(None), *[slice(max(-lo, 0), n - max(-hi, 0)) for n, (lo, hi) in zip(x.shape[2:], op.padding, strict=True)])]
+        x = x[
+            (
+                slice(None),
+                slice(None),
+                *[slice(max(-lo, 0), n - max(-hi, 0)) for n, (lo, hi) in zip(x.shape[2:], op.padding, strict=True)],
+            )
+        ]
         k = dilate(k, op.kernel_dilation)
         n, o = x.shape[0] // op.batch_groups, k.shape[0]
         dims = [(a - b) // s + 1 for a, b, s in zip(x.shape[2:], k.shape[2:], op.strides, strict=True)]
-        out = np.zeros((n, o, *dims), np.result_type(x, np.float64) if x.dtype.kind in "f" or x.dtype.kind == "V" else x.dtype)
+        out = np.zeros(
+            (n, o, *dims), np.result_type(x, np.float64) if x.dtype.kind in "f" or x.dtype.kind == "V" else x.dtype
+        )
         inputs = k.shape[1]
         for at in np.ndindex(*dims):
-            window = x[(slice(None), slice(None), *[slice(i * s, i * s + m) for i, s, m in zip(at, op.strides, k.shape[2:], strict=True)])]
+            window = x[
+                (
+                    slice(None),
+                    slice(None),
+                    *[slice(i * s, i * s + m) for i, s, m in zip(at, op.strides, k.shape[2:], strict=True)],
+                )
+            ]
             for j in range(o):
                 g = j // (o // op.feature_groups)
                 b = j // (o // op.batch_groups)
-                part = window[b * n:(b + 1) * n, g * inputs:(g + 1) * inputs]
+                part = window[b * n : (b + 1) * n, g * inputs : (g + 1) * inputs]
                 out[(slice(None), j, *at)] = (part * k[j]).reshape(n, -1).sum(1)
         return np.transpose(out, np.argsort(op.axes.out))
 
     return f  # fmt: skip
 
 
-def conv(x: Any, k: Any, strides: Any, padding: Any, xd: Any, kd: Any, axes: Any = None, dtypes: Any = ("float64",), **more: Any) -> Case:
+def conv(
+    x: Any,
+    k: Any,
+    strides: Any,
+    padding: Any,
+    xd: Any,
+    kd: Any,
+    axes: Any = None,
+    dtypes: Any = ("float64",),
+    **more: Any,
+) -> Case:
     n = len(strides)
     plain = tuple(range(n + 2))
     op = convolution.Convolution(axes or convolution.ConvAxes(plain, plain, plain), strides, padding, xd, kd, **more)
@@ -435,7 +479,9 @@ def _window_reference(op: Any, f: Any, start: Any) -> Callable[..., Any]:
         dims = [(a - b) // s + 1 for a, b, s in zip(full.shape, reach, op.strides, strict=True)]
         out = np.zeros(dims, x.dtype)
         for at in np.ndindex(*dims):
-            cut = tuple(slice(i * s, i * s + r, d) for i, s, r, d in zip(at, op.strides, reach, op.window_dilation, strict=True))
+            cut = tuple(
+                slice(i * s, i * s + r, d) for i, s, r, d in zip(at, op.strides, reach, op.window_dilation, strict=True)
+            )
             out[at] = f(full[cut])
         return out
 
@@ -448,7 +494,15 @@ def window(combine: str, x: Any, w: Any, s: Any, p: Any, bd: Any, wd: Any, dtype
         "max": (np.max, lambda d: -np.inf if d.kind == "f" else np.iinfo(d).min), "min": (np.min, lambda d: np.inf if d.kind == "f" else np.iinfo(d).max),
     }[combine]  # fmt: skip
     op = windows.ReduceWindow(combine, w, s, p, bd, wd)
-    return Case(op, (x,), _window_reference(op, f, start), dtypes=dtypes, is_twice=False, note=f"{w}{s}{p}{bd}{wd}".replace(" ", ""), **more)
+    return Case(
+        op,
+        (x,),
+        _window_reference(op, f, start),
+        dtypes=dtypes,
+        is_twice=False,
+        note=f"{w}{s}{p}{bd}{wd}".replace(" ", ""),
+        **more,
+    )
 
 
 PLAIN = ((5, 6), (2, 3), (2, 1), ((1, 0), (0, 1)), (1, 1), (1, 1))
@@ -468,7 +522,7 @@ def _positions(x: Any, combine: str) -> Any:
     sign = 1 if combine == "max" else -1
     full = np.pad(sign * x, ((0, 0), (1, 0)), constant_values=-np.inf)
     for i, j in np.ndindex(2, 3):
-        cut = full[2 * i:2 * i + 2, j:j + 2]
+        cut = full[2 * i : 2 * i + 2, j : j + 2]
         a, b = np.unravel_index(np.argmax(cut), (2, 2))
         yield (i, j), (2 * i + a, j + b - 1)  # fmt: skip
 
@@ -509,7 +563,9 @@ def _lu(a: Any) -> Any:
 
 
 def _fixed(matrix: Any) -> Callable[..., Any]:
-    return lambda r, d: [(np.asarray(matrix) + (0.3j * np.arange(9).reshape(3, 3) if np.dtype(d).kind == "c" else 0)).astype(d)]
+    return lambda r, d: [
+        (np.asarray(matrix) + (0.3j * np.arange(9).reshape(3, 3) if np.dtype(d).kind == "c" else 0)).astype(d)
+    ]
 
 
 def _triangular(rng: np.random.RandomState, dtype: Any) -> Any:

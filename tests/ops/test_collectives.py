@@ -23,13 +23,19 @@ CASES = {
     "pmax": (lambda v: lax.pmax(v, "x"), lambda x: np.broadcast_to(x.max(0), x.shape)),
     "pmin": (lambda v: lax.pmin(v, "x"), lambda x: np.broadcast_to(x.min(0), x.shape)),
     "all_gather": (lambda v: lax.all_gather(v, "x"), lambda x: np.broadcast_to(x, (N, *x.shape))),
-    "all_gather axis": (lambda v: lax.all_gather(v, "x", axis=1), lambda x: np.broadcast_to(x.transpose(1, 0, 2), (N, N, N, 3))),
+    "all_gather axis": (
+        lambda v: lax.all_gather(v, "x", axis=1),
+        lambda x: np.broadcast_to(x.transpose(1, 0, 2), (N, N, N, 3)),
+    ),
     "all_gather tiled": (
         lambda v: lax.all_gather(v, "x", axis=1, tiled=True),
         lambda x: np.broadcast_to(np.concatenate(list(x), 1), (N, N, 3 * N)),
     ),
     "ppermute": (lambda v: lax.ppermute(v, "x", [(i, (i + 3) % N) for i in range(N)]), lambda x: np.roll(x, 3, 0)),
-    "ppermute partial": (lambda v: lax.ppermute(v, "x", [(0, 1)]), lambda x: np.concatenate([0 * x[:1], x[:1], 0 * x[2:]])),
+    "ppermute partial": (
+        lambda v: lax.ppermute(v, "x", [(0, 1)]),
+        lambda x: np.concatenate([0 * x[:1], x[:1], 0 * x[2:]]),
+    ),
     "pshuffle": (lambda v: lax.pshuffle(v, "x", [1, 0, 3, 2]), lambda x: x[[1, 0, 3, 2]]),
     "psum_scatter": (lambda v: lax.psum_scatter(v, "x"), lambda x: x.sum(0)),
     "psum_scatter tiled": (lambda v: lax.psum_scatter(v, "x", tiled=True), lambda x: x.sum(0)[:, None]),
@@ -38,7 +44,10 @@ CASES = {
         lambda v: lax.all_to_all(v, "x", 0, 1, tiled=True),
         lambda x: np.stack([np.concatenate([x[s, t : t + 1] for s in range(N)], 1) for t in range(N)]),
     ),
-    "axis_index": (lambda v: v * 0 + lax.axis_index("x"), lambda x: np.broadcast_to(np.arange(N)[:, None, None], x.shape)),
+    "axis_index": (
+        lambda v: v * 0 + lax.axis_index("x"),
+        lambda x: np.broadcast_to(np.arange(N)[:, None, None], x.shape),
+    ),
     "constant": (lambda v: v * 0 + lax.psum(1, "x"), lambda x: np.full_like(x, N)),
     "axis_size": (lambda v: v * 0 + lax.axis_size("x"), lambda x: np.full_like(x, N)),
 }
@@ -73,7 +82,9 @@ def test_derivatives(name):
         close(tangent, (np.asarray(g(x + 1e-6 * v)) - np.asarray(g(x - 1e-6 * v))) / 2e-6, 1e-4)
         ct = r.randn(*out.shape)
         back = atled.vjp(g, x)[1](ct)[0]
-        assert abs(np.sum(np.asarray(tangent) * ct) - np.sum(np.asarray(back) * v)) < 1e-8 * (1 + abs(np.sum(np.asarray(tangent) * ct)))
+        assert abs(np.sum(np.asarray(tangent) * ct) - np.sum(np.asarray(back) * v)) < 1e-8 * (
+            1 + abs(np.sum(np.asarray(tangent) * ct))
+        )
 
 
 def test_derivative_inside_the_batch():

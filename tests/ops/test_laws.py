@@ -294,7 +294,10 @@ def test_vmap_of_grad_under_jit(case: Case, dtype: str):
             for y in out:
                 t = type_of(y)
                 y = real(y) if t.kind == "c" else y
-                total = elementwise.add(reduction.reduce_sum(elementwise.mul(y, y), tuple(range(t.ndim))), np.asarray(total) if not isinstance(total, atled.Array) else total)
+                total = elementwise.add(
+                    reduction.reduce_sum(elementwise.mul(y, y), tuple(range(t.ndim))),
+                    np.asarray(total) if not isinstance(total, atled.Array) else total,
+                )
             return total
 
         if not on_positions(case, operands, positions)(*[operands[i] for i in positions]):

@@ -14,7 +14,7 @@ import atled.numpy as jnp
 from atled import random
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
-from cases import threefry  # noqa: E402
+from cases import threefry
 
 pytestmark = pytest.mark.filterwarnings("ignore::atled.errors.KeyReuseWarning")
 
@@ -45,7 +45,10 @@ def test_streams(seed):
     same(random.bits(k, (10, 100), "uint32"), (a ^ b).reshape(10, 100))
     same(random.bits(k, (1000,), "uint64"), (a.astype("u8") << np.uint64(32)) | b)
     same(random.key_data(random.split(k, 5)), np.stack([a[:5], b[:5]], 1))
-    same(random.key_data(random.fold_in(k, 7)), np.stack(threefry(np.uint32(0), np.uint32(seed), np.uint32(0), np.uint32(7))))
+    same(
+        random.key_data(random.fold_in(k, 7)),
+        np.stack(threefry(np.uint32(0), np.uint32(seed), np.uint32(0), np.uint32(7))),
+    )
 
 
 def test_all_bits_of_a_seed_count():

@@ -66,7 +66,9 @@ def test_imports_point_down(file: pathlib.Path):
         if top == "jaxlib":
             assert folder == "engine", f"{file} imports jaxlib; only engine/ may"
         if is_inside:
-            assert module in LAZY.get(str(file.relative_to(PACKAGE)), set()), f"{file} imports {module} inside a function"
+            assert module in LAZY.get(str(file.relative_to(PACKAGE)), set()), (
+                f"{file} imports {module} inside a function"
+            )
         if top != "atled" or folder is None:
             continue
         targets = [module.split(".")[1]] if "." in module else names

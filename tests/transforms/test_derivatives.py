@@ -73,7 +73,10 @@ def test_grad_through_jit_is_two_launches():
     want = 3 * np.tanh(x) ** 2 * (1 - np.tanh(x) ** 2)
     close(atled.grad(f)(x), want)
     close(atled.jit(atled.grad(f))(x), want)
-    close(atled.grad(lambda y: atled.grad(f)(y).sum())(x), atled.grad(lambda y: atled.grad(lambda z: jnp.sum(jnp.tanh(z) ** 3))(y).sum())(x))
+    close(
+        atled.grad(lambda y: atled.grad(f)(y).sum())(x),
+        atled.grad(lambda y: atled.grad(lambda z: jnp.sum(jnp.tanh(z) ** 3))(y).sum())(x),
+    )
     text = str(atled.make_program(atled.grad(f))(x))
     assert text.count("= call") == 2
 

@@ -1,0 +1,595 @@
+"""SciPy's linear algebra, over the last two axes of arrays; leading axes are batches.
+
+Arguments that only steer SciPy's memory or checks (`overwrite_a`, `check_finite`, `lapack_driver`) are accepted and
+have no effect: a computation that fails gives NaN. Half precision computes in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.trace import bind
+from atled.core.types import ArrayType
+from atled.higher_order.jit import library_function
+from atled.numpy import linalg as _numpy
+from atled.numpy.creation import asarray
+from atled.numpy.matrices import (
+    broadcast_leading,
+    fixed,
+    hermitian_part,
+    in_dtype,
+    matrices,
+    permutation_of,
+    solve_factored,
+    solve_matrices,
+)  # fmt: skip
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
+from atled.ops import conversion, elementary, indexing, reduction, shape
+from atled.ops import elementwise as ew
+from atled.ops import linalg as ops
+from atled.ops.linalg import adjoint, matmul, scale_columns, take_rows, transposed, triangle, triangular_solve
+from atled.transforms.grad import jvp
+
+__all__ = [
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "det", "dft", "eigh", "expm",
+    "expm_frechet", "fiedler", "hadamard", "hankel", "hessenberg", "hilbert", "inv", "leslie", "lu", "lu_factor",
+    "lu_solve", "pascal", "polar", "qr", "schur", "solve", "solve_triangular", "svd", "toeplitz",
+]  # fmt: skip
+
+_INT = dtypes.int32
+
+
+def _columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Matrices and right-hand sides with the same leading axes; a single vector becomes a column."""
+    t = type_of(b)
+    is_vector = t.ndim == 1
+    if t.ndim == 0 or t.shape[-1 if is_vector else -2] != type_of(a).shape[-2]:
+        raise ValueError(f"{name}: {type_of(a)} cannot be solved for {t}.")
+    b = shape.reshape(b, (*t.shape, 1)) if is_vector else b
+    return (*broadcast_leading(name, a, b), is_vector)
+
+
+def _without_column(x: Any, is_vector: bool) -> Any:
+    return shape.reshape(x, type_of(x).shape[:-1]) if is_vector else x
+
+
+# -- solving ----------------------------------------------------------------------------------------------------------
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant of a square matrix."""
+    return _numpy.det(a)
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The inverse of a square matrix."""
+    return _numpy.inv(a)
+
+
+_FORMS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
+
+
+def _form(name: str, trans: Any) -> str:
+    if trans not in _FORMS:
+        raise ValueError(f"{name}: trans is 0 (or 'N'), 1 ('T') or 2 ('C'); got {trans!r}.")
+    return _FORMS[trans]
+
+
+@library_function(static=("form", "lower", "unit"))
+def _solve_triangular(a: Any, b: Any, form: str, lower: bool, unit: bool) -> Any:
+    (x, y), wanted = matrices("solve_triangular", a, b, square=True)
+    x, y, is_vector = _columns("solve_triangular", x, y)
+    out = triangular_solve(x, y, left=True, lower=lower, form=form, unit=unit)
+    return _without_column(in_dtype(out, wanted), is_vector)
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
+    debug: Any = None, check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """x such that a x = b for triangular a, or its transpose (`trans` 1) or adjoint (2). b with one axis is a vector.
+
+    >>> import atled.numpy as jnp
+    >>> solve_triangular(jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([2.0, 3.0]), lower=True)
+    Array([1., 2.], dtype=float32)
+    """
+    return _solve_triangular(a, b, _form("solve_triangular", trans), bool(lower), bool(unit_diagonal))
+
+
+def _solve_by_root(root: Any, b: Any, lower: bool) -> Any:
+    """x such that L L* x = b, or U* U x = b."""
+    y = triangular_solve(root, b, left=True, lower=lower, form="N" if lower else "C")
+    return triangular_solve(root, y, left=True, lower=lower, form="C" if lower else "N")
+
+
+@library_function(static=("is_positive", "lower"))
+def _solve(a: Any, b: Any, is_positive: bool, lower: bool) -> Any:
+    (x, y), wanted = matrices("solve", a, b, square=True)
+    x, y, is_vector = _columns("solve", x, y)
+    if is_positive:
+        root = bind(ops.Cholesky(), x if lower else adjoint(x))
+        out = _solve_by_root(root, y, True)
+    else:
+        out = solve_matrices(x, y)
+    return _without_column(in_dtype(out, wanted), is_vector)
+
+
+def solve(
+    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
+    check_finite: bool = True, assume_a: str = "gen",
+) -> Any:  # fmt: skip
+    """x such that a x = b; with `assume_a="pos"` by Cholesky decomposition, of the triangle that `lower` says.
+
+    The other assumptions of SciPy ("sym", "her") are accepted, and a is taken as it is.
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(f"solve: assume_a is 'gen', 'sym', 'her' or 'pos'; got {assume_a!r}.")
+    return _solve(a, b, assume_a == "pos", bool(lower))
+
+
+@library_function(static=("lower",))
+def _cholesky(a: Any, lower: bool) -> Any:
+    return _numpy.cholesky(a, upper=not lower)
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Upper triangular U with U* U = a, or lower triangular L with L L* = a."""
+    return _cholesky(a, bool(lower))
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """A Cholesky decomposition for `cho_solve`; the other triangle is zero."""
+    return _cholesky(a, bool(lower)), lower
+
+
+@library_function(static=("lower",))
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+    (x, y), wanted = matrices("cho_solve", c, b, square=True)
+    x, y, is_vector = _columns("cho_solve", x, y)
+    return _without_column(in_dtype(_solve_by_root(x, y, lower), wanted), is_vector)
+
+
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """x such that a x = b, by the Cholesky decomposition of a that `cho_factor` gives."""
+    c, lower = c_and_lower
+    return _cho_solve(c, b, bool(lower))
+
+
+# -- LU ---------------------------------------------------------------------------------------------------------------
+
+
+@library_function(static=("permute_l",))
+def _lu(a: Any, permute_l: bool) -> Any:
+    (x,), wanted = matrices("lu", a)
+    t = type_of(x)
+    packed, pivots, _ = bind(ops.Lu(), x)
+    *lead, m, n = t.shape
+    k, d = min(m, n), len(lead)
+    tall = ArrayType((*lead, m, m), t.dtype)
+    unit = shape.slice_in_axis(ops.identity(tall, m), 0, k, d + 1)
+    low = ew.add(shape.slice_in_axis(triangle(packed, True, -1), 0, k, d + 1), unit)
+    up = shape.slice_in_axis(triangle(packed, False), 0, k, d)
+    back = transposed(take_rows(ops.identity(tall, m), permutation_of(pivots, m)))
+    if permute_l:
+        return in_dtype(matmul(back, low), wanted), in_dtype(up, wanted)
+    return in_dtype(back, wanted), in_dtype(low, wanted), in_dtype(up, wanted)
+
+
+def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """P, L and U with P L U = a, or P L and U; L has a unit diagonal."""
+    return _lu(a, bool(permute_l))
+
+
+@library_function
+def _lu_factor(a: Any) -> tuple[Any, Any]:
+    (x,), wanted = matrices("lu_factor", a)
+    packed, pivots, _ = bind(ops.Lu(), x)
+    return in_dtype(packed, wanted), pivots
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """L and U in one matrix, and the rows that were exchanged, for `lu_solve`."""
+    return _lu_factor(a)
+
+
+@library_function(static=("form",))
+def _lu_solve(lu: Any, pivots: Any, b: Any, form: str) -> Any:
+    (x, y), wanted = matrices("lu_solve", lu, b, square=True)
+    x, y, is_vector = _columns("lu_solve", x, y)
+    n = type_of(x).shape[-1]
+    permutation = permutation_of(conversion.convert(pivots, _INT), n)
+    lead = type_of(x).shape[:-2]
+    axes = tuple(range(len(lead) + 1 - type_of(permutation).ndim, len(lead) + 1))
+    out = solve_factored(x, shape.broadcast(permutation, (*lead, n), axes), y, form)
+    return _without_column(in_dtype(out, wanted), is_vector)
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """x such that a x = b, by what `lu_factor` gives; a^T x = b for `trans` 1, a* x = b for 2."""
+    packed, pivots = lu_and_piv
+    return _lu_solve(packed, pivots, b, _form("lu_solve", trans))
+
+
+# -- decompositions ---------------------------------------------------------------------------------------------------
+
+
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Q and R with Q R = a: square Q ("full"), as few columns as needed ("economic"), or a tuple of R alone ("r")."""
+    if pivoting:
+        raise NotImplementedError(
+            "qr: pivoting is not supported; there is no decomposition with exchanged columns yet."
+        )
+    if mode == "r":
+        return (_full_r(a),)
+    if mode not in ("full", "economic"):
+        raise ValueError(f"qr: the mode is 'full', 'economic' or 'r'; got {mode!r}.")
+    return tuple(_numpy.qr(a, "complete" if mode == "full" else "reduced"))
+
+
+@library_function
+def _full_r(a: Any) -> Any:
+    r = _numpy.qr(a, mode="r")
+    t = type_of(r)
+    missing = type_of(a).shape[-2] - t.shape[-2]
+    return shape.pad(r, 0, [(0, 0, 0)] * (t.ndim - 2) + [(0, missing, 0), (0, 0, 0)])
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:  # fmt: skip
+    """U, s and V* with a = U diag(s) V* and s descending, or s alone."""
+    out = _numpy.svd(a, full_matrices, compute_uv)
+    return tuple(out) if compute_uv else out
+
+
+@library_function(static=("lower", "eigvals_only"))
+def _eigh(a: Any, b: Any, lower: bool, eigvals_only: bool) -> Any:
+    if b is None:
+        (x,), wanted = matrices("eigh", a, square=True)
+        x = x if lower else adjoint(x)
+        w, v = bind(ops.Eigh(), x)
+    else:
+        (x, y), wanted = matrices("eigh", a, b, square=True)
+        x, y = (v if lower else adjoint(v) for v in broadcast_leading("eigh", x, y))
+        # with b = L L*, a v = w b v is (L^-1 a L^-*) u = w u for u = L* v
+        root = bind(ops.Cholesky(), y)
+        low = triangle(x, True, -1)
+        x = ew.add(ew.add(low, adjoint(low)), ew.sub(triangle(x, True), low))
+        inner = triangular_solve(
+            root, triangular_solve(root, x, left=True, lower=True), left=False, lower=True, form="C"
+        )
+        w, v = bind(ops.Eigh(), hermitian_part(inner))
+        v = triangular_solve(root, v, left=True, lower=True, form="C")
+    return in_dtype(w, wanted) if eigvals_only else (in_dtype(w, wanted), in_dtype(v, wanted))
+
+
+def eigh(
+    a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+    overwrite_b: bool = False, turbo: bool = True, eigvals: None = None, type: int = 1, check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """Eigenvalues, ascending, and eigenvectors of a v = w v, or of a v = w b v with positive definite b.
+
+    One triangle of a and b is read, as `lower` says.
+    """
+    if type != 1 or eigvals is not None:
+        raise NotImplementedError("eigh: only problems of type 1 are supported, and all eigenvalues at once.")
+    return _eigh(a, b, bool(lower), bool(eigvals_only))
+
+
+@library_function(static=("output",))
+def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+    """The Schur form T and unitary Z with Z T Z* = a; T is triangular, but for blocks of two if it is to be real."""
+    if output not in ("real", "complex"):
+        raise ValueError(f"schur: the output is 'real' or 'complex'; got {output!r}.")
+    (x,), wanted = matrices("schur", a, square=True)
+    if output == "complex":
+        x = cast(x, dtypes.complex_of(type_of(x).dtype))
+    form, vectors = bind(ops.Schur(), x)
+    return in_dtype(form, wanted), in_dtype(vectors, wanted)
+
+
+@library_function(static=("calc_q",))
+def _hessenberg(a: Any, calc_q: bool) -> Any:
+    (x,), wanted = matrices("hessenberg", a, square=True)
+    t = type_of(x)
+    n, d = t.shape[-1], t.ndim - 2
+    packed, scales = bind(ops.Hessenberg(), x)
+    form = in_dtype(triangle(packed, False, -1), wanted)
+    if not calc_q:
+        return form
+    if n < 2:
+        return form, in_dtype(ops.identity(t, n), wanted)
+    reflectors = shape.slice_in_axis(shape.slice_in_axis(packed, 1, n, d), 0, n - 1, d + 1)
+    inner = bind(ops.HouseholderProduct(), reflectors, scales)
+    edge = [(0, 0, 0)] * d + [(1, 0, 0), (1, 0, 0)]
+    corner = shape.pad(shape.zeros(type_of(inner)), 0, edge)
+    first = ew.sub(ops.identity(t, n), shape.pad(ops.identity(type_of(inner), n - 1), 0, edge))
+    return form, in_dtype(ew.add(ew.add(corner, first), shape.pad(inner, 0, edge)), wanted)
+
+
+def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The Hessenberg form H of a, zero below the first subdiagonal, and with `calc_q` unitary Q with Q H Q* = a."""
+    return _hessenberg(a, bool(calc_q))
+
+
+@library_function(static=("side",))
+def _polar(a: Any, side: str) -> tuple[Any, Any]:
+    (x,), wanted = matrices("polar", a)
+    s, u, vt = bind(ops.Svd(False, True), x)
+    unitary = matmul(u, vt)
+    positive = matmul(scale_columns(adjoint(vt), s), vt) if side == "right" else matmul(scale_columns(u, s), adjoint(u))
+    return in_dtype(unitary, wanted), in_dtype(positive, wanted)
+
+
+def polar(
+    a: Any, side: str = "right", *, method: str = "svd", eps: float | None = None, max_iterations: int | None = None
+) -> tuple[Any, Any]:
+    """U with orthonormal columns (or rows) and positive semidefinite P with U P = a, or P U = a for side "left".
+
+    The computation is by singular values, whatever the method.
+    """
+    if side not in ("right", "left"):
+        raise ValueError(f"polar: the side is 'right' or 'left'; got {side!r}.")
+    return _polar(a, side)
+
+
+# -- functions of matrices --------------------------------------------------------------------------------------------
+
+# Numerators of the diagonal Pade approximants of exp (denominators have alternating signs), and the norms up to which
+# they are exact to rounding: N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005)
+_PADE_7 = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
+_PADE_13 = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+    10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+_LIMITS = {dtypes.float32: (_PADE_7, 3.925724783138660), dtypes.float64: (_PADE_13, 5.371920351148152)}
+
+
+def _scaled(a: Any, factor: float) -> Any:
+    return ew.mul(a, factor)
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    out = terms[0]
+    for t in terms[1:]:
+        out = ew.add(out, t)
+    return out
+
+
+def _pade(a: Any, c: Sequence[float]) -> tuple[Any, Any]:
+    """The odd and the even part of the numerator at a."""
+    unit = ops.identity(type_of(a), type_of(a).shape[-1])
+    a2 = matmul(a, a)
+    a4 = matmul(a2, a2)
+    a6 = matmul(a4, a2)
+    if len(c) == 8:
+        odd = _sum([_scaled(p, f) for p, f in ((a6, c[7]), (a4, c[5]), (a2, c[3]), (unit, c[1]))])
+        return matmul(a, odd), _sum([_scaled(p, f) for p, f in ((a6, c[6]), (a4, c[4]), (a2, c[2]), (unit, c[0]))])
+    high = lambda k: _sum([_scaled(p, c[i]) for p, i in ((a6, k), (a4, k - 2), (a2, k - 4))])  # noqa: E731
+    low = lambda k: ew.add(high(k), _scaled(unit, c[k - 6]))  # noqa: E731
+    odd = ew.add(matmul(a6, high(13)), low(7))
+    return matmul(a, odd), ew.add(matmul(a6, high(12)), low(6))
+
+
+@library_function(static=("upper_triangular", "max_squarings"))
+def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:  # noqa: N803
+    (x,), wanted = matrices("expm", A, square=True)
+    t = type_of(x)
+    if t.size == 0:
+        return in_dtype(x, wanted)
+    real = dtypes.real_part(t.dtype)
+    coefficients, limit = _LIMITS[real]
+    d = t.ndim - 2
+    x = triangle(x, False) if upper_triangular else x
+    norm = reduction.reduce_max(reduction.reduce_sum(elementary.absolute(fixed(x)), (d,)), (d,))
+    is_finite = elementary.is_finite(norm)
+    norm = ew.select(is_finite, norm, np.ones((), real))
+    steps = elementary.ceil(ew.div(elementary.log(ew.maximum(ew.div(norm, limit), 1.0)), math.log(2)))
+    spread = lambda v: shape.broadcast(v, t.shape, tuple(range(d)))  # noqa: E731
+    shrunk = ew.mul(x, spread(conversion.convert(elementary.exp2(ew.neg(steps)), t.dtype)))
+    odd, even = _pade(shrunk, coefficients)
+    top, bottom = ew.add(even, odd), ew.sub(even, odd)
+    out = triangular_solve(bottom, top, left=True, lower=False) if upper_triangular else solve_matrices(bottom, top)
+    for i in range(max_squarings):
+        out = ew.select(spread(ew.gt(steps, float(i))), matmul(out, out), out)
+    is_fine = ew.logical_and(is_finite, ew.le(steps, float(max_squarings)))
+    return in_dtype(ew.select(spread(is_fine), out, np.asarray(np.nan, t.dtype)), wanted)
+
+
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:  # noqa: N803
+    """The exponential of a matrix; NaN if its norm is so large that more than `max_squarings` squarings are needed.
+
+    >>> import atled.numpy as jnp
+    >>> expm(jnp.zeros((2, 2)))
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    return _expm(A, bool(upper_triangular), int(max_squarings))
+
+
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:  # noqa: N803
+    """The exponential of A, and its derivative in direction E; or the derivative alone."""
+    a, e = (asarray(x) for x in promote_inexact("expm_frechet", asarray(A), asarray(E)))
+    out, tangent = jvp(expm, (a,), (e,))
+    return (out, tangent) if compute_expm else tangent
+
+
+# -- special matrices -------------------------------------------------------------------------------------------------
+
+
+@library_function
+def _block_diag(arrays: list[Any]) -> Any:
+    xs = promote_dtypes("block_diag", *arrays)
+    if any(type_of(x).ndim > 2 for x in xs):
+        raise ValueError(f"block_diag: at most two axes are needed; got {', '.join(str(type_of(x)) for x in xs)}.")
+    blocks = [shape.reshape(x, (1,) * (2 - type_of(x).ndim) + type_of(x).shape) for x in xs]
+    width, before, rows = sum([type_of(x).shape[1] for x in blocks]), 0, []
+    for x in blocks:
+        n = type_of(x).shape[1]
+        rows.append(shape.pad(x, 0, [(0, 0, 0), (before, width - before - n, 0)]))
+        before += n
+    return shape.concatenate(rows, 0)
+
+
+def block_diag(*arrs: Any) -> Any:
+    """Matrices along the diagonal of a larger one, zero elsewhere; vectors are rows."""
+    return _block_diag([asarray(x) for x in arrs] if arrs else [asarray(np.zeros((1, 0), dtypes.default("f")))])
+
+
+def _along_diagonals(strip: Any, rows: int, columns: int, is_anti: bool = False) -> Any:
+    """Matrices with element (i, j) = strip[rows - 1 - i + j], or strip[i + j] if along the other diagonals."""
+    lead = type_of(strip).shape[:-1]
+    i, j = (shape.iota(_INT, (rows, columns), k) for k in (0, 1))
+    position = ew.add(i, j) if is_anti else ew.add(ew.sub(j, i), rows - 1)
+    flat = shape.broadcast(shape.reshape(position, (rows * columns,)), (*lead, rows * columns), (len(lead),))
+    return shape.reshape(indexing.take_along(strip, flat, len(lead)), (*lead, rows, columns))
+
+
+def _vectors(name: str, *operands: Any) -> list[Any]:
+    """Vectors on the last axis, in one dtype and with the same leading axes."""
+    xs = [shape.reshape(x, (1,)) if type_of(x).ndim == 0 else x for x in promote_dtypes(name, *operands)]
+    lead = broadcast_shapes(*[type_of(x).shape[:-1] for x in xs])
+    return [broadcast_to(x, (*lead, type_of(x).shape[-1])) for x in xs]
+
+
+@library_function
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with equal elements along its diagonals: c is its first column, and r its first row.
+
+    By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batches.
+    """
+    if r is None:
+        r = conversion.conj(c) if operand_type("toeplitz", c).kind == "c" else c
+    x, y = _vectors("toeplitz", c, r)
+    last, m, n = type_of(x).ndim - 1, type_of(x).shape[-1], type_of(y).shape[-1]
+    strip = shape.concatenate([shape.reverse(x, (last,)), shape.slice_in_axis(y, min(1, n), n, last)], last)
+    return _along_diagonals(strip, m, n)
+
+
+@library_function
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with equal elements across diagonals: c is its first column, and r, by default 0, its last row."""
+    operand_type("hankel", c)
+    x, y = _vectors("hankel", c, ew.mul(c, np.zeros((), type_of(c).dtype)) if r is None else r)
+    last, m, n = type_of(x).ndim - 1, type_of(x).shape[-1], type_of(y).shape[-1]
+    return _along_diagonals(shape.concatenate([x, shape.slice_in_axis(y, min(1, n), n, last)], last), m, n, True)
+
+
+@library_function
+def circulant(c: Any) -> Any:
+    """The matrix whose columns are c, moved down by one from each to the next."""
+    (x,) = _vectors("circulant", c)
+    last, n = type_of(x).ndim - 1, type_of(x).shape[-1]
+    turned = shape.reverse(x, (last,))
+    strip = shape.concatenate([turned, shape.slice_in_axis(turned, 0, max(n - 1, 0), last)], last)
+    return _along_diagonals(strip, n, n)
+
+
+def _with_subdiagonal(row: Any, below: Any) -> Any:
+    """Square matrices with a first row and a first subdiagonal."""
+    lead, n = type_of(row).shape[:-1], type_of(row).shape[-1]
+    d = len(lead)
+    first = shape.pad(shape.reshape(row, (*lead, 1, n)), 0, [(0, 0, 0)] * d + [(0, n - 1, 0), (0, 0, 0)])
+    under = scale_columns(ops.identity(ArrayType((*lead, n - 1, n - 1), type_of(row).dtype), n - 1), below)
+    return ew.add(first, shape.pad(under, 0, [(0, 0, 0)] * d + [(1, 0, 0), (0, 1, 0)]))
+
+
+@library_function
+def companion(a: Any) -> Any:
+    """The matrix whose eigenvalues are the roots of a polynomial, given by coefficients, the highest power first."""
+    (x,) = promote_inexact("companion", a)
+    t = type_of(x)
+    n = t.shape[-1] if t.ndim else 0
+    if n < 2:
+        raise ValueError(f"companion: at least two coefficients are needed; got {t}.")
+    last = t.ndim - 1
+    leading = shape.broadcast(shape.index_in_axis(x, 0, last), (*t.shape[:-1], n - 1), tuple(range(last)))
+    row = ew.neg(ew.div(shape.slice_in_axis(x, 1, n, last), leading))
+    return _with_subdiagonal(row, shape.full(ArrayType((*t.shape[:-1], n - 2), t.dtype), 1))
+
+
+@library_function
+def leslie(f: Any, s: Any) -> Any:
+    """The matrix with f as its first row and s on its first subdiagonal."""
+    x, y = _vectors("leslie", f, s)
+    if type_of(y).shape[-1] != type_of(x).shape[-1] - 1:
+        raise ValueError(f"leslie: s must have one element less than f; got {type_of(f)} and {type_of(s)}.")
+    return _with_subdiagonal(x, y)
+
+
+@library_function
+def fiedler(a: Any) -> Any:
+    """The matrix of the distances between the elements of a."""
+    (x,) = _vectors("fiedler", a)
+    d, n = type_of(x).ndim - 1, type_of(x).shape[-1]
+    dims, lead = (*type_of(x).shape, n), tuple(range(d))
+    return elementary.absolute(ew.sub(shape.broadcast(x, dims, (*lead, d)), shape.broadcast(x, dims, (*lead, d + 1))))
+
+
+@library_function(static=("n", "dtype"))
+def _hilbert(n: int, dtype: Any) -> Any:
+    i, j = (shape.iota(dtype, (n, n), k) for k in (0, 1))
+    return ew.div(1, ew.add(ew.add(i, j), 1))
+
+
+def hilbert(n: int) -> Any:
+    """The matrix with elements 1 / (i + j + 1)."""
+    return _hilbert(int(n), dtypes.default("f"))
+
+
+@library_function(static=("n", "dtype"))
+def _hadamard(n: int, dtype: Any) -> Any:
+    i, j = (shape.iota(_INT, (n, n), k) for k in (0, 1))
+    is_odd = ew.eq(ew.logical_and(ew.population_count(ew.logical_and(i, j)), 1), 1)
+    return ew.select(is_odd, np.asarray(-1, dtype), np.asarray(1, dtype))
+
+
+def hadamard(n: int, dtype: Any = int) -> Any:
+    """The matrix of signs with orthogonal rows that Sylvester's construction gives, for n a power of two."""
+    n = int(n)
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"hadamard: the size must be a power of two; got {n}.")
+    return _hadamard(n, dtypes.canonical(dtype))
+
+
+def pascal(n: int, kind: str | None = None) -> Any:
+    """Pascal's triangle as a matrix: "lower", "upper", or their product, which is "symmetric", by default."""
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ValueError(f"pascal: the kind is 'symmetric', 'lower' or 'upper'; got {kind!r}.")
+    choose = {"lower": lambda i, j: math.comb(i, j), "upper": lambda i, j: math.comb(j, i)}
+    entry = choose.get(kind or "symmetric", lambda i, j: math.comb(i + j, j))
+    rows = [[float(entry(i, j)) for j in range(int(n))] for i in range(int(n))]
+    return asarray(np.array(rows, dtypes.default("f")).reshape(int(n), int(n)))
+
+
+@library_function(static=("n", "scale", "dtype"))
+def _dft(n: int, scale: str | None, dtype: Any) -> Any:
+    i, j = (shape.iota(dtypes.int64, (n, n), k) for k in (0, 1))
+    turns = elementary.rem(ew.mul(i, j), max(n, 1))  # so that angles are exact
+    angle = ew.mul(conversion.convert(turns, dtypes.real_part(dtype)), -2 * math.pi / max(n, 1))
+    factor = {None: 1.0, "n": 1.0 / max(n, 1), "sqrtn": max(n, 1) ** -0.5}[scale]
+    return conversion.complex(ew.mul(elementary.cos(angle), factor), ew.mul(elementary.sin(angle), factor))
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """The matrix of the Fourier transform of n elements, divided by n ("n") or its root ("sqrtn") if asked for."""
+    if scale not in (None, "n", "sqrtn"):
+        raise ValueError(f"dft: the scale is None, 'n' or 'sqrtn'; got {scale!r}.")
+    wanted = dtypes.canonical(complex if dtype is None else dtype)
+    if dtypes.kind(wanted) != "c":
+        raise ValueError(f"dft: a complex dtype is needed; got {wanted.name}.")
+    return _dft(int(n), scale, wanted)

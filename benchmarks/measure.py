@@ -1,0 +1,57 @@
+"""Timing side by side: candidates take turns in short bursts, and each keeps its best.
+
+The machine is shared and noisy, so only ratios of interleaved measurements mean anything.
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def interleaved(candidates: dict[str, Callable[[], Any]], calls: int = 200, rounds: int = 60) -> dict[str, float]:
+    """Best time of a call, in seconds, for each candidate."""
+    for f in candidates.values():
+        for _ in range(3):
+            f()
+    best = dict.fromkeys(candidates, float("inf"))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for name, f in candidates.items():
+                start = time.perf_counter()
+                for _ in range(calls):
+                    f()
+                best[name] = min(best[name], (time.perf_counter() - start) / calls)
+    finally:
+        gc.enable()
+    return best
+
+
+def once_each(candidates: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """Best of values that the candidates measure themselves."""
+    best = dict.fromkeys(candidates, float("inf"))
+    for _ in range(rounds):
+        for name, f in candidates.items():
+            best[name] = min(best[name], f())
+            gc.collect()
+    return best
+
+
+def timed(f: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds that a call takes, and its result."""
+    start = time.perf_counter()
+    out = f()
+    return time.perf_counter() - start, out
+
+
+def fresh_process(code: str) -> float:
+    """Seconds that a fresh Python process takes to run some code."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
