@@ -8,15 +8,141 @@ import numpy as _np
 
 from atled.core.array import Array as ndarray
 from atled.core.dtypes import finfo, iinfo, issubdtype
+from atled.numpy import fft, linalg
 from atled.numpy import methods as _methods
-from atled.numpy.contractions import *  # noqa: F403
-from atled.numpy.creation import *  # noqa: F403
-from atled.numpy.elementwise import *  # noqa: F403
-from atled.numpy.indexing import take, take_along_axis
-from atled.numpy.reductions import *  # noqa: F403
-from atled.numpy.scalar_types import *  # noqa: F403
-from atled.numpy.shapes import *  # noqa: F403
+from atled.numpy.contractions import (
+    cross, diag, diagflat, diagonal, dot, einsum, einsum_path, inner, kron, matmul, matvec, outer, tensordot,
+    trace, vdot, vecdot, vecmat,
+)  # fmt: skip
+from atled.numpy.creation import (
+    arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile,
+    fromfunction, fromiter, fromstring, full, full_like, identity, indices, linspace, ones, ones_like, zeros,
+    zeros_like,
+)  # fmt: skip
+from atled.numpy.elementwise import (
+    abs, absolute, acos, acosh, add, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, around,
+    asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_count, bitwise_invert, bitwise_left_shift,
+    bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, cbrt, ceil, clip, conj, conjugate, copysign, cos,
+    cosh, deg2rad, degrees, divide, divmod, equal, exp, exp2, expm1, fabs, fix, float_power, floor,
+    floor_divide, fmax, fmin, fmod, frexp, gcd, greater, greater_equal, heaviside, hypot, i0, imag, invert,
+    isclose, isfinite, isinf, isnan, isneginf, isposinf, lcm, ldexp, left_shift, less, less_equal, log, log10,
+    log1p, log2, logaddexp, logaddexp2, logical_and, logical_not, logical_or, logical_xor, maximum, minimum,
+    mod, modf, multiply, nan_to_num, negative, nextafter, not_equal, positive, pow, power, rad2deg, radians,
+    real, reciprocal, remainder, right_shift, rint, round, sign, signbit, sin, sinc, sinh, spacing, sqrt,
+    square, subtract, tan, tanh, true_divide, trunc,
+)  # fmt: skip
+from atled.numpy.functional import (
+    apply_along_axis, apply_over_axes, vectorize,
+)  # fmt: skip
+from atled.numpy.indexing import (
+    take, take_along_axis,
+)  # fmt: skip
+from atled.numpy.inspection import (
+    array_repr, array_str, can_cast, get_printoptions, iscomplex, iscomplexobj, isdtype, isreal, isrealobj,
+    isscalar, iterable, load, ndim, printoptions, promote_types, result_type, save, savez, set_printoptions,
+    shape, size,
+)  # fmt: skip
+from atled.numpy.manipulation import (
+    c_, delete, diag_indices, diag_indices_from, fill_diagonal, geomspace, index_exp, insert, ix_, logspace,
+    mask_indices, meshgrid, mgrid, ogrid, packbits, place, put, put_along_axis, r_, resize, s_, tri,
+    tril_indices, tril_indices_from, triu_indices, triu_indices_from, unpackbits,
+)  # fmt: skip
+from atled.numpy.padding import (
+    pad,
+)  # fmt: skip
+from atled.numpy.polynomial import (
+    poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots, vander,
+)  # fmt: skip
+from atled.numpy.promotion import (
+    broadcast_shapes,
+)  # fmt: skip
+from atled.numpy.reductions import (
+    all, amax, amin, any, argmax, argmin, average, count_nonzero, cumprod, cumsum, cumulative_prod,
+    cumulative_sum, max, mean, min, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin,
+    nanprod, nanstd, nansum, nanvar, prod, ptp, std, sum, var,
+)  # fmt: skip
+from atled.numpy.scalar_types import (
+    bfloat16, bool, bool_, byte, cdouble, character, complex128, complex64, complex_, complexfloating, csingle,
+    double, flexible, float16, float32, float4_e2m1fn, float64, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz,
+    float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float_, floating, generic,
+    half, inexact, int16, int2, int32, int4, int64, int8, int_, intc, integer, longlong, number, object_, short,
+    signedinteger, single, ubyte, uint, uint16, uint2, uint32, uint4, uint64, uint8, uintc, ulonglong,
+    unsignedinteger, ushort,
+)  # fmt: skip
+from atled.numpy.sets import (
+    bincount, intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts,
+    unique_inverse, unique_values,
+)  # fmt: skip
+from atled.numpy.shapes import (
+    append, array_split, atleast_1d, atleast_2d, atleast_3d, block, broadcast_arrays, broadcast_to,
+    column_stack, concat, concatenate, dsplit, dstack, expand_dims, flip, fliplr, flipud, hsplit, hstack,
+    matrix_transpose, moveaxis, permute_dims, ravel, repeat, reshape, roll, rollaxis, rot90, split, squeeze,
+    stack, swapaxes, tile, transpose, tril, triu, unstack, vsplit, vstack,
+)  # fmt: skip
+from atled.numpy.sorting import (
+    argpartition, argsort, argwhere, choose, compress, digitize, extract, flatnonzero, lexsort, nonzero,
+    partition, piecewise, ravel_multi_index, searchsorted, select, sort, sort_complex, trim_zeros,
+    unravel_index, where,
+)  # fmt: skip
+from atled.numpy.statistics import (
+    allclose, array_equal, array_equiv, convolve, corrcoef, correlate, cov, diff, ediff1d, gradient, histogram,
+    histogram2d, histogram_bin_edges, histogramdd, interp, median, nanmedian, nanpercentile, nanquantile,
+    percentile, quantile, trapezoid, unwrap,
+)  # fmt: skip
+from atled.numpy.windows import (
+    bartlett, blackman, hamming, hanning, kaiser,
+)  # fmt: skip
 
 _methods.install()
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, _np.euler_gamma, math.inf, math.nan, None
 dtype = _np.dtype
+
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "append",
+    "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around", "array",
+    "array_equal", "array_equiv", "array_repr", "array_split", "array_str", "asarray", "asin", "asinh",
+    "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bartlett",
+    "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block", "bool", "bool_",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "byte", "c_", "can_cast", "cbrt", "cdouble", "ceil",
+    "character", "choose", "clip", "column_stack", "complex128", "complex64", "complex_", "complexfloating",
+    "compress", "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef",
+    "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "delete", "diag", "diag_indices",
+    "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot", "double",
+    "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty", "empty_like", "equal",
+    "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "fft", "fill_diagonal",
+    "finfo", "fix", "flatnonzero", "flexible", "flip", "fliplr", "flipud", "float16", "float32",
+    "float4_e2m1fn", "float64", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "float_power", "floating",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "from_dlpack", "frombuffer", "fromfile",
+    "fromfunction", "fromiter", "fromstring", "full", "full_like", "gcd", "generic", "geomspace",
+    "get_printoptions", "gradient", "greater", "greater_equal", "half", "hamming", "hanning", "heaviside",
+    "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "i0",
+    "identity", "iinfo", "imag", "index_exp", "indices", "inexact", "inf", "inner", "insert", "int16", "int2",
+    "int32", "int4", "int64", "int8", "int_", "intc", "integer", "interp", "intersect1d", "invert", "isclose",
+    "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
+    "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "kaiser", "kron", "lcm", "ldexp",
+    "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "load", "log", "log10", "log1p",
+    "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace",
+    "longlong", "mask_indices", "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean", "median",
+    "meshgrid", "mgrid", "min", "minimum", "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num",
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray", "ndim", "negative",
+    "newaxis", "nextafter", "nonzero", "not_equal", "number", "object_", "ogrid", "ones", "ones_like", "outer",
+    "packbits", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise", "place", "poly", "polyadd",
+    "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "positive", "pow", "power",
+    "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis", "quantile", "r_", "rad2deg",
+    "radians", "ravel", "ravel_multi_index", "real", "reciprocal", "remainder", "repeat", "reshape", "resize",
+    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "s_", "save", "savez",
+    "searchsorted", "select", "set_printoptions", "setdiff1d", "setxor1d", "shape", "short", "sign", "signbit",
+    "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort", "sort_complex", "spacing", "split",
+    "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis",
+    "tan", "tanh", "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices",
+    "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc",
+    "ubyte", "uint", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8", "uintc", "ulonglong", "union1d",
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpackbits", "unravel_index",
+    "unsignedinteger", "unstack", "unwrap", "ushort", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize",
+    "vsplit", "vstack", "where", "zeros", "zeros_like",
+]  # fmt: skip

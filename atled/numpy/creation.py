@@ -305,6 +305,20 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     return function(*[arange(n, dtype=dtype) for n in dims], **kwargs)
 
 
+def fromfile(*args: Any, **kwargs: Any) -> Any:
+    """An array from a file of raw or text numbers, as `numpy.fromfile` reads it."""
+    return asarray(np.fromfile(*args, **kwargs))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """An array from text: numbers with a separator between them.
+
+    >>> fromstring("1 2 3", dtype=int, sep=" ")
+    Array([1, 2, 3], dtype=int32)
+    """
+    return asarray(np.fromstring(string, dtypes.canonical(dtype), count, sep=sep))
+
+
 def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
     """An array from an iterable of numbers."""
     return asarray(np.fromiter(iterable, dtypes.canonical(dtype), count))

@@ -230,6 +230,18 @@ def invert(x: Any, /) -> Any:
 bitwise_not = bitwise_invert = invert
 
 
+@library_function(is_thin=True)
+def bitwise_count(x: Any, /) -> Any:
+    """How many bits of the magnitude of x are set.
+
+    >>> bitwise_count(np.asarray([7, 8], "int32"))
+    Array([3, 1], dtype=uint8)
+    """
+    t = operand_type("bitwise_count", x)
+    size = elementary.absolute(x) if t.kind == "i" else x
+    return conversion.convert(ew.population_count(size), dtypes.uint8)
+
+
 def to_bool(name: str, x: Any) -> Any:
     """x as truth values."""
     t = operand_type(name, x)
@@ -720,7 +732,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
 
 @library_function
-def choose(condition: Any, x: Any, y: Any) -> Any:
+def where_both(condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y."""
     chosen = to_bool("where", condition)
     types = [operand_type("where", v) for v in (x, y)]

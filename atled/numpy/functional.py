@@ -77,7 +77,7 @@ def vectorize(
     """A function of scalars, or of the core axes that a signature names, as a function of arrays that broadcast.
 
     Arguments in `excluded`, by position or name, go to the function as they are. Keyword arguments that are not
-    excluded are vectorized after the positional ones, as in NumPy. The function is batched by `vmap`, not called in a loop.
+    excluded are vectorized after the positional ones, as in NumPy. The function is batched by `vmap`, not looped over.
 
     >>> import atled.numpy as jnp
     >>> product = jnp.vectorize(lambda a, b: a @ b, signature="(n,m),(m)->(n)")

@@ -21,8 +21,8 @@ from atled.ops import elementwise as ew
 
 __all__ = [
     "array_repr", "array_str", "can_cast", "get_printoptions", "iscomplex", "iscomplexobj", "isdtype", "isreal",
-    "isrealobj", "isscalar", "iterable", "load", "ndim", "printoptions", "promote_types", "result_type", "save", "savez",
-    "set_printoptions", "shape", "size",
+    "isrealobj", "isscalar", "iterable", "load", "ndim", "printoptions", "promote_types", "result_type", "save",
+    "savez", "set_printoptions", "shape", "size",
 ]  # fmt: skip
 
 _PYTHON_TYPES = {int: "i", float: "f", complex: "c"}

@@ -128,16 +128,13 @@ def inv(a: Any) -> Any:
     return in_dtype(inverse_of(x), wanted)
 
 
-@library_function(static=("hermitian",))
-def _pinv(a: Any, rtol: Any, hermitian: bool) -> tuple[Any, Any, Any]:
+def _pseudoinverse(x: Any, rtol: Any, eps: float, hermitian: bool = False) -> tuple[Any, Any, Any]:
     """The pseudoinverse, the singular values, and which of them count."""
-    (x,), wanted = matrices("pinv", a, square=hermitian)
     t = type_of(x)
     u, s, vt = _hermitian_svd(fixed(x)) if hermitian else _svd_parts(fixed(x))
-    last = t.ndim - 2
-    real = type_of(s).dtype
+    last, real = t.ndim - 2, type_of(s).dtype
     if rtol is None:
-        rtol = float(dtypes.finfo(wanted).eps) * max(t.shape[-2:])
+        rtol = eps * max(t.shape[-2:])
     top = reduction.reduce_max(s, (last,)) if type_of(s).size else shape.zeros(ArrayType(t.shape[:-2], real))
     limit = ew.mul(top, broadcast_to(cast(rtol, real), t.shape[:-2]))
     is_large = ew.gt(s, shape.broadcast(limit, type_of(s).shape, tuple(range(last))))
@@ -147,6 +144,12 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> tuple[Any, Any, Any]:
     return bind(PseudoInverse(), x, found), s, is_large
 
 
+@library_function(static=("hermitian",))
+def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
+    (x,), wanted = matrices("pinv", a, square=hermitian)
+    return in_dtype(_pseudoinverse(x, rtol, float(dtypes.finfo(wanted).eps), hermitian)[0], wanted)
+
+
 def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
     """The Moore-Penrose pseudoinverse; singular values up to `rtol` times the largest count as zero.
 
@@ -154,13 +157,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     """
     if rtol is not None and rcond is not None:
         raise ValueError("pinv: rtol and rcond are two names for one thing; give one of them.")
-    wanted = promote_inexact("pinv", a)[0]
-    return _rounded(_pinv(a, rcond if rtol is None else rtol, hermitian)[0], type_of(wanted).dtype)
-
-
-@library_function(static=("dtype",), is_thin=True)
-def _rounded(x: Any, dtype: Any) -> Any:
-    return in_dtype(x, dtype)
+    return _pinv(a, rcond if rtol is None else rtol, bool(hermitian))
 
 
 @library_function(static=("rcond",))
@@ -169,11 +166,11 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
     is_vector = type_of(y).ndim == 1
     if is_vector:
         y = shape.reshape(y, (*type_of(y).shape, 1))
-    m, n = type_of(x).shape[-2:]
+    m = type_of(x).shape[-2]
     if type_of(y).ndim < 2 or type_of(y).shape[-2] != m:
         raise ValueError(f"lstsq: {type_of(a)} and {type_of(b)} must have as many rows.")
     eps = float(dtypes.finfo(wanted).eps)
-    inverse, s, is_large = _pinv(x, eps * max(m, n) if rcond is None else eps if rcond < 0 else rcond, False)
+    inverse, s, is_large = _pseudoinverse(x, eps if rcond is not None and rcond < 0 else rcond, eps)
     p, y = broadcast_leading("lstsq", inverse, y)
     out = _product(p, y)
     rest = ew.sub(y, _product(broadcast_leading("lstsq", x, y)[0], out))

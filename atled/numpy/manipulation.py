@@ -36,8 +36,8 @@ from atled.ops import elementwise as ew
 
 __all__ = [
     "c_", "delete", "diag_indices", "diag_indices_from", "fill_diagonal", "geomspace", "index_exp", "insert", "ix_",
-    "logspace", "mask_indices", "meshgrid", "mgrid", "ogrid", "packbits", "place", "put", "put_along_axis", "r_", "resize",
-    "s_", "tri", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "unpackbits",
+    "logspace", "mask_indices", "meshgrid", "mgrid", "ogrid", "packbits", "place", "put", "put_along_axis", "r_",
+    "resize", "s_", "tri", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "unpackbits",
 ]  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def _edit_positions(name: str, obj: Any, n: int, last: int) -> Any:
         return np.arange(*obj.indices(n), dtype=np.int32)
     if isinstance(obj, (list, tuple)) and not len(obj):
         return np.zeros(0, np.int32)
-    index = obj if isinstance(obj, Array) else np.asarray(obj)
+    index: Any = obj if isinstance(obj, Array) else np.asarray(obj)
     t = type_of(index)
     if t.ndim > 1:
         raise ValueError(f"{name}: positions are a scalar, a slice or a 1-d array; got {t}.")

@@ -1,7 +1,7 @@
 """`pad`: an array made longer at its ends, in all of NumPy's ways.
 
 Widths are static, values may be data. The reflecting modes and `wrap` read from a period: the array, followed by its
-mirror image where the mode reflects. An odd reflection continues the trend, so each further period lies one `drift` higher.
+mirror image where the mode reflects. An odd reflection continues the trend, so each period lies one `drift` higher.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Any:
     """An array with elements added before and after, on each axis.
 
-    `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The modes
-    and their options are NumPy's. A function as mode gets each row along an axis, padded with zeros, and returns the row;
-    NumPy has it change the row in place.
+    `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The
+    modes and their options are NumPy's. A function as mode gets each row along an axis, padded with zeros, and returns
+    the row; NumPy has it change the row in place.
 
     >>> import atled.numpy as jnp
     >>> jnp.pad(jnp.arange(3), (1, 2), mode="edge")

@@ -102,7 +102,7 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Products of polynomials on the last axis: outer products, skewed so that columns hold equal powers, and summed."""
+    """Products of polynomials on the last axis: outer products, skewed to have equal powers in columns, and summed."""
     s, t = type_of(x), type_of(y)
     lead, n, m = s.shape[:-1], s.shape[-1], t.shape[-1]
     axes = tuple(range(len(lead)))

@@ -50,7 +50,7 @@ class ScalarType:
         return ScalarType, (self.dtype,)
 
 
-bool_ = ScalarType(dtypes.bool_)
+bool_ = bool = ScalarType(dtypes.bool_)
 int2, int4, int8, int16, int32, int64 = (
     ScalarType(d) for d in (dtypes.int2, dtypes.int4, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
 )

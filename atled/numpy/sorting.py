@@ -19,8 +19,8 @@ from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import choose as _where
 from atled.numpy.elementwise import isnan, remainder, to_bool
+from atled.numpy.elementwise import where_both as _where
 from atled.numpy.indexing import take
 from atled.numpy.promotion import (
     broadcast,

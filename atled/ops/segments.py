@@ -30,7 +30,8 @@ def _segments(
     board = shape.full(ArrayType((count, *t.shape[i.ndim :]), t.dtype), start[combine])
     window = tuple(range(i.ndim, t.ndim))
     axes = indexing.ScatterAxes(window, (0,), (0,))
-    vectors = shape.reshape(conversion.convert(ids, dtypes.int32 if i.kind == "i" else i.dtype), (*i.shape, 1))
+    wide = i.dtype if dtypes.bits(i.dtype) >= 32 else dtypes.int32
+    vectors = shape.reshape(conversion.convert(ids, wide), (*i.shape, 1))
     kind = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise"}[mode]
     return bind(indexing.Scatter(axes, combine, kind, is_unique, is_sorted), board, vectors, data)
 

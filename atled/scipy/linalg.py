@@ -178,6 +178,7 @@ def _lu(a: Any, permute_l: bool) -> Any:
     back = transposed(take_rows(ops.identity(tall, m), permutation_of(pivots, m)))
     if permute_l:
         return in_dtype(matmul(back, low), wanted), in_dtype(up, wanted)
+    back = conversion.real(back) if t.kind == "c" else back
     return in_dtype(back, wanted), in_dtype(low, wanted), in_dtype(up, wanted)
 
 

@@ -195,8 +195,8 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     The lower tail is a continued fraction, whose order is fixed; `series_order` is there for compatibility.
 
     >>> import atled.numpy as jnp
-    >>> log_ndtr(jnp.float32(-100.0))
-    Array(-5005.524, dtype=float32)
+    >>> round(float(log_ndtr(jnp.float32(-100.0))), 1)
+    -5005.5
     """
     (x,), back = _real("log_ndtr", x)
     is_far, is_upper = ew.lt(x, -5.0), ew.gt(x, 1.0)

@@ -12,6 +12,20 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled.numpy import polynomial, windows
+from atled.numpy.polynomial import (
+    poly,
+    polyadd,
+    polyder,
+    polydiv,
+    polyfit,
+    polyint,
+    polymul,
+    polysub,
+    polyval,
+    roots,
+    vander,
+)
+from atled.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 R = np.random.RandomState(0)
 

@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # What may be imported inside a function, because loading it takes long and few need it.
 LAZY = {
     "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
-    "higher_order/jit.py": {"atled.engine"},
+    "higher_order/ahead.py": {"atled.engine"},
     "export.py": {"atled.engine"},
     "numpy/contractions.py": {"opt_einsum"},
     "numpy/methods.py": {"atled"},

@@ -1,0 +1,131 @@
+"""Ahead of time: a function recorded, lowered and compiled step by step, to look at or to call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atled.core import tree
+from atled.core.array import type_of
+from atled.core.program import Program, Recorder
+from atled.core.trace import Tracer, state
+from atled.core.types import ShapeDtypeStruct
+from atled.engine import client
+from atled.engine.array import as_array
+from atled.engine.execute import Executable, executable
+from atled.higher_order.launch import result_builder
+from atled.higher_order.signature import Arguments, Signature, donations, leaf_names
+
+
+class Traced:
+    """A function recorded for one signature."""
+
+    __slots__ = ("captured", "in_structure", "name", "notes", "out_structure", "program")
+
+    def __init__(
+        self,
+        program: Program,
+        captured: list[Any],
+        in_structure: tree.Structure,
+        out_structure: tree.Structure,
+        name: str,
+        notes: list[Any],
+    ) -> None:
+        self.program = program
+        self.notes = notes  # what is said to each caller, such as warnings that name the line
+        self.captured = captured
+        self.in_structure = in_structure
+        self.out_structure = out_structure
+        self.name = name
+
+
+class TracedFunction:
+    """A function recorded for one signature: look at `.program`, or go on to `.lower()`."""
+
+    def __init__(self, traced: Traced, call: Arguments, signature: Signature) -> None:
+        self._traced, self._call, self._signature = traced, call, signature
+
+    @property
+    def program(self) -> Program:
+        return self._traced.program
+
+    jaxpr = program
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the results, in their tree."""
+        types = self._traced.program.output_types
+        return self._traced.out_structure.unflatten(
+            [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak) for t in types]
+        )
+
+    def lower(self) -> Lowered:
+        """Translate to StableHLO."""
+        return Lowered(self)
+
+
+class Lowered:
+    """A function translated to StableHLO: look at `.as_text()`, or go on to `.compile()`."""
+
+    def __init__(self, traced: TracedFunction) -> None:
+        from atled.engine import stablehlo
+
+        self._traced = traced
+        self.device = traced._signature.options.device or client.default_device()
+        t = traced._traced
+        self._donated = donations(traced._signature, traced._call, t.program, len(t.captured))
+        self._module = stablehlo.build(t.program, self.device.platform, self._donated)
+
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
+
+    def as_text(self, debug_info: bool = False) -> str:
+        """The StableHLO module as text; with `debug_info`, with the user's source lines."""
+        from atled.engine import stablehlo
+
+        return stablehlo.module_text(self._module, debug_info)
+
+    def compile(self) -> Compiled:
+        """Compile for the device."""
+        traced = self._traced._traced
+        ready = executable(traced.program, self.device, False, self._donated, self._module)
+        return Compiled(ready, self._traced)
+
+
+class Compiled:
+    """A compiled function for one signature. Call it, or ask what it costs."""
+
+    def __init__(self, ready: Executable, traced: TracedFunction) -> None:
+        self._executable, self._traced = ready, traced
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        signature, traced = self._traced._signature, self._traced._traced
+        call = Arguments(signature, args, kwargs)
+        want = traced.program.input_types[len(traced.captured) :]
+        got = [type_of(x) for x in call.leaves]
+        if call.structure != traced.in_structure:
+            raise TypeError(f"{traced.name}: compiled for arguments {traced.in_structure}; got {call.structure}.")
+        for name, w, g in zip(leaf_names(signature, call), want, got, strict=True):
+            if (w.shape, w.dtype) != (g.shape, g.dtype):
+                raise TypeError(f"{traced.name}: argument {name} was compiled for {w}; got {g}.")
+        if any(isinstance(x, Tracer) for x in call.leaves) or type(state.base) is Recorder:
+            raise TypeError(f"{traced.name}: a compiled function cannot be transformed; use the jitted function.")
+        arrays = [as_array(x) for x in [*traced.captured, *call.leaves]]
+        out = self._executable([a._buffer for a in arrays])
+        return result_builder(traced.out_structure)(out, self._executable.placed)
+
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
+
+    def as_text(self) -> str:
+        """The optimized HLO of the compiled program."""
+        return self._executable.raw.get_hlo_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """The compiler's own estimate: flops, bytes accessed, and more."""
+        return self._executable.raw.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Sizes of arguments, results and temporary memory."""
+        return self._executable.raw.get_compiled_memory_stats()

@@ -1,0 +1,198 @@
+"""The arguments of a jitted function: which are static, which are donated, and the leaves of the others."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from atled.core import tree
+from atled.core.array import Array, describe, type_of
+from atled.core.program import Program
+from atled.engine.array import DeviceArray
+
+
+class Options(NamedTuple):
+    """The arguments of `jit` that matter for a call."""
+
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    is_inline: bool = False
+    is_thin: bool = False  # when traced, just run the function: it is hardly more than one op
+    device: Any = None
+
+
+class Signature:
+    """What is known of a function's parameters, and which of them are special."""
+
+    def __init__(self, function: Callable[[], Callable[..., Any]], name: str, options: Options) -> None:
+        self._function = function
+        self.name = name
+        self.options = options
+
+    @functools.cached_property
+    def parameters(self) -> list[str]:
+        """Names of the positional parameters, as far as they can be found out."""
+        try:
+            found = inspect.signature(self._function()).parameters.values()
+        except (TypeError, ValueError):
+            return []
+        return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+    @functools.cached_property
+    def static(self) -> tuple[set[int], set[str]]:
+        """Positions and names of static arguments; each parameter is known by both."""
+        return self._positions_and_names(self.options.static_argnums, self.options.static_argnames)
+
+    @functools.cached_property
+    def donated(self) -> tuple[set[int], set[str]]:
+        """Positions and names of donated arguments."""
+        return self._positions_and_names(self.options.donate_argnums, self.options.donate_argnames)
+
+    def _positions_and_names(self, numbers: Sequence[int], names: Sequence[str]) -> tuple[set[int], set[str]]:
+        count = len(self.parameters)
+        positions = {n % count if n < 0 and count else n for n in numbers}
+        both = set(names)
+        for i, name in enumerate(self.parameters):
+            if i in positions:
+                both.add(name)
+            if name in both:
+                positions.add(i)
+        return positions, both
+
+    def label(self, key: Any) -> str:
+        """What to call an argument, given its position or name."""
+        if isinstance(key, int):
+            return self.parameters[key] if key < len(self.parameters) else str(key)
+        return str(key)
+
+
+class Arguments:
+    """A call's arguments, sorted into static values and dynamic leaves."""
+
+    __slots__ = ("args", "dynamic", "kwargs", "leaves", "statics", "structure")
+
+    def __init__(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args, self.kwargs = args, kwargs
+        positions, names = (
+            signature.static if signature.options.static_argnums or signature.options.static_argnames else ((), ())
+        )
+        statics: list[Any] = []
+        if positions or names:
+            dynamic: list[Any] = []
+            for i, x in enumerate(args):
+                if i in positions:
+                    statics.append((i, type(x), x))
+                else:
+                    dynamic.append(x)
+            rest = {}
+            for k, x in sorted(kwargs.items(), key=lambda item: item[0]):
+                if k in names:
+                    statics.append((k, type(x), x))
+                else:
+                    rest[k] = x
+            self.dynamic: Any = (tuple(dynamic), rest)
+        else:
+            self.dynamic = (args, kwargs)
+        self.statics = tuple(statics)
+        self.leaves, self.structure = tree.flatten(self.dynamic)
+        try:
+            hash(self.statics)
+        except TypeError:
+            bad = next(s for s in statics if not _is_hashable(s[2]))
+            raise ValueError(
+                f"jit: static arguments must be hashable; argument {signature.label(bad[0])} of {signature.name} "
+                f"is {describe(bad[2])}.\n  try: a tuple instead of a list, or leave the argument dynamic."
+            ) from None
+        for x in self.leaves:
+            if not isinstance(x, Array):
+                _check_leaf(signature, self, x)
+
+    @property
+    def is_array(self) -> tuple[bool, ...]:
+        """Which leaves are arrays on a device already."""
+        return tuple([type(x) is DeviceArray for x in self.leaves])
+
+    def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments again, with other leaves."""
+        dynamic, rest = self.structure.unflatten(list(leaves))
+        if not self.statics:
+            return dynamic, rest
+        found = iter(dynamic)
+        fixed = {k: v for k, _, v in self.statics}
+        args = [fixed[i] if i in fixed else next(found) for i in range(len(self.args))]
+        return args, {**rest, **{k: v for k, v in fixed.items() if isinstance(k, str)}}
+
+
+def _is_hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_leaf(signature: Signature, call: Arguments, x: Any) -> None:
+    try:
+        type_of(x)
+    except TypeError:
+        names = [n for n, leaf in zip(leaf_names(signature, call), call.leaves, strict=False) if leaf is x]
+        which = f"argument {names[0]} of {signature.name}" if names else "an argument"
+        raise TypeError(
+            f"{signature.name}: {which} must be an array or a number, or trees of those; got {describe(x)}."
+            + ("" if signature.options.is_inline or not names else _static_hint(names[0]))
+        ) from None
+
+
+def _static_hint(name: str) -> str:
+    return f"\n  try: jit(f, static_argnames={name.split('[')[0].split('.')[0]!r}) if it is a setting."
+
+
+def leaf_names(signature: Signature, call: Arguments) -> list[str]:
+    """The name of the argument that each leaf belongs to, with its path."""
+    positions = signature.static[0] if call.statics else set()
+    order = [i for i in range(len(call.args)) if i not in positions]
+    names = []
+    for path, _ in tree.leaves_with_path(call.dynamic):
+        top, second, *rest = path
+        label = signature.label(order[second[0]]) if top[0] == 0 else str(second[0])
+        names.append(label + tree.keystr(rest))
+    return names
+
+
+def donations(signature: Signature, call: Arguments, program: Program, captured: int) -> tuple[int | None, ...]:
+    """For each input of the program, the output that may take its memory."""
+    if not signature.options.donate_argnums and not signature.options.donate_argnames:
+        return ()
+    positions, names = signature.donated
+    static_positions = signature.static[0] if call.statics else set()
+    order = [i for i in range(len(call.args)) if i not in static_positions]
+    out_types = program.output_types
+    free = list(range(len(out_types)))
+    chosen: list[int | None] = [None] * captured
+    unused = []
+    dynamic, rest = call.dynamic
+    flags = [(order[i] in positions, x) for i, x in enumerate(dynamic)]
+    flags += [(k in names, rest[k]) for k in sorted(rest)]
+    for is_donated, subtree in flags:
+        for leaf in tree.leaves(subtree):
+            t = type_of(leaf)
+            match = next((j for j in free if (out_types[j].shape, out_types[j].dtype) == (t.shape, t.dtype)), None)
+            if is_donated and match is not None:
+                free.remove(match)
+                chosen.append(match)
+            else:
+                chosen.append(None)
+                if is_donated:
+                    unused.append(t)
+    if unused:
+        warnings.warn(
+            f"jit: donated arguments of {signature.name} fit no output, so their memory is not reused: "
+            + ", ".join(map(str, unused)) + ".",
+            stacklevel=6,
+        )  # fmt: skip
+    return tuple(chosen)
