@@ -65,6 +65,6 @@ __all__ = [
     "Array", "ShapeDtypeStruct", "__version__", "block_until_ready", "clear_caches", "config", "default_backend", "default_device",
     "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "enable_x64", "eval_shape", "float0",
     "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
-    "local_devices", "make_jaxpr", "make_program", "nn", "numpy", "numpy_dtype_promotion", "process_count", "process_index", "random",
+    "local_devices", "make_jaxpr", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "random",
     "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -7,10 +7,11 @@ from typing import Any
 from atled.core.trace import bind
 from atled.ops import conversion, elementwise
 from atled.ops import linalg as _linalg
+from atled.ops import matrices as matrices_ops
 
 
 def _hermitian(x: Any) -> Any:
-    return elementwise.mul(elementwise.add(x, _linalg.adjoint(x)), 0.5)
+    return elementwise.mul(elementwise.add(x, matrices_ops.adjoint(x)), 0.5)
 
 
 def cholesky(a: Any, *, symmetrize_input: bool = True) -> Any:
@@ -33,7 +34,7 @@ def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True) -> tuple[
     if symmetrize_input:
         x = _hermitian(x)
     elif not lower:
-        x = _linalg.adjoint(x)
+        x = matrices_ops.adjoint(x)
     values, vectors = bind(_linalg.Eigh(), x)
     return vectors, values
 
@@ -70,7 +71,7 @@ def householder_product(a: Any, taus: Any) -> Any:
 
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
     """x such that A x = b for a tridiagonal A."""
-    return bind(_linalg.TridiagonalSolve(), dl, d, du, b)
+    return bind(matrices_ops.TridiagonalSolve(), dl, d, du, b)
 
 
 def triangular_solve(
@@ -84,7 +85,7 @@ def triangular_solve(
     if conjugate_a and not transpose_a:
         a = conversion.conj(a) if a.type.kind == "c" else a
     form = ("C" if conjugate_a else "T") if transpose_a else "N"
-    out = _linalg.triangular_solve(a, b, left_side, lower, form, unit_diagonal)
+    out = matrices_ops.triangular_solve(a, b, left_side, lower, form, unit_diagonal)
     if is_vector:
         return out[..., 0] if left_side else out[..., 0, :]
     return out

@@ -1,4 +1,5 @@
 """NumPy's functions on arrays that can be differentiated, batched, compiled and spread over devices."""
+# fmt: off
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from atled.numpy import methods as _methods
 from atled.numpy.contractions import (
     cross, diag, diagflat, diagonal, dot, einsum, einsum_path, inner, kron, matmul, matvec, outer, tensordot,
     trace, vdot, vecdot, vecmat,
-)  # fmt: skip
+)
 from atled.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile,
     fromfunction, fromiter, fromstring, full, full_like, identity, indices, linspace, ones, ones_like, zeros,
     zeros_like,
-)  # fmt: skip
+)
 from atled.numpy.elementwise import (
     abs, absolute, acos, acosh, add, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, around,
     asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_count, bitwise_invert, bitwise_left_shift,
@@ -30,37 +31,37 @@ from atled.numpy.elementwise import (
     mod, modf, multiply, nan_to_num, negative, nextafter, not_equal, positive, pow, power, rad2deg, radians,
     real, reciprocal, remainder, right_shift, rint, round, sign, signbit, sin, sinc, sinh, spacing, sqrt,
     square, subtract, tan, tanh, true_divide, trunc,
-)  # fmt: skip
+)
 from atled.numpy.functional import (
     apply_along_axis, apply_over_axes, vectorize,
-)  # fmt: skip
+)
 from atled.numpy.indexing import (
     take, take_along_axis,
-)  # fmt: skip
+)
 from atled.numpy.inspection import (
     array_repr, array_str, can_cast, get_printoptions, iscomplex, iscomplexobj, isdtype, isreal, isrealobj,
     isscalar, iterable, load, ndim, printoptions, promote_types, result_type, save, savez, set_printoptions,
     shape, size,
-)  # fmt: skip
+)
 from atled.numpy.manipulation import (
     c_, delete, diag_indices, diag_indices_from, fill_diagonal, geomspace, index_exp, insert, ix_, logspace,
     mask_indices, meshgrid, mgrid, ogrid, packbits, place, put, put_along_axis, r_, resize, s_, tri,
     tril_indices, tril_indices_from, triu_indices, triu_indices_from, unpackbits,
-)  # fmt: skip
+)
 from atled.numpy.padding import (
     pad,
-)  # fmt: skip
+)
 from atled.numpy.polynomial import (
     poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots, vander,
-)  # fmt: skip
+)
 from atled.numpy.promotion import (
     broadcast_shapes,
-)  # fmt: skip
+)
 from atled.numpy.reductions import (
     all, amax, amin, any, argmax, argmin, average, count_nonzero, cumprod, cumsum, cumulative_prod,
     cumulative_sum, max, mean, min, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin,
     nanprod, nanstd, nansum, nanvar, prod, ptp, std, sum, var,
-)  # fmt: skip
+)
 from atled.numpy.scalar_types import (
     bfloat16, bool, bool_, byte, cdouble, character, complex128, complex64, complex_, complexfloating, csingle,
     double, flexible, float16, float32, float4_e2m1fn, float64, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz,
@@ -68,30 +69,30 @@ from atled.numpy.scalar_types import (
     half, inexact, int16, int2, int32, int4, int64, int8, int_, intc, integer, longlong, number, object_, short,
     signedinteger, single, ubyte, uint, uint16, uint2, uint32, uint4, uint64, uint8, uintc, ulonglong,
     unsignedinteger, ushort,
-)  # fmt: skip
+)
 from atled.numpy.sets import (
     bincount, intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts,
     unique_inverse, unique_values,
-)  # fmt: skip
+)
 from atled.numpy.shapes import (
     append, array_split, atleast_1d, atleast_2d, atleast_3d, block, broadcast_arrays, broadcast_to,
     column_stack, concat, concatenate, dsplit, dstack, expand_dims, flip, fliplr, flipud, hsplit, hstack,
     matrix_transpose, moveaxis, permute_dims, ravel, repeat, reshape, roll, rollaxis, rot90, split, squeeze,
     stack, swapaxes, tile, transpose, tril, triu, unstack, vsplit, vstack,
-)  # fmt: skip
+)
 from atled.numpy.sorting import (
     argpartition, argsort, argwhere, choose, compress, digitize, extract, flatnonzero, lexsort, nonzero,
     partition, piecewise, ravel_multi_index, searchsorted, select, sort, sort_complex, trim_zeros,
     unravel_index, where,
-)  # fmt: skip
+)
 from atled.numpy.statistics import (
     allclose, array_equal, array_equiv, convolve, corrcoef, correlate, cov, diff, ediff1d, gradient, histogram,
     histogram2d, histogram_bin_edges, histogramdd, interp, median, nanmedian, nanpercentile, nanquantile,
     percentile, quantile, trapezoid, unwrap,
-)  # fmt: skip
+)
 from atled.numpy.windows import (
     bartlett, blackman, hamming, hanning, kaiser,
-)  # fmt: skip
+)
 
 _methods.install()
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, _np.euler_gamma, math.inf, math.nan, None
@@ -145,4 +146,4 @@ __all__ = [
     "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpackbits", "unravel_index",
     "unsignedinteger", "unstack", "unwrap", "ushort", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize",
     "vsplit", "vstack", "where", "zeros", "zeros_like",
-]  # fmt: skip
+]

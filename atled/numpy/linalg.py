@@ -19,21 +19,7 @@ from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy import contractions, shapes
-from atled.numpy.matrices import (
-    Determinant,
-    LogDeterminant,
-    PseudoInverse,
-    Reflectors,
-    broadcast_leading,
-    factored,
-    fixed,
-    hermitian_part,
-    in_dtype,
-    inverse_of,
-    matrices,
-    solve_matrices,
-    work_dtype,
-)  # fmt: skip
+from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices, work_dtype  # fmt: skip
 from atled.numpy.promotion import (
     broadcast_to,
     cast,
@@ -46,8 +32,19 @@ from atled.numpy.promotion import (
 from atled.ops import conversion, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
-from atled.ops.linalg import adjoint, scale_columns, transposed
-from atled.ops.linalg import matmul as _product
+from atled.ops import matrices as matrices_ops
+from atled.ops.matrices import adjoint, scale_columns, transposed
+from atled.ops.matrices import matmul as _product
+from atled.ops.solvers import (
+    Determinant,
+    LogDeterminant,
+    PseudoInverse,
+    Reflectors,
+    factored,
+    fixed,
+    inverse_of,
+    solve_matrices,
+)
 
 __all__ = [
     "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
@@ -635,7 +632,7 @@ def _matrix_power(a: Any, n: int) -> Any:
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
         raise ValueError(f"matrix_power: expected square matrices on the last two axes; got {t}.")
     if n == 0:
-        return ops.identity(t, t.shape[-1])
+        return matrices_ops.identity(t, t.shape[-1])
     base, out, n = inv(a) if n < 0 else a, None, abs(n)
     while n:
         if n & 1:

@@ -29,6 +29,7 @@ from atled.numpy.promotion import (
 )  # fmt: skip
 from atled.ops import conversion, cumulative, elementary, indexing, linalg, reduction, shape, sorting
 from atled.ops import elementwise as ew
+from atled.ops import matrices as matrices_ops
 
 __all__ = [
     "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots", "vander",
@@ -153,7 +154,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         shape.reshape(flat, (count, 2 * count - 1)), 0, count, 1
     )  # row j is the column, j further
     head = shape.reshape(shape.slice_in_axis(left, 0, count, 0), (count, 1))
-    quotient = shape.reshape(linalg.triangular_solve(linalg.transposed(rows), head, lower=True), (count,))
+    quotient = shape.reshape(matrices_ops.triangular_solve(matrices_ops.transposed(rows), head, lower=True), (count,))
     rest = ew.sub(left, _product(quotient, right))
     rest = shape.pad(shape.slice_in_axis(rest, count, n, 0), 0, [(count, 0, 0)])  # the others are zero by construction
     return conversion.convert(quotient, t.dtype), conversion.convert(rest, t.dtype)
@@ -325,7 +326,7 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
     count, order = type_of(x).size, deg + 1
     matrix, right = _powers(x, order, False), shape.reshape(y, (count, type_of(y).size // count))
     for v in weights:
-        matrix, right = linalg.scale_rows(matrix, v), linalg.scale_rows(right, v)
+        matrix, right = matrices_ops.scale_rows(matrix, v), matrices_ops.scale_rows(right, v)
     squares = ew.mul(matrix, conversion.conj(matrix)) if type_of(matrix).kind == "c" else ew.mul(matrix, matrix)
     norm = reduction.reduce_sum(conversion.real(squares) if type_of(squares).kind == "c" else squares, (0,))
     one, zero = (np.asarray(v, type_of(norm).dtype) for v in (1, 0))
@@ -333,7 +334,7 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
         ew.select(ew.eq(norm, 0), one, norm)
     )  # columns of length one make the problem well conditioned
     upscale = ew.div(one, scale)
-    matrix = linalg.scale_columns(matrix, upscale)
+    matrix = matrices_ops.scale_columns(matrix, upscale)
     limit = (
         np.asarray(count * float(dtypes.finfo(work).eps), type_of(norm).dtype)
         if rcond is None
@@ -343,13 +344,15 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
     top = shape.broadcast(ew.mul(shape.index_in_axis(s, 0, 0), limit), type_of(s).shape, ())
     is_kept = ew.gt(s, top)
     inverse = ew.select(is_kept, ew.div(one, ew.select(is_kept, s, one)), zero)
-    v = linalg.adjoint(vt)
-    solution = linalg.matmul(linalg.scale_columns(v, inverse), linalg.matmul(linalg.adjoint(u), right))
-    found = linalg.scale_rows(solution, upscale)
+    v = matrices_ops.adjoint(vt)
+    solution = matrices_ops.matmul(
+        matrices_ops.scale_columns(v, inverse), matrices_ops.matmul(matrices_ops.adjoint(u), right)
+    )
+    found = matrices_ops.scale_rows(solution, upscale)
     found = shape.reshape(conversion.convert(found, dtype), (order, *type_of(y).shape[1:]))
     if not full and not cov:
         return found
-    off = ew.sub(right, linalg.matmul(matrix, solution))
+    off = ew.sub(right, matrices_ops.matmul(matrix, solution))
     size = elementary.absolute(off)
     residuals = conversion.convert(reduction.reduce_sum(ew.mul(size, size), (0,)), dtypes.real_part(dtype))
     if full:
@@ -357,8 +360,8 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
         kept = residuals if count > order else shape.zeros(ArrayType((0,), type_of(residuals).dtype))
         s, limit = (conversion.convert(z, dtypes.real_part(dtype)) for z in (s, limit))
         return found, kept, rank, s, limit
-    half = linalg.scale_rows(linalg.scale_columns(v, inverse), upscale)
-    base = conversion.convert(linalg.matmul(half, linalg.adjoint(half)), dtype)
+    half = matrices_ops.scale_rows(matrices_ops.scale_columns(v, inverse), upscale)
+    base = conversion.convert(matrices_ops.matmul(half, matrices_ops.adjoint(half)), dtype)
     if cov == "unscaled":
         return found, base if type_of(y).ndim == 1 else shape.reshape(base, (order, order, 1))
     factor = conversion.convert(ew.div(residuals, count - order), dtype)
@@ -439,7 +442,7 @@ def _companion_eigenvalues(p: Any) -> Any:
     n = t.size - 1
     first = shape.broadcast(shape.index_in_axis(p, 0, 0), (n,), ())
     top = ew.neg(ew.div(shape.slice_in_axis(p, 1, n + 1, 0), first))
-    below = shape.pad(linalg.identity(ArrayType((n - 1, n - 1), t.dtype), n - 1), 0, [(0, 0, 0), (0, 1, 0)])
+    below = shape.pad(matrices_ops.identity(ArrayType((n - 1, n - 1), t.dtype), n - 1), 0, [(0, 0, 0), (0, 1, 0)])
     (values,) = bind(linalg.Eig(False), shape.concatenate([shape.reshape(top, (1, n)), below], 0))
     return values
 

@@ -19,21 +19,23 @@ from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy import linalg as _numpy
 from atled.numpy.creation import asarray
-from atled.numpy.matrices import (
-    broadcast_leading,
-    fixed,
-    hermitian_part,
-    in_dtype,
-    matrices,
-    permutation_of,
-    solve_factored,
-    solve_matrices,
-)  # fmt: skip
+from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices  # fmt: skip
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
 from atled.ops import conversion, elementary, indexing, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
-from atled.ops.linalg import adjoint, matmul, scale_columns, take_rows, transposed, triangle, triangular_solve
+from atled.ops import matrices as matrices_ops
+from atled.ops.matrices import (
+    adjoint,
+    matmul,
+    permutation_of,
+    scale_columns,
+    take_rows,
+    transposed,
+    triangle,
+    triangular_solve,
+)
+from atled.ops.solvers import fixed, solve_factored, solve_matrices
 from atled.transforms.grad import jvp
 
 __all__ = [
@@ -172,10 +174,10 @@ def _lu(a: Any, permute_l: bool) -> Any:
     *lead, m, n = t.shape
     k, d = min(m, n), len(lead)
     tall = ArrayType((*lead, m, m), t.dtype)
-    unit = shape.slice_in_axis(ops.identity(tall, m), 0, k, d + 1)
+    unit = shape.slice_in_axis(matrices_ops.identity(tall, m), 0, k, d + 1)
     low = ew.add(shape.slice_in_axis(triangle(packed, True, -1), 0, k, d + 1), unit)
     up = shape.slice_in_axis(triangle(packed, False), 0, k, d)
-    back = transposed(take_rows(ops.identity(tall, m), permutation_of(pivots, m)))
+    back = transposed(take_rows(matrices_ops.identity(tall, m), permutation_of(pivots, m)))
     if permute_l:
         return in_dtype(matmul(back, low), wanted), in_dtype(up, wanted)
     back = conversion.real(back) if t.kind == "c" else back
@@ -313,12 +315,12 @@ def _hessenberg(a: Any, calc_q: bool) -> Any:
     if not calc_q:
         return form
     if n < 2:
-        return form, in_dtype(ops.identity(t, n), wanted)
+        return form, in_dtype(matrices_ops.identity(t, n), wanted)
     reflectors = shape.slice_in_axis(shape.slice_in_axis(packed, 1, n, d), 0, n - 1, d + 1)
     inner = bind(ops.HouseholderProduct(), reflectors, scales)
     edge = [(0, 0, 0)] * d + [(1, 0, 0), (1, 0, 0)]
     corner = shape.pad(shape.zeros(type_of(inner)), 0, edge)
-    first = ew.sub(ops.identity(t, n), shape.pad(ops.identity(type_of(inner), n - 1), 0, edge))
+    first = ew.sub(matrices_ops.identity(t, n), shape.pad(matrices_ops.identity(type_of(inner), n - 1), 0, edge))
     return form, in_dtype(ew.add(ew.add(corner, first), shape.pad(inner, 0, edge)), wanted)
 
 
@@ -373,7 +375,7 @@ def _sum(terms: Sequence[Any]) -> Any:
 
 def _pade(a: Any, c: Sequence[float]) -> tuple[Any, Any]:
     """The odd and the even part of the numerator at a."""
-    unit = ops.identity(type_of(a), type_of(a).shape[-1])
+    unit = matrices_ops.identity(type_of(a), type_of(a).shape[-1])
     a2 = matmul(a, a)
     a4 = matmul(a2, a2)
     a6 = matmul(a4, a2)
@@ -505,7 +507,7 @@ def _with_subdiagonal(row: Any, below: Any) -> Any:
     lead, n = type_of(row).shape[:-1], type_of(row).shape[-1]
     d = len(lead)
     first = shape.pad(shape.reshape(row, (*lead, 1, n)), 0, [(0, 0, 0)] * d + [(0, n - 1, 0), (0, 0, 0)])
-    under = scale_columns(ops.identity(ArrayType((*lead, n - 1, n - 1), type_of(row).dtype), n - 1), below)
+    under = scale_columns(matrices_ops.identity(ArrayType((*lead, n - 1, n - 1), type_of(row).dtype), n - 1), below)
     return ew.add(first, shape.pad(under, 0, [(0, 0, 0)] * d + [(1, 0, 0), (0, 1, 0)]))
 
 

@@ -17,6 +17,7 @@ import scipy.linalg
 import scipy.special
 
 from atled.core.op import Op
+from atled.core.trace import bind
 from atled.ops import (
     collectives,
     contraction,
@@ -28,13 +29,16 @@ from atled.ops import (
     fft,
     indexing,
     linalg,
+    normalization,
     random,
     reduction,
     shape,
+    solvers,
     sorting,
     special,
     windows,
 )  # fmt: skip
+from atled.ops import matrices as matrices_ops
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 WIDE = ("float32", "float64")
@@ -584,10 +588,10 @@ def _solve_reference(left: bool, lower: bool, form: str, unit: bool) -> Callable
 
 
 LINALG = [
-    *[Case(L.TriangularSolve(le, lo, fo, un), ((3, 3), (3, 2) if le else (2, 3)), _solve_reference(le, lo, fo, un), dtypes=MATRICES, tolerance=64, is_twice=False,
+    *[Case(matrices_ops.TriangularSolve(le, lo, fo, un), ((3, 3), (3, 2) if le else (2, 3)), _solve_reference(le, lo, fo, un), dtypes=MATRICES, tolerance=64, is_twice=False,
            make=lambda r, d, le=le: [general(r, d), draw(r, (3, 2) if le else (2, 3), d)])
       for le, lo, fo, un in ((True, True, "N", False), (True, False, "T", False), (False, True, "C", False), (False, False, "N", True), (True, True, "T", True))],
-    Case(L.TridiagonalSolve(), ((4,), (4,), (4,), (4, 2)), lambda a, d, c, b: np.linalg.solve(np.diag(d) + np.diag(a[1:], -1) + np.diag(c[:-1], 1), b),
+    Case(matrices_ops.TridiagonalSolve(), ((4,), (4,), (4,), (4, 2)), lambda a, d, c, b: np.linalg.solve(np.diag(d) + np.diag(a[1:], -1) + np.diag(c[:-1], 1), b),
          dtypes=MATRICES, tolerance=64, is_twice=False, make=lambda r, d: [draw(r, (4,), d), (draw(r, (4,), d) + 6).astype(d), draw(r, (4,), d), draw(r, (4, 2), d)]),
     Case(L.Cholesky(), ((3, 3),), np.linalg.cholesky, dtypes=MATRICES, make=lambda r, d: [spd(r, d)], tolerance=64),
     Case(L.Lu(), ((3, 3),), _lu, dtypes=MATRICES, make=lambda r, d: [general(r, d)], tolerance=64),
@@ -597,10 +601,10 @@ LINALG = [
     Case(L.HouseholderProduct(), ((4, 2), (2,)), lambda a, t: scipy.linalg.lapack.get_lapack_funcs("ungqr" if np.iscomplexobj(a) else "orgqr", (a,))(a, t)[0],
          dtypes=MATRICES, make=lambda r, d: list(scipy.linalg.lapack.get_lapack_funcs("geqrf", (general(r, d, 4, 2),))(general(r, d, 4, 2))[:2]), has_jvp=False, tolerance=64),
     *[Case(L.Eigh(), ((3, 3),), lambda a: scipy.linalg.eigh(a, driver="evd"), dtypes=dt, make=lambda r, d: [spd(r, d)], tolerance=128, is_twice=False, observe=ob, note=dt[0])
-      for dt, ob in ((WIDE, None), (COMPLEX, lambda w, v: (w, L.matmul(L.scale_columns(v, _counts(v)), L.adjoint(v)))))],
+      for dt, ob in ((WIDE, None), (COMPLEX, lambda w, v: (w, matrices_ops.matmul(matrices_ops.scale_columns(v, _counts(v)), matrices_ops.adjoint(v)))))],
     *[Case(L.Svd(f, v), ((m, n),), lambda a, f=f, v=v: _svd(a, f, v), dtypes=dt, make=lambda r, d, m=m, n=n: [general(r, d, m, n)], tolerance=128,
            has_jvp=not (f and m != n), is_twice=False, observe=ob if v and not f else None, note=dt[0])
-      for dt, ob in ((WIDE, None), (COMPLEX, lambda s, u, vt: (s, L.matmul(L.scale_columns(u, _counts(u)), vt))))
+      for dt, ob in ((WIDE, None), (COMPLEX, lambda s, u, vt: (s, matrices_ops.matmul(matrices_ops.scale_columns(u, _counts(u)), vt))))
       for f, v, m, n in ((False, True, 3, 3), (False, True, 4, 2), (False, True, 2, 4), (True, True, 4, 2), (False, False, 3, 2))],
     *[Case(L.Eig(v), ((3, 3),), lambda a, v=v: np.linalg.eig(a) if v else np.linalg.eigvals(a), dtypes=MATRICES, tolerance=128, is_twice=False,
            make=_fixed([[1.0, 0.4, 0.2], [0.3, 2.5, 0.1], [0.2, -0.3, 4.0]])) for v in (True, False)],
@@ -608,6 +612,42 @@ LINALG = [
     Case(L.Hessenberg(), ((4, 4),), lambda a: scipy.linalg.lapack.get_lapack_funcs("gehrd", (a,))(a)[:2], dtypes=MATRICES, make=lambda r, d: [general(r, d, 4, 4)],
          has_jvp=False, tolerance=64),
 ]  # fmt: skip
+
+
+def _factored(rng: np.random.RandomState, dtype: Any) -> list[Any]:
+    """A matrix, its LU decomposition with row exchanges, and their permutation."""
+    a = general(rng, dtype)
+    return [a, *[np.asarray(x, a.dtype if i == 0 else np.int32) for i, x in enumerate(_lu(a))]]
+
+
+def _of_matrix(op: Any) -> Callable[..., Any]:
+    """An op that takes the decomposition of its matrix along, as a function of the matrix alone."""
+    return lambda a: bind(op, a, *solvers.factored(a))
+
+
+SOLVERS = [
+    *[Case(solvers.Solve(f), ((3, 3), (3, 2), (3, 3), (3,)), lambda a, b, lu, p, f=f: np.linalg.solve(a.T if f else a, b), dtypes=MATRICES, tolerance=64, has_jvp=False,
+           make=lambda r, d: (lambda a, lu, _, p: [a, draw(r, (3, 2), d), lu, p])(*_factored(r, d))) for f in (False, True)],
+    Case(solvers.LogDeterminant(), ((3, 3), (3, 3), (3,), (3,)), lambda a, *_: tuple(np.linalg.slogdet(a)), dtypes=MATRICES, tolerance=64, make=_factored, has_jvp=False),
+    Case(solvers.Determinant(), ((3, 3), (3, 3), (3,), (3,)), lambda a, *_: np.linalg.det(a), dtypes=MATRICES, tolerance=64, make=_factored, has_jvp=False),
+    Case(solvers.PseudoInverse(), ((4, 2), (2, 4)), lambda a, p: p, dtypes=MATRICES, tolerance=64, has_jvp=False,
+         make=lambda r, d: (lambda a: [a, np.linalg.pinv(a).astype(d)])(general(r, d, 4, 2))),
+    Case(solvers.Reflectors(), ((4, 2),), lambda a: scipy.linalg.lapack.get_lapack_funcs("geqrf", (a,))(a)[:2], dtypes=MATRICES, make=lambda r, d: [general(r, d, 4, 2)],
+         has_jvp=False, tolerance=64),
+]  # fmt: skip
+# Their derivatives are by the matrix, which also stands in its decomposition: (function of the matrix and more, shapes)
+MATRIX_FUNCTIONS = {
+    "solve": (lambda a, b: solvers.solve_matrices(a, b), ((3, 3), (3, 2))),
+    "inverse": (lambda a: solvers.inverse_of(a), ((3, 3),)),
+    "determinant": (_of_matrix(solvers.Determinant()), ((3, 3),)),
+    "log determinant": (lambda a: _of_matrix(solvers.LogDeterminant())(a)[1], ((3, 3),)),
+    "pseudoinverse": (lambda a: bind(solvers.PseudoInverse(), a, _pinv(a)), ((4, 2),)),
+}
+
+
+def _pinv(a: Any) -> Any:
+    s, u, vt = bind(L.Svd(False, True), solvers.fixed(a))
+    return matrices_ops.matmul(matrices_ops.scale_columns(matrices_ops.adjoint(vt), elementwise.div(1, s)), matrices_ops.adjoint(u))
 
 
 def _counts(v: Any) -> Any:
@@ -654,7 +694,13 @@ COLLECTIVES = (
     collectives.Ppermute, collectives.AllToAll,
 )  # fmt: skip
 
+NORMALIZATION = [
+    *[Case(normalization.Softmax(a), ((3, 4),), lambda x, a=a: scipy.special.softmax(x, a), dtypes=FLOATS) for a in ((1,), (0, 1))],
+    *[Case(normalization.Logsumexp(a), ((3, 4),), lambda x, a=a: scipy.special.logsumexp(x, a), dtypes=FLOATS) for a in ((0,), (0, 1))],
+    Case(normalization.Logsumexp((0,)), ((3,),), lambda x: scipy.special.logsumexp(x, 0), dtypes=("float64",), make=lambda r, d: [np.array([-np.inf, 900.0, 901.0], d)], has_jvp=False, note="far"),
+]  # fmt: skip
+
 CASES: list[Case] = [
     *ARITHMETIC, *LOGIC, *CONVERSION, *ELEMENTARY, *SPECIAL, *SHAPE, *REDUCTION, *CUMULATIVE, *CONTRACTION, *INDEXING, *SORTING, *FFT,
-    *CONVOLUTION, *WINDOWS, *LINALG, *RANDOM,
+    *CONVOLUTION, *WINDOWS, *LINALG, *SOLVERS, *RANDOM, *NORMALIZATION,
 ]  # fmt: skip
