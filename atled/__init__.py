@@ -9,9 +9,9 @@
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from atled import lax, nn, numpy, ops, random, tree, tree_util
+from atled import numpy, ops, tree
 from atled.core import config, trace
 from atled.core.array import Array
 from atled.core.config import (
@@ -50,9 +50,12 @@ from atled.transforms.grad import (
 from atled.transforms.vmap import vmap
 from atled.version import __version__
 
+if TYPE_CHECKING:
+    from atled import dtypes, errors, export, lax, nn, random, scipy, tree_util
+
 trace.install(Evaluate())
 make_jaxpr = make_program  # the name that JAX programs use
-_LAZY = ("dtypes", "errors", "export", "scipy")
+_LAZY = ("dtypes", "errors", "export", "lax", "nn", "random", "scipy", "tree_util")
 
 
 def __getattr__(name: str) -> Any:
@@ -63,8 +66,9 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Array", "ShapeDtypeStruct", "__version__", "block_until_ready", "clear_caches", "config", "default_backend", "default_device",
-    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "enable_x64", "eval_shape", "float0",
+    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes", "enable_x64", "errors", "eval_shape",
+    "export", "float0",
     "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
-    "local_devices", "make_jaxpr", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "random",
+    "local_devices", "make_jaxpr", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "random", "scipy",
     "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

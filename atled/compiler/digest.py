@@ -6,7 +6,6 @@ MLIR needs not even be loaded, when the program has been compiled before.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from typing import Any
 
@@ -46,7 +45,7 @@ def _describe(program: Program) -> str:
 def _signature(op: Any) -> str:
     known = op.__dict__.get("_signature")
     if known is None:
-        values = [_canonical(getattr(op, f.name)) for f in dataclasses.fields(op)]
+        values = [_canonical(v) for v in op.parameters]
         known = op.__dict__["_signature"] = f"{type(op).__name__}({','.join(values)})"
     return known
 

@@ -8,7 +8,6 @@ program loss(a: f32[3], b: f32[]) {
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,14 +58,13 @@ def text(program: Any, sources: bool = True, indent: str = "") -> str:
 def _parameters(op: Any, indent: str, sources: bool) -> tuple[str, list[str]]:
     """The op's parameters in brackets, and the programs that it holds on lines of their own."""
     shown, nested = [], []
-    for field in dataclasses.fields(op):
-        value = getattr(op, field.name)
+    for name, value in zip(op.fields, op.parameters, strict=True):
         if _is_program(value):
             nested.append(text(value, sources, indent + "  "))
         elif isinstance(value, tuple) and value and all(map(_is_program, value)):
             nested.extend(text(p, sources, indent + "  ") for p in value)
-        elif field.repr and value != field.default:
-            shown.append(f"{field.name}={_value(value)}")
+        elif not hasattr(type(op), name) or value != getattr(type(op), name):
+            shown.append(f"{name}={_value(value)}")
     return (f"[{' '.join(shown)}]" if shown else ""), nested
 
 

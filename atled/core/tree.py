@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import collections
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -135,6 +134,8 @@ def register_dataclass(
 
     Without names, every field is a child unless its metadata says `static=True`.
     """
+    import dataclasses  # slow to load, and few need it
+
     if cls is None:
         return functools.partial(register_dataclass, data_fields=data_fields, meta_fields=meta_fields)
     fields = dataclasses.fields(cls)

@@ -15,7 +15,7 @@ import json
 import os
 import stat
 import struct
-import tempfile
+import threading
 import warnings
 from typing import Any
 
@@ -115,17 +115,15 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
         return
     text = json.dumps(header).encode()
     payload = struct.pack("<I", len(text)) + text + blob
+    temporary = os.path.join(path, f".tmp-{os.getpid()}-{threading.get_ident()}-{key[:16]}")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".tmp-", dir=path)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + _checksum(key, payload) + payload)
-            os.replace(temporary, os.path.join(path, key))
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            return
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + _checksum(key, payload) + payload)
+        os.replace(temporary, os.path.join(path, key))
     except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         return
     _written[path] = _written.get(path, settings.cache_bytes) + len(payload)
     if _written[path] > settings.cache_bytes // 8:  # also on the first write of a process

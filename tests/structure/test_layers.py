@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # What may be imported inside a function, because loading it takes long and few need it.
 LAZY = {
+    "core/tree.py": {"dataclasses"},
     "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
     "higher_order/ahead.py": {"atled.engine"},
     "export.py": {"atled.engine"},
