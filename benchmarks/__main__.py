@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import pathlib
 import platform
@@ -109,14 +110,9 @@ def launches(report: Report, rounds: int) -> None:
         body = lambda mapped: (lambda *a: mapped(lambda v: v + v, a)) if several else (lambda a, b: a + b)  # noqa: B023
         f, g = atled.jit(body(atled.tree.map)), jax.jit(body(jax.tree.map))
         f(*ours), g(*theirs)
-        leaves = tree.leaves(ours)
-        entry = next(
-            v
-            for k, v in f.__globals__.items()
-            if isinstance(v, dict) and v and isinstance(next(iter(v.values())), tuple)
-        )
-        execute, handlers = next(iter(entry.values()))[:2]
-        buffers = [x._buffer for x in leaves]
+        ready = f.trace(*ours).lower().compile()._executable
+        execute, handlers = ready.execute, ready.handlers
+        buffers = [x._buffer for x in tree.leaves(ours)]
         candidates = {
             "bare": lambda: execute(buffers).consume_with_handlers(handlers),  # noqa: B023
             "atled": lambda: f(*ours),  # noqa: B023
@@ -207,6 +203,9 @@ def eager(report: Report, rounds: int) -> None:
     report.add("eager", "grad of sum(sin(z) * z)", best["atled"], best["jax"], 0.30)
 
 
+_numbers = itertools.count()
+
+
 def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) -> None:
     """Trace and lower, compile, and step time of the four models."""
     import jax
@@ -226,7 +225,7 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
 
         def lower(n: str, made: Any = made, args: Any = args, held: Any = held) -> float:
             f = made[n][0]
-            again = lambda *a: f(*a)  # a new function, so that nothing is found in a trace cache
+            again = lambda *a, _number=next(_numbers): f(*a)  # another function, so that no trace is found
             seconds, held[n] = measure.timed(lambda: libraries[n].top.jit(again).lower(*args[n]))
             return seconds
 

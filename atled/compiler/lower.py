@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from atled.compiler.builder import Builder, Value
+from atled.compiler.walls import walls
 from atled.core.program import Program, Var, record
 from atled.core.sharding import physical
 from atled.core.types import ArrayType
@@ -18,18 +19,20 @@ from atled.core.types import ArrayType
 def lower(build: Builder, program: Program, operands: Sequence[Value]) -> list[Value]:
     """Emit the equations of a program; returns the values of its outputs."""
     env: dict[Any, Value] = dict(zip(program.inputs, operands, strict=True))
+    walled = walls(program) if build.platform == "cpu" else ()
+    has_keys = any([v.type.kind == "k" for v in program.inputs]) or any([e.op.takes_keys for e in program.equations])
     for e in program.equations:
+        op = e.op
         args = [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in e.operands]
-        build.at(e.source, e.op.name)
-        if not e.op.takes_keys and (e.results[0].type.kind == "k" or any([a.type.kind == "k" for a in args])):
-            out = _lower_on_keys(build, e.op, args)
+        build.at(e.source, op.name)
+        if has_keys and not op.takes_keys and any([v.type.kind == "k" for v in (*args, *e.results)]):
+            out = _lower_on_keys(build, op, args)
         else:
-            out = e.op.lower(build, *args)
-        if type(out) is Value:
-            env[e.results[0]] = out
-        else:
-            for v, value in zip(e.results, out, strict=True):
-                env[v] = value
+            out = op.lower(build, *args)
+        for v, value in zip(e.results, (out,) if type(out) is Value else out):
+            if v in walled:
+                value = build.emit("stablehlo.optimization_barrier", (value,), (value.type,))
+            env[v] = value
     return [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in program.outputs]
 
 

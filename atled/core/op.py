@@ -24,6 +24,8 @@ class Op:
     gives_tuple: ClassVar[bool] = False  # results come as a tuple, even if there is one
     is_collective: ClassVar[bool] = False  # communicates over named axes
     has_effect: ClassVar[bool] = False  # must be kept even when its results are not used
+    is_fusible: ClassVar[bool] = False  # a compiler may compute it again where its result is used
+    only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
 

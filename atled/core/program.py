@@ -6,6 +6,7 @@ become constants: they are returned beside the program, as values for its first 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -131,10 +132,7 @@ class RecordTracer(Tracer):
     def __init__(self, interpreter: Recorder, var: Var) -> None:
         self.interpreter = interpreter
         self.var = var
-
-    @property
-    def type(self) -> ArrayType:  # type: ignore[override]
-        return self.var.type
+        self.type = var.type
 
 
 class Recorder(Interpreter):
@@ -166,7 +164,7 @@ class Recorder(Interpreter):
 
     def lift(self, x: Any) -> Var | Literal:
         """The variable or literal that stands for a value in this program."""
-        if isinstance(x, RecordTracer) and x.interpreter is self:
+        if type(x) is RecordTracer and x.interpreter is self:
             return x.var
         if isinstance(x, Literal):
             return x
@@ -207,6 +205,20 @@ class Recorder(Interpreter):
         return text + "."
 
 
+class uncollected:  # noqa: N801
+    """No garbage collection inside: what is being made is almost all alive, and there is much of it to look at."""
+
+    __slots__ = ("was_on",)
+
+    def __enter__(self) -> None:
+        self.was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: Any) -> None:
+        if self.was_on:
+            gc.enable()
+
+
 def record(
     f: Callable[..., Sequence[Any]],
     types: Sequence[ArrayType],
@@ -222,7 +234,7 @@ def record(
     recorder.inputs = [Var(t) for t in types]
     fast.pause()
     try:
-        with entered(recorder, base=recorder):
+        with uncollected(), entered(recorder, base=recorder):
             outputs = f(*[RecordTracer(recorder, v) for v in recorder.inputs])
             found = [recorder.lift(x) for x in outputs]
     finally:

@@ -6,6 +6,7 @@ line and text are worked out when somebody asks. Frames of the library itself ar
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -22,6 +23,11 @@ def is_library_file(filename: str) -> bool:
     if known is None:
         known = _is_library[filename] = filename.startswith(_PACKAGE)
     return known
+
+
+@functools.lru_cache(maxsize=256)
+def _positions(code: CodeType) -> list[Any]:
+    return list(code.co_positions())
 
 
 class Source:
@@ -44,7 +50,7 @@ class Source:
     @property
     def position(self) -> tuple[int, int]:
         """Line and column, both counted from one; zero where the code object does not know."""
-        positions = list(self.code.co_positions())
+        positions = _positions(self.code)
         at = self.lasti // 2
         line, _, column, _ = positions[at] if at < len(positions) else (None,) * 4
         return line or self.code.co_firstlineno, (column or 0) + 1

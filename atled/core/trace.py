@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from atled.core import errors, source
 from atled.core.array import Array
+from atled.core.types import ArrayType
 
 
 class Interpreter:
@@ -68,8 +69,9 @@ def install(interpreter: Interpreter) -> None:
 class Tracer(Array):
     """An array inside a transformation. Subclasses add what their interpreter knows of it."""
 
-    __slots__ = ("interpreter",)
+    __slots__ = ("interpreter", "type")
     interpreter: Any
+    type: ArrayType
 
     def known(self) -> Any:
         """The concrete array behind this tracer, or None if there is none."""

@@ -116,9 +116,12 @@ def _from_disk_or_new(program: Program, name: str, device: Any, donated: tuple[i
 
 
 def _option_values(program: Program) -> dict[str, Any]:
+    found: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
     # compile in half the time. Large programs run faster with them (measured in benchmarks/).
-    return {"xla_cpu_use_fusion_emitters": False} if len(program.equations) <= SMALL else {}
+    if len(program.equations) <= SMALL:
+        found["xla_cpu_use_fusion_emitters"] = False
+    return found
 
 
 SMALL = 64  # equations
@@ -154,7 +157,7 @@ def compile_module(module: Any, program: Program, device: Any) -> Any:
         return device.client.compile_and_load(module.module, devices, made)
     except EngineError as error:
         if device.platform == "cpu" and "MLIR failure" in str(error):
-            made.env_option_overrides = [("xla_cpu_use_fusion_emitters", False)]  # known to fail on long chains
+            made.env_option_overrides = [*made.env_option_overrides, ("xla_cpu_use_fusion_emitters", False)]
             return device.client.compile_and_load(module.module, devices, made)
         raise
 

@@ -20,7 +20,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from atled.compiler.builder import I32, U8, U64, Value
 from atled.compiler.lower import lower
 from atled.core import dtypes
-from atled.core.program import Program, record
+from atled.core.program import Program, record, uncollected
 from atled.core.sharding import physical
 from atled.core.source import Source
 from atled.core.types import ArrayType
@@ -208,13 +208,14 @@ def _symbol(name: str) -> str:
 class BlockBuilder:
     """The builder of one block. `Builder` in the compiler folder says what the methods mean."""
 
-    __slots__ = ("ip", "location", "module", "platform", "scope")
+    __slots__ = ("constants", "ip", "location", "module", "platform", "scope")
 
     def __init__(self, module: Module, platform: str, scope: str, ip: Any) -> None:
         self.module = module
         self.platform = platform
         self.scope = scope
         self.ip = ip
+        self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
         self.location = _UNKNOWN
 
     def at(self, source: Source | None, name: str) -> None:
@@ -255,8 +256,9 @@ class BlockBuilder:
             loc=self.location,
             ip=self.ip,
         )
-        for region, (block_types, body) in zip(op.regions, regions, strict=True):
-            self._fill(region, block_types, body)
+        if regions:
+            for region, (block_types, body) in zip(op.regions, regions, strict=True):
+                self._fill(region, block_types, body)
         if len(types) == 1:
             return Value(op.result, types[0])
         return tuple([Value(h, t) for h, t in zip(op.results, types, strict=True)])
@@ -276,13 +278,20 @@ class BlockBuilder:
         return v.handle
 
     def constant(self, value: Any, type: ArrayType) -> Value:
-        data = np.asarray(value, physical(type)[1])
-        key = (data.tobytes(), type.dtype, type.shape) if data.size == 1 else None
-        attribute = _attributes.get(key) if key else None
-        if attribute is None:
-            attribute = _dense(data, physical(type)[1], type.shape)
-            if key:
-                _attributes[key] = attribute
+        dtype = physical(type)[1]
+        data = np.asarray(value, dtype)
+        if data.size != 1:
+            return self._constant(_dense(data, dtype, type.shape), type)
+        key = (data.tobytes(), type)
+        found = self.constants.get(key)
+        if found is None:
+            attribute = _attributes.get(key)
+            if attribute is None:
+                attribute = _attributes[key] = _dense(data, dtype, type.shape)
+            found = self.constants[key] = self._constant(attribute, type)
+        return found
+
+    def _constant(self, attribute: Any, type: ArrayType) -> Value:
         op = _create("stablehlo.constant", [_type(type)], [], {"value": attribute}, loc=self.location, ip=self.ip)
         return Value(op.result, type)
 
@@ -361,6 +370,7 @@ class _Quiet(BlockBuilder):
 
     def __init__(self, outer: BlockBuilder, location: Any) -> None:
         super().__init__(outer.module, outer.platform, outer.scope, outer.ip)
+        self.constants = outer.constants
         self.location = location
 
     def at(self, source: Source | None, name: str) -> None:
@@ -376,7 +386,7 @@ def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
 def build(program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True) -> Module:
     """The module of a program; `donated[i]` names the output that may reuse the memory of input i."""
     attributes = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
-    with lock, context, _UNKNOWN:
+    with uncollected(), lock, context, _UNKNOWN:
         module = Module(program.name)
         module.has_calls = has_calls
         module.emit_function("main", program, platform, "public", attributes)

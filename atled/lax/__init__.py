@@ -214,6 +214,11 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return _shape.concatenate(operands, dimension)
 
 
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """An array cut along an axis into parts of given lengths."""
+    return list(_shape.split(operand, sizes, axis % _type_of(operand).ndim))
+
+
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
     """An array with (low, high, interior) elements added on each axis."""
     return _shape.pad(operand, padding_value, padding_config)

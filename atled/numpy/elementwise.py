@@ -45,6 +45,8 @@ def _binary(name: str, op: Callable[[Any, Any], Any], doc: str, is_float: bool =
     promote = promote_inexact if is_float else promote_dtypes
 
     def f(x1: Any, x2: Any, /) -> Any:
+        if isinstance(x1, Array) and isinstance(x2, Array) and x1.type is x2.type and x1.type.kind == "f":
+            return op(x1, x2)  # the common case, which need not be looked at closely
         x, y = broadcast(name, promote(name, x1, x2))
         if on_bools is not None and type_of(x).kind == "b":
             return on_bools(x, y)

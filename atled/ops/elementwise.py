@@ -85,6 +85,9 @@ class Mul(LinearElementwise):
         return None, unspread(mul(cotangent, x), y)
 
 
+_EQUAL = {"comparison_direction": "#stablehlo<comparison_direction EQ>"}
+
+
 class Shielded(Elementwise):
     """x * y, or x / y if `divides`, and exactly zero wherever x is, even if the other factor is not finite."""
 
@@ -93,10 +96,11 @@ class Shielded(Elementwise):
     divides: bool = False
 
     def lower(self, build: Any, *operands: Any) -> Any:
-        combine = div if self.divides else mul
-        return build.apply(
-            lambda x, y: select(eq(x, 0), zero_like(x), combine(x, y)), *spread_all(build, self, operands)
-        )
+        x, y = spread_all(build, self, operands)
+        out = build.emit("stablehlo.divide" if self.divides else "stablehlo.multiply", (x, y), (x.type,))
+        zero = build.constant(0, x.type)
+        is_zero = build.emit("stablehlo.compare", (x, zero), (x.type.with_dtype(dtypes.bool_),), _EQUAL)
+        return build.emit("stablehlo.select", (is_zero, zero, out), (out.type,))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (s, t) = primals, tangents

@@ -27,6 +27,7 @@ KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "co
 class Elementwise(Op):
     """The family: one shape, scalars spread, dtypes agree."""
 
+    is_fusible = True
     hlo: ClassVar[str] = ""
     takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
     is_singular: ClassVar[bool] = False  # a derivative can be infinite

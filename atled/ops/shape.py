@@ -1,6 +1,5 @@
-"""Ops that move elements without changing them: reshape, broadcast, transpose, concatenate, pad, reverse, slice.
-
-All are linear. `Iota` and the barrier, which have no better home, are here too.
+"""Ops that move elements without changing them: reshape, broadcast, transpose, concatenate, split, pad, reverse,
+slice. All are linear. `Iota` and the barrier, which have no better home, are here too.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, type_of
-from atled.core.op import LinearOp, Op, arithmetic
+from atled.core.op import LinearOp, Op, arithmetic, instantiate
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import elementwise, reduction
@@ -22,6 +21,7 @@ from atled.ops import elementwise, reduction
 class Reshape(LinearOp):
     """The same elements in row-major order, in another shape."""
 
+    is_fusible = True
     shape: tuple[int, ...]
 
     def result_type(self, x: ArrayType) -> ArrayType:
@@ -45,6 +45,8 @@ class Reshape(LinearOp):
 class Broadcast(LinearOp):
     """x repeated into a larger shape: axis i of x becomes axis `axes[i]`, and axes of length 1 are stretched."""
 
+    is_fusible = True
+    only_spreads = True
     shape: tuple[int, ...]
     axes: tuple[int, ...]
 
@@ -75,6 +77,7 @@ class Broadcast(LinearOp):
 class Transpose(LinearOp):
     """Axis i of the result is axis `permutation[i]` of x."""
 
+    is_fusible = True
     permutation: tuple[int, ...]
 
     def result_type(self, x: ArrayType) -> ArrayType:
@@ -95,6 +98,7 @@ class Transpose(LinearOp):
 class Concatenate(LinearOp):
     """Arrays one after another along an axis."""
 
+    is_fusible = True
     axis: int
 
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
@@ -129,9 +133,43 @@ class Concatenate(LinearOp):
         return concatenate([x if b else add_axis(x, size) for x, b in zip(xs, batched, strict=True)], self.axis + 1)
 
 
+class Split(LinearOp):
+    """x cut along an axis into parts of given lengths."""
+
+    is_fusible = True
+    sizes: tuple[int, ...]
+    axis: int
+    gives_tuple = True
+
+    def result_type(self, x: ArrayType) -> tuple[ArrayType, ...]:
+        if not 0 <= self.axis < x.ndim or min(self.sizes) < 0 or sum(self.sizes) != x.shape[self.axis]:
+            raise TypeError(f"split: axis {self.axis} of {x} cannot be cut into parts of {self.sizes}.")
+        before, after = x.shape[: self.axis], x.shape[self.axis + 1 :]
+        return tuple([x.with_shape((*before, n, *after)) for n in self.sizes])
+
+    def lower(self, build: Any, x: Any) -> Any:
+        out, low = [], (0,) * x.type.ndim
+        for part in self.result_type(x.type):
+            high = tuple([a + n for a, n in zip(low, part.shape, strict=True)])
+            attributes = {"start_indices": low, "limit_indices": high, "strides": (1,) * len(low)}
+            out.append(build.emit("stablehlo.slice", (x,), (part,), attributes))
+            low = tuple([high[a] if a == self.axis else 0 for a in range(len(low))])
+        return tuple(out)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), bind(self, *tangents)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (concatenate([instantiate(c) for c in cotangent], self.axis),)
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return bind(Split(self.sizes, self.axis + 1), x)
+
+
 class Pad(LinearOp):
     """x with `padding[i] = (low, high, interior)` elements of a value added on each axis; low and high may be negative."""
 
+    is_fusible = True
     padding: tuple[tuple[int, int, int], ...]
     linear_in = ((0, 1),)
 
@@ -175,6 +213,7 @@ class Pad(LinearOp):
 class Reverse(LinearOp):
     """x with the order along some axes turned around."""
 
+    is_fusible = True
     axes: tuple[int, ...]
 
     def result_type(self, x: ArrayType) -> ArrayType:
@@ -195,6 +234,7 @@ class Reverse(LinearOp):
 class Slice(LinearOp):
     """Elements from `start` up to `limit` in steps of `stride`, on each axis."""
 
+    is_fusible = True
     start: tuple[int, ...]
     limit: tuple[int, ...]
     stride: tuple[int, ...]
@@ -332,6 +372,12 @@ def concatenate(xs: Sequence[Any], axis: int) -> Any:
     """Arrays one after another along an axis."""
     xs = list(xs)
     return xs[0] if len(xs) == 1 else bind(Concatenate(axis), *xs)
+
+
+def split(x: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...]:
+    """x cut along an axis into parts of given lengths."""
+    sizes = tuple(sizes)
+    return (x,) if sizes == (type_of(x).shape[axis],) and isinstance(x, Array) else bind(Split(sizes, axis), x)
 
 
 def pad(x: Any, value: Any, padding: Sequence[tuple[int, int, int]]) -> Any:

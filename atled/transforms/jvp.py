@@ -8,7 +8,7 @@ from typing import Any
 from atled.core.array import type_of
 from atled.core.program import Program, evaluate, record
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
-from atled.core.types import ArrayType, Zero
+from atled.core.types import Zero
 
 
 class JvpTracer(Tracer):
@@ -20,10 +20,7 @@ class JvpTracer(Tracer):
         self.interpreter = interpreter
         self.primal = primal
         self.tangent = tangent
-
-    @property
-    def type(self) -> ArrayType:  # type: ignore[override]
-        return type_of(self.primal)
+        self.type = type_of(primal)
 
     def known(self) -> Any:
         primal = self.primal

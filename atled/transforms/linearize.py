@@ -13,7 +13,7 @@ from atled.core import source
 from atled.core.array import type_of
 from atled.core.program import Equation, Program, Var, record
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
-from atled.core.types import ArrayType, Zero
+from atled.core.types import Zero
 from atled.transforms.jvp import Jvp
 
 
@@ -25,10 +25,7 @@ class TapeTracer(Tracer):
     def __init__(self, interpreter: Tape, var: Var) -> None:
         self.interpreter = interpreter
         self.var = var
-
-    @property
-    def type(self) -> ArrayType:  # type: ignore[override]
-        return self.var.type
+        self.type = var.type
 
 
 class Tape(Interpreter):

@@ -26,11 +26,8 @@ class BatchTracer(Tracer):
     def __init__(self, interpreter: Interpreter, value: Any) -> None:
         self.interpreter = interpreter
         self.value = value
-
-    @property
-    def type(self) -> ArrayType:  # type: ignore[override]
-        t = type_of(self.value)
-        return ArrayType(t.shape[1:], t.dtype, t.weak)
+        t = type_of(value)
+        self.type = ArrayType(t.shape[1:], t.dtype, t.weak)
 
 
 class Batch(Interpreter):

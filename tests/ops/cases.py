@@ -241,6 +241,7 @@ SHAPE = [
     Case(S.Broadcast((2, 3), ()), ((),), lambda x: np.broadcast_to(x, (2, 3)), note="scalar"),
     Case(S.Transpose((2, 0, 1)), ((2, 3, 4),), lambda x: x.transpose(2, 0, 1), dtypes=of_kinds("biufc")),
     Case(S.Concatenate(1), ((2, 1), (2, 3), (2, 2)), lambda *xs: np.concatenate(xs, 1), dtypes=of_kinds("biufc")),
+    Case(S.Split((1, 0, 3), 1), ((2, 4),), lambda x: tuple(np.split(x, [1, 1], 1)), dtypes=of_kinds("biufc")),
     Case(S.Pad(((1, 2, 0), (0, 1, 2))), ((2, 3), ()), lambda x, v: _pad(x, v, ((1, 2, 0), (0, 1, 2))), dtypes=of_kinds("biufc")),
     Case(S.Pad(((-1, 2, 1), (1, -1, 0))), ((3, 3), ()), lambda x, v: _pad(x, v, ((-1, 2, 1), (1, -1, 0))), note="negative"),
     Case(S.Reverse((0, 2)), ((2, 3, 4),), lambda x: x[::-1, :, ::-1], dtypes=of_kinds("biufc")),
