@@ -65,10 +65,10 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "__version__", "block_until_ready", "clear_caches", "config", "default_backend", "default_device",
-    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes", "enable_x64", "errors", "eval_shape",
-    "export", "float0",
-    "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
-    "local_devices", "make_jaxpr", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "random", "scipy",
+    "Array", "ShapeDtypeStruct", "__version__", "block_until_ready", "clear_caches", "config", "default_backend",
+    "default_device", "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "dtypes", "enable_x64", "errors", "eval_shape", "export", "float0", "grad", "hessian", "jacfwd", "jacobian",
+    "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices", "make_jaxpr",
+    "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "random", "scipy",
     "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from atled.numpy.promotion import MixedWidthWarning
 from atled.random.keys import KeyReuseWarning
 
 __all__ = [
-    "ConcretizationTypeError", "ExecutionError", "ForkError", "KeyReuseWarning", "MixedWidthWarning", "NonConcreteBooleanIndexError",
-    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError", "TreeError", "TypePromotionError",
-    "UnexpectedTracerError",
+    "ConcretizationTypeError", "ExecutionError", "ForkError", "KeyReuseWarning", "MixedWidthWarning",
+    "NonConcreteBooleanIndexError", "TracerArrayConversionError", "TracerBoolConversionError",
+    "TracerIntegerConversionError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Compiled functions as files: traced once, kept as versioned StableHLO, called anywhere without their source.
 
-A file is a magic line, a checksum, a JSON header (names, types, trees) and the data: closed-over arrays, then the module.
-Nothing in it is executed or unpickled before the checksum and the header have been checked.
+A file is a magic line, a checksum, a JSON header (names, types, trees) and the data: closed-over arrays, then the
+module. Nothing in it is executed or unpickled before the checksum and the header have been checked.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import as_array
 
+__all__ = ["Exported", "deserialize", "export"]
 _MAGIC = b"atled.export.1\n"
 
 
@@ -35,11 +36,13 @@ class CallExported(Op):
     outputs: tuple[ArrayType, ...]
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        """The types of the results; the operands must have the types that the function was exported for."""
         if [t.strong() for t in types] != [t.strong() for t in self.inputs]:
             raise TypeError(f"{self.function}: exported for {list(self.inputs)}; got {list(types)}.")
         return self.outputs
 
     def lower(self, build: Any, *operands: Any) -> Any:
+        """Emit a call of the exported module."""
         return build.call_portable(self.data, self.function, operands, self.outputs)
 
     def __repr__(self) -> str:
@@ -50,8 +53,8 @@ class Exported:
     """A function that can be called, under `jit` too, and written to a file with `serialize`."""
 
     def __init__(
-        self, name: str, data: bytes, captured: Sequence[np.ndarray], inputs: Sequence[ArrayType], outputs: Sequence[ArrayType],
-        in_structure: tree.Structure, out_structure: tree.Structure,
+        self, name: str, data: bytes, captured: Sequence[np.ndarray], inputs: Sequence[ArrayType],
+        outputs: Sequence[ArrayType], in_structure: tree.Structure, out_structure: tree.Structure,
     ) -> None:  # fmt: skip
         self.name, self.data, self.captured = name, data, list(captured)
         self.in_types, self.out_types = tuple(inputs), tuple(outputs)

@@ -15,15 +15,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import measure
-from benchmarks.models import MODELS, Library, atled_library, jax_library
+from benchmarks.models import MODELS, SMALL, Library, atled_library, jax_library
 
 RESULTS = pathlib.Path(__file__).parent / "results"
-SMALL = {
-    "gpt2": {"layers": 2, "width": 64, "heads": 4, "vocab": 503, "batch": 2, "length": 16},
-    "resnet18": {"batch": 4, "size": 8, "widths": (8, 16)},
-    "lstm": {"steps": 16, "batch": 4, "inputs": 16, "width": 16},
-    "per_example": {"batch": 8, "widths": (16, 32, 10)},
-}
 
 
 class Report:
@@ -71,10 +65,13 @@ def _line(row: dict[str, Any]) -> str:
     target = (
         "" if row["target"] is None else f"≤ {row['target']:.2f} {'ok' if row['ratio'] <= row['target'] else 'MISSED'}"
     )
-    return f"{row['section']:<9}{row['what']:<34}{_seconds(row['atled']):>12}{_seconds(row['peer']):>12} {row['peer_name']:<7}{row['ratio']:>7.3f}  {target}"
+    return (
+        f"{row['section']:<9}{row['what']:<34}{_seconds(row['atled']):>12}{_seconds(row['peer']):>12} "
+        f"{row['peer_name']:<7}{row['ratio']:>7.3f}  {target}"
+    )
 
 
-# -- sections -----------------------------------------------------------------------------------------------------------
+# -- sections ---------------------------------------------------------------------------------------------------------
 
 
 def start(report: Report, rounds: int) -> None:
@@ -225,7 +222,7 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
 
         def lower(n: str, made: Any = made, args: Any = args, held: Any = held) -> float:
             f = made[n][0]
-            again = lambda *a, _number=next(_numbers): f(*a)  # another function, so that no trace is found
+            again = lambda *a, _number=next(_numbers): f(*a)  # noqa: B008  # another function, so that no trace is found
             seconds, held[n] = measure.timed(lambda: libraries[n].top.jit(again).lower(*args[n]))
             return seconds
 
@@ -245,7 +242,7 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
             seconds, compiled[n] = measure.timed(held[n].compile)
             return seconds
 
-        best = measure.once_each({n: (lambda n=n: compile_(n)) for n in libraries}, 2 if name == "gpt2" else 3)
+        best = measure.once_each({n: (lambda n=n: compile_(n)) for n in libraries}, 3)
         report.add(name, "compile", best["atled"], best["jax"], 1.00)
         atled.config.update("cache", True)
 
@@ -254,9 +251,7 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
 
         for n in libraries:
             step(n)
-        best = measure.once_each(
-            {n: (lambda n=n, step=step: step(n)) for n in libraries}, 4 if name == "gpt2" else max(10, rounds)
-        )
+        best = measure.once_each({n: (lambda n=n, step=step: step(n)) for n in libraries}, max(10, rounds))
         report.add(name, "step", best["atled"], best["jax"], 1.02)
 
 
@@ -266,7 +261,7 @@ def _forget_executables() -> None:
     execute.forget()
 
 
-# -- output -------------------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 
 
 def plot(rows: list[dict[str, Any]], path: pathlib.Path) -> None:

@@ -33,10 +33,13 @@ def interleaved(candidates: dict[str, Callable[[], Any]], calls: int = 200, roun
     return best
 
 
-def once_each(candidates: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Best of values that the candidates measure themselves."""
+def once_each(candidates: dict[str, Callable[[], float]], rounds: int, limit: float = 60.0) -> dict[str, float]:
+    """Best of values that the candidates measure themselves; no new round begins after `limit` seconds."""
     best = dict.fromkeys(candidates, float("inf"))
+    began = time.perf_counter()
     for _ in range(rounds):
+        if time.perf_counter() - began > limit:
+            break
         for name, f in candidates.items():
             best[name] = min(best[name], f())
             gc.collect()

@@ -1,11 +1,12 @@
 """The four models of the benchmark, written once for any library with JAX's names.
 
-`Library` holds the modules; a model is a pair of a function and the arguments it is called with. The arguments are NumPy
-arrays made from fixed seeds, so both libraries compute the same numbers.
+`Library` holds the modules; a model is a pair of a function and the arguments it is called with. The arguments are
+NumPy arrays made from fixed seeds, so both libraries compute the same numbers.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ def _map(f: Any, t: Any) -> Any:
     return [_map(f, v) for v in t] if isinstance(t, list) else f(t)
 
 
-# -- GPT-2 small --------------------------------------------------------------------------------------------------------
+# -- GPT-2 small ------------------------------------------------------------------------------------------------------
 
 
 def gpt2(
@@ -129,7 +130,7 @@ def gpt2(
     return step, (params, _adam_state(params, _map), tokens)
 
 
-# -- ResNet-18 ----------------------------------------------------------------------------------------------------------
+# -- ResNet-18 --------------------------------------------------------------------------------------------------------
 
 
 def resnet18(
@@ -184,7 +185,7 @@ def resnet18(
     return step, (params, _map(np.zeros_like, params), images, labels)
 
 
-# -- LSTM ---------------------------------------------------------------------------------------------------------------
+# -- LSTM -------------------------------------------------------------------------------------------------------------
 
 
 def lstm(lib: Library, steps: int = 128, batch: int = 16, inputs: int = 64, width: int = 128) -> Any:
@@ -210,7 +211,7 @@ def lstm(lib: Library, steps: int = 128, batch: int = 16, inputs: int = 64, widt
     return top.value_and_grad(loss), (params, xs, target)
 
 
-# -- per-example gradients ------------------------------------------------------------------------------------------------
+# -- per-example gradients --------------------------------------------------------------------------------------------
 
 
 def per_example(lib: Library, batch: int = 128, widths: tuple[int, ...] = (256, 512, 512, 10)) -> Any:
@@ -218,7 +219,7 @@ def per_example(lib: Library, batch: int = 128, widths: tuple[int, ...] = (256, 
     jnp, nn, top = lib.numpy, lib.nn, lib.top
     r = np.random.RandomState(0)
     params = [
-        {"w": (r.randn(i, o) / np.sqrt(i)).astype("f4"), "b": np.zeros(o, "f4")} for i, o in zip(widths, widths[1:])
+        {"w": (r.randn(i, o) / np.sqrt(i)).astype("f4"), "b": np.zeros(o, "f4")} for i, o in itertools.pairwise(widths)
     ]
     x, y = r.randn(batch, widths[0]).astype("f4"), r.randint(0, widths[-1], batch).astype("i4")
 
@@ -232,3 +233,9 @@ def per_example(lib: Library, batch: int = 128, widths: tuple[int, ...] = (256, 
 
 
 MODELS = {"gpt2": gpt2, "resnet18": resnet18, "lstm": lstm, "per_example": per_example}
+SMALL = {
+    "gpt2": {"layers": 2, "width": 64, "heads": 4, "vocab": 503, "batch": 2, "length": 16},
+    "resnet18": {"batch": 4, "size": 8, "widths": (8, 16)},
+    "lstm": {"steps": 16, "batch": 4, "inputs": 16, "width": 16},
+    "per_example": {"batch": 8, "widths": (16, 32, 10)},
+}

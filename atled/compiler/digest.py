@@ -16,7 +16,7 @@ from atled.core.program import Program, Var
 from atled.core.types import ArrayType
 
 
-class NotPortable(Exception):
+class NotPortable(Exception):  # noqa: N818
     """The program refers to something of this process, such as a Python function, and has no lasting fingerprint."""
 
 

@@ -23,7 +23,7 @@ def lower(build: Builder, program: Program, operands: Sequence[Value]) -> list[V
     has_keys = any([v.type.kind == "k" for v in program.inputs]) or any([e.op.takes_keys for e in program.equations])
     for e in program.equations:
         op = e.op
-        args = [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in e.operands]
+        args = [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in e.operands]  # pyright: ignore[reportAttributeAccessIssue]
         build.at(e.source, op.name)
         if has_keys and not op.takes_keys and any([v.type.kind == "k" for v in (*args, *e.results)]):
             out = _lower_on_keys(build, op, args)
@@ -33,7 +33,7 @@ def lower(build: Builder, program: Program, operands: Sequence[Value]) -> list[V
             if v in walled:
                 value = build.emit("stablehlo.optimization_barrier", (value,), (value.type,))
             env[v] = value
-    return [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in program.outputs]
+    return [env[v] if type(v) is Var else Value(None, v.type, v.value) for v in program.outputs]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _lower_on_keys(build: Builder, op: Any, args: list[Value]) -> Any:

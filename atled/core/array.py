@@ -28,7 +28,7 @@ class Array:
     if TYPE_CHECKING:  # what `fill` adds, for readers and type checkers
         type: ArrayType
         T: Array
-        mT: Array
+        mT: Array  # noqa: N815
         real: Array
         imag: Array
         at: Any

@@ -48,8 +48,8 @@ class TracerIntegerConversionError(TypeError):
 class NonConcreteBooleanIndexError(IndexError):
     """A boolean mask that is not known yet was used as an index, so the size of the result is unknown.
 
-    Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or `x.at[mask].set(v)`
-    to write through the mask.
+    Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or
+    `x.at[mask].set(v)` to write through the mask.
     """
 
 

@@ -32,8 +32,8 @@ class Op:
     fields: ClassVar[tuple[str, ...]] = ()  # the names of the parameters
 
     def __init_subclass__(cls) -> None:
-        """Make annotated attributes parameters, as a dataclass would, but at a tenth of its cost: there are many ops."""
-        own = [n for n, kind in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(kind)]
+        """Make annotated attributes parameters, as a dataclass does, but at a tenth of its cost: there are many ops."""
+        own = [n for n, kind in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(kind)]  # noqa: RUF063
         if own:
             cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
             cls.__init__ = _first_init  # type: ignore[assignment]

@@ -319,7 +319,8 @@ def check(program: Program) -> None:
         promised = promised if type(promised) is tuple else (promised,)
         if promised != tuple([v.type for v in e.results]):
             raise ProgramError(
-                f"check: equation {n} ({e.op.name}) has results {[v.type for v in e.results]}; its rule says {list(promised)}."
+                f"check: equation {n} ({e.op.name}) has results {[v.type for v in e.results]}; "
+                f"its rule says {list(promised)}."
             )
         for v in e.results:
             if v in defined:

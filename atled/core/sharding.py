@@ -6,7 +6,7 @@ at. `committed` says that the user chose the place; arrays that are not committe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Placed:
     sharding: Any
     committed: bool
     handler: Any  # the engine's maker of results of this kind
-    _interned: dict[Any, Placed] = {}
+    _interned: ClassVar[dict[Any, Placed]] = {}
 
     def __new__(cls, type: ArrayType, sharding: Any, committed: bool) -> Placed:
         key = (type, sharding, committed)

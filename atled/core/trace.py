@@ -83,7 +83,8 @@ class Tracer(Array):
             raise errors.TracerBoolConversionError(
                 f"bool: the truth value of a traced {self.type} is not known here."
                 + self._where()
-                + "\n  try: numpy.where(c, a, b) to choose values, lax.cond to choose what to compute, or a static argument."
+                + "\n  try: numpy.where(c, a, b) to choose values, lax.cond to choose what to compute, "
+                "or a static argument."
             )
         return bool(value)
 
@@ -190,13 +191,14 @@ def named_axis(name: Any) -> Axis:
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     """The error for a tracer that is used after its transformation has ended."""
     return errors.UnexpectedTracerError(
-        f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect and was used later."
+        f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "
+        "and was used later."
         + tracer._where()
         + "\n  try: return the value from the transformed function instead of storing it outside."
     )
 
 
-class entered:
+class entered:  # noqa: N801
     """A `with` block in which interpreters of `levels` new levels live, and optionally a new base or axis."""
 
     __slots__ = ("axis", "base", "before", "interpreters")

@@ -113,7 +113,7 @@ def register_node(
     unflatten: Callable[[Any, Sequence[Any]], Any],
     keys: Callable[[Any], Sequence[Any]] | None = None,
 ) -> None:
-    """Make instances of `cls` nodes: `flatten(x)` gives children and hashable data, `unflatten(data, children)` x again.
+    """Make instances of `cls` nodes: `flatten(x)` is children and hashable data, `unflatten(data, children)` x again.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b

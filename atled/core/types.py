@@ -7,7 +7,7 @@ programs and errors speak of it: `f32[2,3]`, with `~` in front when the dtype is
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from atled.core import dtypes
 
@@ -19,7 +19,7 @@ class ArrayType:
     dtype: Any
     shape: tuple[int, ...]
     weak: bool
-    _interned: dict[tuple[Any, ...], ArrayType] = {}
+    _interned: ClassVar[dict[tuple[Any, ...], ArrayType]] = {}
 
     def __new__(cls, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> ArrayType:
         key = (shape, dtype, weak)

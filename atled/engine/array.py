@@ -1,7 +1,7 @@
 """`DeviceArray`: a buffer on a device, with a type. Getting data in and out.
 
-The buffer carries its `Placed` (type and sharding), so an array is one slot. Memory that a caller can write to is always
-copied. Reading waits for the computation; if that failed, the error says where it was launched.
+An array keeps its buffer and its `Placed`, which is its type and sharding. Memory that a caller can write to is
+always copied. Reading waits for the computation; if that failed, the error says where it was launched.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import jaxlib._jax as _jax
 import numpy as np
-from jaxlib import _jax
 
 from atled.core import dtypes, source
 from atled.core.array import Array, type_of
@@ -27,10 +27,6 @@ class DeviceArray(Array):
     _buffer: Any
     _used: str  # where a random key was used up
     _placed: Placed  # the buffer knows it too, but takes five times as long to say so
-
-    def __init__(self, buffer: Any) -> None:
-        self._buffer = buffer
-        self._placed = buffer.aval
 
     @property
     def type(self) -> ArrayType:  # type: ignore[override]
@@ -178,6 +174,13 @@ class DeviceArray(Array):
         return f"Array({text}{shape}, dtype={self.dtype.name}{weak})"
 
 
+def wrap(buffer: Any) -> DeviceArray:
+    """The array of a buffer. The class takes no arguments, because the launch path makes arrays faster that way."""
+    made = DeviceArray()
+    made._buffer, made._placed = buffer, buffer.aval
+    return made
+
+
 def _restore(host: np.ndarray, weak: bool) -> DeviceArray:
     return to_device(host, ArrayType(host.shape, host.dtype, weak))
 
@@ -226,7 +229,7 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     sharding = execute.on_device(device or client.default_device())
-    return DeviceArray(put(host, Placed(type, sharding, device is not None)))
+    return wrap(put(host, Placed(type, sharding, device is not None)))
 
 
 def device_put(x: DeviceArray, device: Any, committed: bool = True) -> DeviceArray:
@@ -240,7 +243,7 @@ def device_put(x: DeviceArray, device: Any, committed: bool = True) -> DeviceArr
     buffer = _jax.batched_device_put(
         target, execute.layout(sharding), [x._buffer], [device], committed=committed, enable_x64=True
     )
-    return DeviceArray(buffer)
+    return wrap(buffer)
 
 
 # Python numbers that were used as operands come up again and again: kept on the default device, by class and
@@ -337,7 +340,7 @@ def _view(buffer: Any) -> np.ndarray:
 def _copied(buffer: Any) -> np.ndarray:
     """Values of a narrow dtype on an accelerator, moved to the host first."""
     cpu = client.devices("cpu")[0]
-    moved = device_put(DeviceArray(buffer), cpu)._buffer
+    moved = device_put(wrap(buffer), cpu)._buffer
     moved.block_until_ready()
     return _view(moved)
 

@@ -19,8 +19,8 @@ import threading
 import warnings
 from typing import Any
 
+import jaxlib._jax as _jax
 import jaxlib.version
-from jaxlib import _jax
 
 from atled.core.config import settings
 

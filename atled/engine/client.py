@@ -14,7 +14,7 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
 
-from jaxlib import _jax
+import jaxlib._jax as _jax
 
 from atled.core.config import settings
 from atled.engine import plugins

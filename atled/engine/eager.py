@@ -9,7 +9,7 @@ from atled.core.config import on_global_change
 from atled.core.program import Equation, Program, Var
 from atled.core.trace import Interpreter
 from atled.engine import client, execute
-from atled.engine.array import DeviceArray, as_array, device_put
+from atled.engine.array import DeviceArray, as_array, device_put, wrap
 
 
 class Evaluate(Interpreter):
@@ -36,7 +36,7 @@ class Evaluate(Interpreter):
             arrays = moved
         run, handlers, is_tuple = launch
         out = run([a._buffer for a in arrays]).consume_with_handlers(handlers)
-        return tuple([DeviceArray(b) for b in out]) if is_tuple else DeviceArray(out[0])
+        return tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
 
     def _prepare(self, op: Any, arrays: list[DeviceArray]) -> Any:
         device, committed = common_device(arrays)

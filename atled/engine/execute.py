@@ -10,8 +10,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import jaxlib._hlo as _hlo
+import jaxlib._jax as _jax
 import numpy as np
-from jaxlib import _hlo, _jax
 
 from atled.compiler.digest import NotPortable, digest
 from atled.core.program import Program
@@ -30,6 +31,7 @@ def layout(sharding: SingleDeviceSharding) -> Any:
 
 @functools.cache
 def device_list(device: Any) -> Any:
+    """The engine's own list of one device."""
     return _jax.DeviceList((device,))
 
 

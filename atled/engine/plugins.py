@@ -12,7 +12,7 @@ import importlib.util
 import os
 from typing import Any, NamedTuple
 
-from jaxlib import _jax
+import jaxlib._jax as _jax
 
 
 class Plugin(NamedTuple):

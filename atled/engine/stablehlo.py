@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jaxlib._jax as _jax
 import numpy as np
-from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
@@ -380,7 +380,7 @@ class _Quiet(BlockBuilder):
 def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
     arrays = [np.asarray(v, np.int64) for v in layouts]
     index = ir.IndexType.get()
-    return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(a, type=index) for a in arrays])
+    return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(a, type=index) for a in arrays])  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 def build(program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True) -> Module:
@@ -396,7 +396,7 @@ def build(program: Program, platform: str, donated: Sequence[int | None] = (), h
 def module_text(module: Module, debug_info: bool = False) -> str:
     """The module as text."""
     with context:
-        return module.module.operation.get_asm(enable_debug_info=debug_info)
+        return module.module.operation.get_asm(enable_debug_info=debug_info)  # pyright: ignore[reportReturnType]
 
 
 def to_portable(module: Module) -> bytes:

@@ -12,7 +12,7 @@ from atled.core.types import ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
 from atled.engine.execute import Executable, executable
-from atled.higher_order.launch import result_builder
+from atled.higher_order.launch import MISS, NAMESPACE, Form, Site, result_builder
 from atled.higher_order.signature import Arguments, Signature, donations, leaf_names
 
 
@@ -97,8 +97,14 @@ class Compiled:
 
     def __init__(self, ready: Executable, traced: TracedFunction) -> None:
         self._executable, self._traced = ready, traced
+        self._site: Site | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        out = MISS if self._site is None else self._site.run(*args, **kwargs)
+        return self._checked(args, kwargs) if out is MISS else out
+
+    def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run after a close look at the arguments, and let calls like this one do without."""
         signature, traced = self._traced._signature, self._traced._traced
         call = Arguments(signature, args, kwargs)
         want = traced.program.input_types[len(traced.captured) :]
@@ -110,9 +116,14 @@ class Compiled:
                 raise TypeError(f"{traced.name}: argument {name} was compiled for {w}; got {g}.")
         if any(isinstance(x, Tracer) for x in call.leaves) or type(state.base) is Recorder:
             raise TypeError(f"{traced.name}: a compiled function cannot be transformed; use the jitted function.")
-        arrays = [as_array(x) for x in [*traced.captured, *call.leaves]]
-        out = self._executable([a._buffer for a in arrays])
-        return result_builder(traced.out_structure)(out, self._executable.placed)
+        ready, held = self._executable, [as_array(x)._buffer for x in traced.captured]
+        arrays = [as_array(x) for x in call.leaves]
+        if self._site is None:
+            self._site = Site(0, Form(None), call, traced.out_structure, True, dict(NAMESPACE))
+        entry = (ready.execute, ready.handlers, ready.placed, held)
+        self._site.remember(call, arrays, entry, traced.out_structure)
+        out = ready(held + [a._buffer for a in arrays])
+        return result_builder(traced.out_structure)(out, ready.placed)
 
     @property
     def out_info(self) -> Any:

@@ -100,7 +100,7 @@ def has_effects(program: Program) -> bool:
 
 
 class Split:
-    """A program in two: `known` gives the known outputs and residuals; `waiting` takes residuals and the other inputs."""
+    """A program in two: `known` gives known outputs and residuals; `waiting` takes residuals and the other inputs."""
 
     __slots__ = ("known", "known_outputs", "waiting")
 

@@ -20,7 +20,7 @@ _BY_IDENTITY = (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)
 _DEEPEST = 4  # closures in closures, before a function is taken to be equal to itself alone
 
 
-class Heavy(Exception):
+class Heavy(Exception):  # noqa: N818
     """A function refers to something that cannot be part of a key."""
 
 

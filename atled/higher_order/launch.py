@@ -1,13 +1,15 @@
 """The launch path: Python code generated for the calls that a function has seen.
 
 A `Site` is made for calls of one shape. Its code takes the arguments apart, looks the executable up by the placement of
-their leaves and the values of static arguments, runs it, wraps the buffers and builds the result. Whatever it was not made
-for goes to `miss`. The code is installed as the code of the jitted function itself, so a call costs one Python frame.
+their leaves and the values of static arguments, runs it, wraps the buffers and builds the result. Whatever it was not
+made for goes to `miss`. It becomes the code of the jitted function itself, so a call costs one Python frame.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,12 +28,64 @@ class Mismatch(Exception):  # noqa: N818
     """The arguments are not of the kind that generated code was made for."""
 
 
+class _Unset:
+    """The default of every parameter that has one, in generated code: the argument was not given."""
+
+    def __repr__(self) -> str:
+        return "unset"
+
+
+UNSET: Any = _Unset()
+
+
+class Form:
+    """How generated code takes arguments: with the parameters of the function itself, or as `*args, **kwargs`.
+
+    Named parameters spare Python a tuple and a dict on each call, and `f(x, y)` and `f(x, y=y)` are the same call.
+    """
+
+    def __init__(self, f: Callable[..., Any] | None) -> None:
+        try:
+            parameters = list(inspect.signature(f, follow_wrapped=False).parameters.values()) if f else []
+        except (TypeError, ValueError):
+            parameters = []
+        odd = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        is_named = parameters and not any([p.kind in odd or _OWN_NAME.fullmatch(p.name) for p in parameters])
+        parameters = parameters if is_named else []
+        keyword_only = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+        positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        self.positional = [p.name for p in positional]
+        self.keyword_only = [p.name for p in keyword_only]
+        self.defaults = (UNSET,) * len([p for p in positional if p.default is not p.empty])
+        self.keyword_defaults = {p.name: UNSET for p in keyword_only if p.default is not p.empty}
+        if not is_named:
+            self.header, self.given = "*args, **kwargs", "args, kwargs"
+            return
+        texts = [p.name if p.default is p.empty else f"{p.name}=UNSET" for p in parameters]
+        only = len([p for p in positional if p.kind is p.POSITIONAL_ONLY])
+        marks = [*texts[:only], *(["/"] if only else []), *texts[only : len(positional)]]
+        self.header = ", ".join([*marks, *(["*"] if keyword_only else []), *texts[len(positional) :]])
+        names = "".join([f"{n}, " for n in self.positional])
+        self.given = f"({names}), {{{', '.join([f'{n!r}: {n}' for n in self.keyword_only])}}}"
+
+    def sorted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments as they came into generated code, without those that were not given."""
+        if self.keyword_only:
+            kwargs = {k: v for k, v in kwargs.items() if v is not UNSET}
+        for i, x in enumerate(args):
+            if x is UNSET:
+                rest = {n: v for n, v in zip(self.positional[i:], args[i:], strict=False) if v is not UNSET}
+                return args[:i], {**rest, **kwargs}
+        return args, kwargs
+
+
 class Site:
     """Generated code for calls of one shape: so many arguments, these keywords, these trees, this kind of result."""
 
     def __init__(
-        self, number: int, call: Arguments, result: tree.Structure, is_inline: bool, namespace: dict[str, Any]
-    ) -> None:
+        self, number: int, form: Form, call: Arguments, result: tree.Structure, is_inline: bool,
+        namespace: dict[str, Any],
+    ) -> None:  # fmt: skip
         self.entries: dict[Any, Any] = {}
         self.result = result
         code = Code(f"s{number}_")
@@ -39,22 +93,28 @@ class Site:
         static = {key for key, _, _ in call.statics}
         items = [*enumerate(call.args), *sorted(call.kwargs.items(), key=lambda item: item[0])]  # as trees do
         structures = {k: tree.structure(v) for k, v in items if k not in static}
-        names = [code.name() for _ in call.args]
         lines = code.lines
-        lines.append(" if fast.off: return miss(args, kwargs)")
+        otherwise = f"return miss({form.given})"
+        lines.append(f" if fast.off: {otherwise}")
         lines.append(" try:")
-        lines.append(f"  {'(' + ''.join(n + ', ' for n in names) + ')'} = args")
-        if call.kwargs:
-            lines.append(f"  if len(kwargs) != {len(call.kwargs)}: return miss(args, kwargs)")
+        if form.positional or form.keyword_only:
+            names = form.positional[: len(call.args)]
+            absent = [n for n in (*form.positional, *form.keyword_only) if n not in names and n not in call.kwargs]
+            if absent:
+                lines.append(f"  if {' or '.join([f'{n} is not UNSET' for n in absent])}: {otherwise}")
+            named = {n: n for n in call.kwargs}
         else:
-            lines.append("  if kwargs: return miss(args, kwargs)")
+            names = [code.name() for _ in call.args]
+            lines.append(f"  {'(' + ''.join(n + ', ' for n in names) + ')'} = args")
+            lines.append(f"  if {f'len(kwargs) != {len(call.kwargs)}' if call.kwargs else 'kwargs'}: {otherwise}")
+            named = {n: f"kwargs[{n!r}]" for n in call.kwargs}
         arrays, statics = [], []
         # a function of the library may get an array now and a number next; other functions have a site for each
         either = "{0} if type({0}) is A else leaf({0})"
         take = {True: either, False: either} if is_inline else {True: "{0}", False: "leaf({0})"}
         leaves = iter(call.is_array)
         for key, _ in items:
-            value = names[key] if isinstance(key, int) else f"kwargs[{key!r}]"
+            value = names[key] if isinstance(key, int) else named[key]
             if key not in structures:
                 statics += [f"type({value})", value]
                 continue
@@ -65,15 +125,23 @@ class Site:
         lines.append(f"  execute, handlers, placed, captured, build = {entries}[({key_text})]")
         buffers = ", ".join([f"{a}._buffer" for a in arrays])
         lines.append(f"  buffers = [{buffers}]")
-        lines.append(" except (AttributeError, KeyError, ValueError, TypeError, Mismatch): return miss(args, kwargs)")
+        lines.append(f" except (AttributeError, KeyError, ValueError, TypeError, Mismatch): {otherwise}")
         lines.append(" if captured: buffers = captured + buffers")
-        lines.append(" try: out = execute(buffers).consume_with_handlers(handlers)")
+        lines.append(" try: results = execute(buffers).consume_with_handlers(handlers)")
         lines.append(" except EngineError as error: raise failure(buffers, error) from None")
-        lines.append(" if build is not None: return build(out, placed)")
+        lines.append(" if build is not None: return build(results, placed)")
         _emit_result(code, result)
         namespace.update(code.namespace)
         # the same code, which says MISS instead of going to the slow path: to try this site among others
-        self.run = _function("def call(*args, **kwargs):", lines, {**namespace, "miss": lambda *_: MISS})
+        self.run = _function(f"def call({form.header}):", lines, {**namespace, "miss": lambda *_: MISS})
+
+    def remember(self, call: Arguments, arrays: Sequence[DeviceArray], entry: Any, result: tree.Structure) -> None:
+        """Let calls with arguments of these kinds run the executable of `entry`."""
+        if len(self.entries) >= 4096:
+            self.entries.clear()
+        statics = [v for _, t, x in call.statics for v in (t, x)]
+        build = None if result == self.result else result_builder(result)
+        self.entries[(*[a._placed for a in arrays], *statics)] = (*entry, build)
 
 
 def _function(header: str, lines: list[str], namespace: dict[str, Any]) -> Any:
@@ -83,12 +151,12 @@ def _function(header: str, lines: list[str], namespace: dict[str, Any]) -> Any:
 
 
 def _emit_result(code: Code, structure: tree.Structure) -> None:
-    """Emit code that wraps the buffers in `out` and returns the result put together."""
+    """Emit code that wraps the buffers in `results` and returns the result put together."""
     names = [(f"a{i}", f"o{i}", f"p{i}") for i in range(structure.num_leaves)]
     if names:
-        code.lines.append(f" {', '.join(o for _, o, _ in names)}, = out")
+        code.lines.append(f" {', '.join(o for _, o, _ in names)}, = results")
         code.lines.append(f" {', '.join(p for _, _, p in names)}, = placed")
-    code.lines.extend([f" {a} = new(A); {a}._buffer = {o}; {a}._placed = {p}" for a, o, p in names])
+    code.lines.extend([f" {a} = A(); {a}._buffer = {o}; {a}._placed = {p}" for a, o, p in names])
     code.lines.append(f" return {builder(code, structure, iter([a for a, _, _ in names]))}")
 
 
@@ -97,7 +165,7 @@ def result_builder(structure: tree.Structure) -> Callable[[list[Any], list[Any]]
     """A function that makes a result of buffers and their placements."""
     code = Code("r")
     _emit_result(code, structure)
-    return _function("def build(out, placed):", code.lines, {**NAMESPACE, **code.namespace})
+    return _function("def build(results, placed):", code.lines, {**NAMESPACE, **code.namespace})
 
 
 def _leaf(x: Any) -> Any:
@@ -111,6 +179,7 @@ def _leaf(x: Any) -> Any:
 
 
 def failure_of(buffers: Sequence[Any], error: Exception) -> RuntimeError:
+    """What to raise for a launch that failed: a buffer that was given away, or the engine's own reason."""
     for b in buffers:
         if b.is_deleted():
             return failed(b, RuntimeError("deleted"))
@@ -123,7 +192,10 @@ NAMESPACE = {
     "EngineError": EngineError,
     "failure": failure_of,
     "A": DeviceArray,
-    "new": object.__new__,
+    "UNSET": UNSET,
     "leaf": _leaf,
 }
+# the names that generated code uses itself; a function with such a parameter is called the general way
+_OWN = "args|kwargs|miss|execute|handlers|placed|captured|build|buffers|results|error|type|len|dict|list|tuple|kind"
+_OWN_NAME = re.compile(rf"(?:{_OWN}|{'|'.join(NAMESPACE)}|\w*Error|[aop]\d+|s\d+_\d+)")
 FIRST_CODE = _function("def call(*args, **kwargs):", [" return miss(args, kwargs)"], {}).__code__

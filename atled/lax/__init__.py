@@ -252,7 +252,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return _shape.reshape(operand, (*dims[:start], _prod(dims[start:stop]), *dims[stop:]))
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array with one value everywhere."""
     value = (
         fill_value

@@ -89,8 +89,9 @@ def conv_general_dilated(
     reach = [dilated(k.shape[a], d) for a, d in zip(numbers.rhs_spec[2:], k_dilation, strict=True)]
     pairs = padding_amounts("conv", padding, lengths, reach, window_strides)
     op = convolution.Convolution(
-        convolution.ConvAxes(*numbers), tuple(window_strides), tuple(pairs), x_dilation, k_dilation, feature_group_count,
-        batch_group_count, precision_name(precision), None if preferred_element_type is None else dtypes.canonical(preferred_element_type),
+        convolution.ConvAxes(*numbers), tuple(window_strides), tuple(pairs), x_dilation, k_dilation,
+        feature_group_count, batch_group_count, precision_name(precision),
+        None if preferred_element_type is None else dtypes.canonical(preferred_element_type),
     )  # fmt: skip
     return bind(op, lhs, rhs)
 
@@ -110,8 +111,8 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Any, rhs_dilation: Any, precision: Any = None,
-    preferred_element_type: Any = None,
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Any, rhs_dilation: Any,
+    precision: Any = None, preferred_element_type: Any = None,
 ) -> Any:  # fmt: skip
     """Convolution with batch and features first, and all paddings and dilations."""
     return conv_general_dilated(
@@ -127,8 +128,9 @@ def conv_with_general_padding(
 
 
 def conv_transpose(
-    lhs: Any, rhs: Any, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-    transpose_kernel: bool = False, precision: Any = None, preferred_element_type: Any = None,
+    lhs: Any, rhs: Any, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None, transpose_kernel: bool = False, precision: Any = None,
+    preferred_element_type: Any = None,
 ) -> Any:  # fmt: skip
     """The convolution that grows: strides put holes into the input."""
     n = type_of(lhs).ndim - 2
@@ -165,7 +167,7 @@ def conv_transpose(
     )
 
 
-# -- reductions with a given function -----------------------------------------------------------------------------------
+# -- reductions with a given function ---------------------------------------------------------------------------------
 
 
 _COMBINE: dict[Any, str] = {
@@ -190,8 +192,9 @@ def combination(name: str, computation: Callable[[Any, Any], Any]) -> str:
 
 
 def reduce_window(
-    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int], window_strides: Sequence[int],
-    padding: Any, base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
+    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
+    window_strides: Sequence[int], padding: Any, base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
 ) -> Any:  # fmt: skip
     """Elements in sliding windows combined with a function, from an initial value.
 
@@ -224,8 +227,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     """Elements over axes combined with a function, from an initial value."""
     combine = combination("reduce", computation)
     op = {
-        "add": reduction.reduce_sum, "mul": reduction.reduce_prod, "max": reduction.reduce_max, "min": reduction.reduce_min,
-        "and": reduction.reduce_and, "or": reduction.reduce_or,
+        "add": reduction.reduce_sum, "mul": reduction.reduce_prod, "max": reduction.reduce_max,
+        "min": reduction.reduce_min, "and": reduction.reduce_and, "or": reduction.reduce_or,
     }[combine]  # fmt: skip
     ndim = type_of(operands).ndim
     return _with_start(op(operands, tuple([d % ndim for d in dimensions])), init_values, combine)

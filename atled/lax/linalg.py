@@ -75,8 +75,8 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
 
 
 def triangular_solve(
-    a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
-    unit_diagonal: bool = False,
+    a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
+    conjugate_a: bool = False, unit_diagonal: bool = False,
 ) -> Any:  # fmt: skip
     """x such that a x = b (or x a = b) for triangular a."""
     is_vector = b.ndim == a.ndim - 1

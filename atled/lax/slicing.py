@@ -55,8 +55,8 @@ class GatherScatterMode(enum.Enum):
 
 
 def gather(
-    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *, unique_indices: bool = False,
-    indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
+    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
+    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
 ) -> Any:  # fmt: skip
     """Windows of an array at positions."""
     kind = GatherScatterMode.from_any(mode).value
@@ -70,8 +70,8 @@ def gather(
 
 def _scatter(combine: str) -> Callable[..., Any]:
     def f(
-        operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-        unique_indices: bool = False, mode: Any = None,
+        operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+        indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
     ) -> Any:  # fmt: skip
         kind = {"fill": "drop"}.get(GatherScatterMode.from_any(mode).value, GatherScatterMode.from_any(mode).value)
         axes = indexing.ScatterAxes(*[tuple(v) for v in dimension_numbers])

@@ -221,7 +221,7 @@ def log1mexp(x: Any) -> Any:
     return ew.select(is_near, near, far)
 
 
-# -- the softmax family -------------------------------------------------------------------------------------------------
+# -- the softmax family -----------------------------------------------------------------------------------------------
 
 
 def _masked(x: Any, where: Any, fill: float) -> Any:

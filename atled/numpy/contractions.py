@@ -26,7 +26,8 @@ def _product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, resul
     """`dot_general` on operands of one dtype; bools are combined by `or`."""
     wanted = None if result is None else dtypes.canonical(result)
     if type_of(x).kind == "b":
-        out = contraction.dot_general(*[conversion.convert(v, dtypes.int32) for v in (x, y)], contracting, batch)
+        x, y = (conversion.convert(v, dtypes.int32) for v in (x, y))
+        out = contraction.dot_general(x, y, contracting, batch)
         return conversion.convert(ew.ne(out, 0) if wanted is None else out, wanted or dtypes.bool_)
     return contraction.dot_general(x, y, contracting, batch, precision_name(precision), wanted)
 
@@ -46,8 +47,8 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     inner = (s.shape[-1], t.shape[-2] if t.ndim > 1 else t.shape[0])
     if inner[0] != inner[1]:
         raise ValueError(
-            f"matmul: the last axis of {s} and the {'second to last' if t.ndim > 1 else 'only'} axis of {t} must have the "
-            f"same length; got {inner[0]} and {inner[1]} (shapes {s.shape} and {t.shape})."
+            f"matmul: the last axis of {s} and the {'second to last' if t.ndim > 1 else 'only'} axis of {t} must have "
+            f"the same length; got {inner[0]} and {inner[1]} (shapes {s.shape} and {t.shape})."
         )
     lead = broadcast_shapes(s.shape[:-2], t.shape[:-2])
     out = _matmul(x, y, lead, precision, preferred_element_type)
@@ -213,13 +214,13 @@ def einsum(
     return _einsum(arrays, text, optimize, precision, preferred_element_type)
 
 
-def _from_lists(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
+def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     letter = lambda v: "..." if v is Ellipsis else chr(97 + v) if v < 26 else chr(65 + v - 26)  # noqa: E731
     pairs = list(zip(arguments[0::2], arguments[1::2], strict=False))
     text = ",".join("".join(map(letter, labels)) for _, labels in pairs)
     if len(arguments) % 2:
         text += "->" + "".join(map(letter, arguments[-1]))
-    return text, [x for x, _ in pairs]
+    return text, tuple([x for x, _ in pairs])
 
 
 @library_function(static=("subscripts", "optimize", *_STATIC))
@@ -354,7 +355,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     )
 
 
-# -- made of products ---------------------------------------------------------------------------------------------------
+# -- made of products -------------------------------------------------------------------------------------------------
 
 
 @library_function

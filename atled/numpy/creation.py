@@ -161,7 +161,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     if isinstance(a, (list, tuple)):
         return _placed(_from_sequence(a, wanted), device)
     if isinstance(a, np.ndarray) or (
-        isinstance(a, np.generic) and not isinstance(a, (np.float64, np.int64, np.complex128))
+        isinstance(a, np.generic) and not isinstance(a, (np.float64, np.int64, np.complex128))  # pyright: ignore[reportArgumentType]
     ):
         host = np.asarray(a)
         return _placed(
@@ -194,7 +194,7 @@ def _strong(host: np.ndarray, wanted: Any) -> ArrayType:
 def _cast_host(host: np.ndarray, dtype: Any) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         if dtypes.kind(dtype) in "biuf" and host.dtype.kind == "c":
-            host = host.real
+            host = np.real(host)
         return host.astype(dtype)
 
 
@@ -299,7 +299,7 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     """An array of what a function gives for its indices."""
     dims = _static_shape("fromfunction", shape)
     for i in range(len(dims)):
-        axes = [None] * len(dims)
+        axes: list[int | None] = [None] * len(dims)
         axes[len(dims) - 1 - i] = 0
         function = vmap(function, in_axes=tuple(axes))
     return function(*[arange(n, dtype=dtype) for n in dims], **kwargs)
@@ -367,7 +367,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if dtype is None:
         dtype, _ = common_dtype([operand_type("arange", x) for x in given])
     dtype = dtypes.canonical(dtype)
-    values = [None if x is None else _concrete("arange", x) for x in (start, stop, step)]
+    values: list[Any] = [None if x is None else _concrete("arange", x) for x in (start, stop, step)]
     if values[1] is None:
         values[0], values[1] = 0, values[0]
     first, last, by = values[0], values[1], 1 if values[2] is None else values[2]
@@ -375,7 +375,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise ValueError("arange: the step must not be zero.")
     count = max(0, math.ceil((last - first) / by))
     if dtypes.kind(dtype) == "b":
-        return asarray(np.arange(first, last, by, bool))
+        return asarray(np.arange(first, last, by, dtype=bool))
     return _placed(_counted(count, first, by, dtype), device)
 
 
@@ -420,8 +420,8 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0,
-    *, device: Any = None,
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """Evenly spaced numbers from start to stop.
 
@@ -436,7 +436,7 @@ def linspace(
     return (out, step) if retstep else _placed(out, device)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:  # noqa: N803
     """Ones on a diagonal, zeros elsewhere.
 
     >>> eye(2)

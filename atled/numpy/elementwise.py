@@ -318,7 +318,7 @@ def round(a: Any, decimals: int = 0) -> Any:
 around = round
 
 
-# -- tests for special values -------------------------------------------------------------------------------------------
+# -- tests for special values -----------------------------------------------------------------------------------------
 
 
 def _parts(op: Callable[[Any], Any], join: Callable[[Any, Any], Any], default: bool) -> Callable[[Any], Any]:

@@ -1,8 +1,8 @@
 """NumPy's indexing in full, and `.at[...]` updates.
 
-An index is parsed into a hashable `spec` (what each entry is) and operands (the values that may be data). Reads and writes
-then work from the same plan: each axis of the array is read as a window, or at points given by index arrays. Everything
-is one launch: positions are operands, so a new position compiles nothing new.
+An index is parsed into a hashable `spec` (what each entry is) and operands (the values that may be data). Reads and
+writes then work from the same plan: each axis of the array is read as a window, or at points given by index arrays.
+Everything is one launch: positions are operands, so a new position compiles nothing new.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from atled.ops import elementwise as ew
 
 # What an entry of an index can be. Entries marked * take the next operand.
 NEW, FIXED, POINT, WINDOW, SLICE, ARRAY = "new", "fixed", "point*", "window*", "slice", "array*"
-#   new axis; a known integer; an integer that is data; a slice of known length whose start is data; a known slice; an array
+#   new axis; a known integer; an integer that is data; a slice of known length whose start is data; a known slice;
+#   an array
 
 
 class Entry(NamedTuple):
@@ -80,12 +81,15 @@ def _expand_masks(entries: list[Any]) -> list[Any]:
         if isinstance(e, (bool, np.bool_)):
             raise IndexError("index: a plain bool as index is not supported; use None, or an array of bools.")
         if isinstance(e, (Array, np.ndarray)) and type_of(e).kind == "b":
-            host = e.known() if isinstance(e, Tracer) else e
-            if host is None:
-                raise errors.NonConcreteBooleanIndexError(
-                    f"index: a traced mask {type_of(e)} selects an unknown number of elements." + e._where()
-                    + "\n  try: numpy.where(mask, x, fill), numpy.nonzero(mask, size=n), or x.at[mask].set(v) to write."
-                )  # fmt: skip
+            host: Any = e
+            if isinstance(e, Tracer):
+                host = e.known()
+                if host is None:
+                    raise errors.NonConcreteBooleanIndexError(
+                        f"index: a traced mask {type_of(e)} selects an unknown number of elements." + e._where()
+                        + "\n  try: numpy.where(mask, x, fill), numpy.nonzero(mask, size=n), "
+                        "or x.at[mask].set(v) to write."
+                    )  # fmt: skip
             out.extend([np.asarray(i, np.int32) for i in np.nonzero(np.asarray(host))])
         else:
             out.append(e)
@@ -659,8 +663,8 @@ def _take(a: Any, indices: Any, axis: int | None, mode: str, fill_value: Any) ->
 
 
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None, unique_indices: bool = False,
-    indices_are_sorted: bool = False, fill_value: Any = None,
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Any:  # fmt: skip
     """Elements along an axis at positions. Out of bounds: NaN or the extreme integer, or by `mode` 'clip' or 'wrap'.
 

@@ -34,9 +34,10 @@ def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False) -> Any:
 
 _BINARY = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.divide,
-    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": elementwise.power, "matmul": contractions.matmul,
-    "and": elementwise.bitwise_and, "or": elementwise.bitwise_or, "xor": elementwise.bitwise_xor,
-    "lshift": elementwise.left_shift, "rshift": elementwise.right_shift, "divmod": elementwise.divmod,
+    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": elementwise.power,
+    "matmul": contractions.matmul, "and": elementwise.bitwise_and, "or": elementwise.bitwise_or,
+    "xor": elementwise.bitwise_xor, "lshift": elementwise.left_shift, "rshift": elementwise.right_shift,
+    "divmod": elementwise.divmod,
 }  # fmt: skip
 _COMPARE = {
     "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,

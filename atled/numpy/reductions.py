@@ -47,8 +47,8 @@ def _sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
 
 
 def _reduce(
-    op: Callable[[Any, tuple[int, ...]], Any], name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any,
-    identity: Any, combine: Callable[[Any, Any], Any],
+    op: Callable[[Any, tuple[int, ...]], Any], name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any,
+    where: Any, identity: Any, combine: Callable[[Any, Any], Any],
 ) -> Any:  # fmt: skip
     t = operand_type(name, a)
     axes = check_axes(name, axis, t.ndim)
@@ -64,8 +64,8 @@ def _reduce(
 
 @library_function(static=_STATIC)
 def sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None,
-    promote_integers: bool = True,
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None, promote_integers: bool = True,
 ) -> Any:  # fmt: skip
     """The sum of elements over axes. Small integers add up in the default width, half precision in single.
 
@@ -79,8 +79,8 @@ def sum(
 
 @library_function(static=_STATIC)
 def prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None,
-    promote_integers: bool = True,
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None, promote_integers: bool = True,
 ) -> Any:  # fmt: skip
     """The product of elements over axes.
 
@@ -108,8 +108,7 @@ def _extremum(name: str, op: Any, identity: Any, combine: Any) -> Any:
 
     f.__name__ = f.__qualname__ = name
     f.__module__ = "atled.numpy"
-    word = "largest" if name == "max" else "smallest"
-    f.__doc__ = f"The {word} element over axes; NaN if there is one.\n\n    >>> {name}(np.arange(4.0))\n    Array({3.0 if name == 'max' else 0.0}, dtype=float64)\n    "
+    f.__doc__ = f"The {'largest' if name == 'max' else 'smallest'} element over axes; NaN if there is one."
     return library_function(f, static=("axis", "keepdims"))
 
 
@@ -172,8 +171,8 @@ def mean(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None,
-    mean: Any = None, correction: float | None = None,
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Any:  # fmt: skip
     """The variance of elements over axes; `ddof` is taken off the count.
 
@@ -204,8 +203,8 @@ def var(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None,
-    mean: Any = None, correction: float | None = None,
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Any:  # fmt: skip
     """The standard deviation of elements over axes; its gradient is zero where all elements are equal."""
     found = var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ class ScalarType:
         self.dtype = dtype
 
     def __call__(self, x: Any = 0) -> Any:
+        """An array of this dtype."""
         from atled.numpy.creation import asarray
 
         return asarray(x, dtype=self.dtype)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> builtins.bool:
         if isinstance(other, ScalarType):
             return self.dtype is other.dtype
         try:

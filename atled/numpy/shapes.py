@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -288,7 +289,7 @@ def _split(ary: Any, bounds: tuple[int, ...], axis: int) -> list[Any]:
     edges = [0, *bounds, type_of(ary).shape[axis]]
     if edges == sorted(edges):
         return list(shape.split(ary, np.diff(edges).tolist(), axis))
-    return [shape.slice_in_axis(ary, min(a, b), b, axis) for a, b in zip(edges, edges[1:], strict=False)]
+    return [shape.slice_in_axis(ary, min(a, b), b, axis) for a, b in itertools.pairwise(edges)]
 
 
 def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int, ...]:
@@ -357,7 +358,7 @@ def _tile(a: Any, reps: tuple[int, ...]) -> Any:
     return shape.reshape(spread, [c * d for c, d in zip(counts, dims, strict=True)])
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     """An array repeated as a whole along each axis."""
     return _tile(A, tuple(int(r) for r in reps) if isinstance(reps, (tuple, list)) else (int(reps),))
 

@@ -4,6 +4,13 @@ Families refer to each other as modules (`from atled.ops import shape`), so that
 form a knot; what several families share lives in `family.py`.
 """
 
+from typing import TYPE_CHECKING
+
 from atled.ops.segments import segment_max, segment_min, segment_prod, segment_sum
+
+if TYPE_CHECKING:  # `family.py` reaches these as attributes of the package, because they import it
+    from atled.ops import elementwise as elementwise
+    from atled.ops import reduction as reduction
+    from atled.ops import shape as shape
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

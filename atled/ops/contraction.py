@@ -99,13 +99,13 @@ class DotGeneral(LinearOp):
         w_free = [a for a in range(wanted.ndim) if a not in wc and a not in wb]
         o_free = [a for a in range(other_type.ndim) if a not in oc and a not in ob]
         n = len(wb)
-        w_start, o_start = (n + len(o_free), n) if is_swapped else (n, n + len(w_free))
+        o_start = n if is_swapped else n + len(w_free)
         o_axes = tuple(range(o_start, o_start + len(o_free)))
         made = dot_general(
             cotangent, other, (o_axes, tuple(o_free)), (tuple(range(n)), tuple(ob)), self.precision,
             None if type_of(cotangent).dtype is other_type.dtype is wanted.dtype else wanted.dtype,
         )  # fmt: skip
-        # axes of the product: batch, free axes of the wanted operand, then its contracted axes in the order of the other's
+        # axes of the product: batch, free axes of the wanted operand, its contracted axes in the order of the other's
         order = [*wb, *w_free, *[wc[i] for i in sorted(range(len(oc)), key=lambda i: oc[i])]]
         return shape.transpose(made, [order.index(a) for a in range(wanted.ndim)])
 

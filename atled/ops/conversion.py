@@ -62,7 +62,8 @@ class BitcastConvert(Op):
             return ArrayType((*x.shape, old // new), self.dtype)
         if not x.shape or x.shape[-1] * old != new:
             raise TypeError(
-                f"bitcast_convert: the last axis of {x} must hold {new // old} elements to be read as {self.dtype.name}."
+                f"bitcast_convert: the last axis of {x} must hold {new // old} elements "
+                f"to be read as {self.dtype.name}."
             )
         return ArrayType(x.shape[:-1], self.dtype)
 

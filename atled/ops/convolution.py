@@ -1,7 +1,8 @@
 """Convolution in any number of dimensions, with strides, padding, dilation of either side, and groups.
 
-With feature groups, block g of the output features sees block g of the input features; with batch groups, block g of the
-output features sees block g of the batch. Transposes and batches of one kind of group are convolutions with the other.
+With feature groups, block g of the output features sees block g of the input features; with batch groups, block g of
+the output features sees block g of the batch. Transposes and batches of one kind of group are convolutions with the
+other.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Convolution(LinearOp):
             raise TypeError(f"conv: {n} spatial dimensions need operands with {n + 2} axes; got {x} and {kernel}.")
         if x.dtype is not kernel.dtype and self.result is None:
             raise TypeError(f"conv: operands must have the same dtype; got {x} and {kernel}.")
-        features, inputs, outputs = (x.shape[self.axes.x[1]], kernel.shape[self.axes.kernel[1]], kernel.shape[self.axes.kernel[0]])  # fmt: skip
+        features = x.shape[self.axes.x[1]]
+        inputs, outputs = kernel.shape[self.axes.kernel[1]], kernel.shape[self.axes.kernel[0]]
         groups = f" in {self.feature_groups} groups" if self.feature_groups > 1 else ""
         if features != inputs * self.feature_groups:
             raise TypeError(
@@ -76,7 +78,10 @@ class Convolution(LinearOp):
             )
             work = out.with_dtype(common)
         attributes: dict[str, Any] = {
-            "dimension_numbers": f"#stablehlo.conv<{_spec(self.axes.x, 'bf')}x{_spec(self.axes.kernel, 'oi')}->{_spec(self.axes.out, 'bf')}>",
+            "dimension_numbers": (
+                f"#stablehlo.conv<{_spec(self.axes.x, 'bf')}x{_spec(self.axes.kernel, 'oi')}"
+                f"->{_spec(self.axes.out, 'bf')}>"
+            ),
             "window_strides": self.strides,
             "padding": np.array(self.padding, np.int64).reshape(-1, 2),
             "lhs_dilation": self.x_dilation,
@@ -109,7 +114,9 @@ class Convolution(LinearOp):
             padding.append((start, window + length - 1 - start - seen))
         axes = ConvAxes(a.out, (a.kernel[1], a.kernel[0], *a.kernel[2:]), a.x)
         dtype = None if type_of(cotangent).dtype is type_of(kernel).dtype is x.dtype else x.dtype
-        op = Convolution(axes, self.x_dilation, tuple(padding), self.strides, self.kernel_dilation, groups, 1, self.precision, dtype)  # fmt: skip
+        op = Convolution(
+            axes, self.x_dilation, tuple(padding), self.strides, self.kernel_dilation, groups, 1, self.precision, dtype
+        )
         out = bind(op, cotangent, kernel)
         return _move_groups(out, a.x[1], a.x[0], groups) if self.batch_groups > 1 else out
 

@@ -1,7 +1,7 @@
 """Cumulative ops along an axis, and the associative scan that they are made of.
 
-The scan is Blelloch's: log2(n) rounds of pairwise combination, all of them slices and elementwise ops, so it batches and
-differentiates like everything else. Derivatives of the nonlinear ones scan pairs of a value and its tangent.
+The scan is Blelloch's: log2(n) rounds of pairwise combination, all of them slices and elementwise ops, so it batches
+and differentiates like everything else. Derivatives of the nonlinear ones scan pairs of a value and its tangent.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Cumsum(Cumulative, LinearOp):
     def combine(self, x: Any, y: Any) -> Any:
         return elementwise.add(x, y)
 
-    jvp = LinearOp.jvp
+    jvp = LinearOp.jvp  # pyright: ignore[reportAssignmentType]
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
         return (cumsum(cotangent, self.axis, not self.is_reversed),)

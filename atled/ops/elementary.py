@@ -1,4 +1,4 @@
-"""Elementary functions: sign and magnitude, rounding, powers, exponentials, logarithms, circular and hyperbolic functions."""
+"""Elementary functions: sign, magnitude, rounding, powers, exponentials, logarithms, circular and hyperbolic ones."""
 
 from __future__ import annotations
 

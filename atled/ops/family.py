@@ -1,8 +1,9 @@
 """The elementwise family: what all elementwise ops share.
 
-Operands have one shape, or are scalars, which spread over it: so `x * 2.0` is one equation. Dtypes agree; Python numbers
-take the dtype of the other operand. A derivative is a factor for each operand (`derivative`). Where that factor can be
-infinite (`is_singular`), a cotangent that is exactly zero stays zero: `where(x > 0, sqrt(x), 0)` has a finite gradient.
+Operands have one shape, or are scalars, which spread over it: so `x * 2.0` is one equation. Dtypes agree; Python
+numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`). Where that factor
+can be infinite (`is_singular`), a cotangent that is exactly zero stays zero: `where(x > 0, sqrt(x), 0)` has a finite
+gradient.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class Elementwise(Op):
 
 
 def spread_tangent(tangent: Any, out: Any) -> Any:
+    """The tangent in the shape of the result; `Zero` if there is none."""
     t = type_of(out)
     if tangent is None:
         return Zero(t.tangent())
@@ -136,15 +138,18 @@ class LinearElementwise(Elementwise, LinearOp):
 
 
 def spread_all(build: Any, op: Elementwise, operands: Sequence[Any]) -> list[Any]:
+    """Operands being lowered, with scalars spread over the shape of the result."""
     out = op.result_type(*[x.type for x in operands])
     return [build.spread(x, out.shape) for x in operands]
 
 
 def zero_like(x: Any) -> Any:
+    """The scalar 0 in the dtype of x."""
     return np.zeros((), type_of(x).dtype)
 
 
 def one_like(x: Any) -> Any:
+    """The scalar 1 in the dtype of x."""
     return np.ones((), type_of(x).dtype)
 
 
@@ -177,7 +182,7 @@ def function(op: Op) -> Callable[..., Any]:
     """The function that applies an op without parameters to its operands."""
 
     def apply(*operands: Any) -> Any:
-        return bind(op, *match(*operands)) if len(operands) > 1 else bind(op, _checked(op, operands[0]))
+        return bind(op, *match(*operands)) if len(operands) > 1 else bind(op, _checked(op, operands[0]))  # pyright: ignore[reportGeneralTypeIssues]
 
     apply.__name__ = apply.__qualname__ = op.name
     apply.__doc__ = f"Elementwise: {op.__doc__}"

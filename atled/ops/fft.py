@@ -49,7 +49,7 @@ class Fft(LinearOp):
         if self.kind in ("FFT", "IFFT"):  # the matrix is symmetric
             return (bind(self, cotangent),)
         if self.kind == "RFFT":
-            # a real transform is the complex one, cut in half: put the missing half back as zeros, and keep the real part
+            # a real transform is the complex one, cut in half: put zeros for the missing half, and keep the real part
             dims = type_of(cotangent).shape
             missing = self.lengths[-1] - dims[-1]
             full = shape.pad(cotangent, 0, [(0, 0, 0)] * (len(dims) - 1) + [(0, missing, 0)])

@@ -244,7 +244,7 @@ class Scatter(Op):
         return out, elementwise.div(total, elementwise.maximum(count, one))
 
     def _others(self, x: Any, indices: Any, updates: Any) -> Any:
-        """For each update of a product: what all other factors at its position multiply to, also where some are zero."""
+        """For each update of a product: the product of all other factors at its position, also where some are zero."""
         read = self._gather(type_of(x), type_of(updates))
         one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
         is_zero = elementwise.eq(updates, nought)

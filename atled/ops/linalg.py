@@ -165,8 +165,9 @@ class Qr(Matrices):
         *lead, m, n = a.type.shape
         k = q.shape[-1]
         if a.type.size == 0:
-            return build.apply(lambda _: (identity(ArrayType((*lead, m, m), a.type.dtype), m), shape.zeros(r)), a) if k == m else (
-                build.constant(0, q), build.constant(0, r))  # fmt: skip
+            if k != m:
+                return build.constant(0, q), build.constant(0, r)
+            return build.apply(lambda _: (identity(ArrayType((*lead, m, m), a.type.dtype), m), shape.zeros(r)), a)
         taus = ArrayType((*lead, min(m, n)), a.type.dtype)
         packed, scales = lapack(build, self, "geqrf", (a,), (a.type.strong(), taus))
         upper = build.apply(lambda x: _fit_rows(triangle(x, False), k), packed)
@@ -287,7 +288,7 @@ class Svd(Matrices):
         ds = conversion.real(ds) if is_complex else ds
         if not self.with_vectors:
             return (s,), (ds,)
-        # dU = U K and dV = V L with skew K and L: their sum follows from the Hermitian part, their difference from the other
+        # dU = U K and dV = V L, K and L skew: their sum follows from the Hermitian part, their difference from the rest
         of = lambda combine: conversion.convert(combined_inverted(s, combine), type_of(a).dtype)  # noqa: E731
         both = elementwise.mul(elementwise.add(inner, adjoint(inner)), of(elementwise.sub))
         turn = elementwise.mul(elementwise.sub(inner, adjoint(inner)), of(elementwise.add))

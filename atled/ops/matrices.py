@@ -1,4 +1,4 @@
-"""Matrices on the last two axes: the family of ops on them, what these are made of, and triangular and tridiagonal solvers."""
+"""Matrices on the last two axes: the family of ops on them, their parts, and triangular and tridiagonal solvers."""
 
 from __future__ import annotations
 
@@ -132,6 +132,7 @@ def _column_major(ndim: int) -> tuple[int, ...]:
 
 
 def letter(letter: str) -> U8:
+    """A letter as LAPACK takes its options: one byte."""
     return U8(ord(letter))
 
 

@@ -1,4 +1,4 @@
-"""Softmax and log-sum-exp as ops of their own: their derivatives are shorter, and stabler, than those of their parts."""
+"""Softmax and log-sum-exp as ops of their own: their derivatives are shorter and stabler than those of their parts."""
 
 from __future__ import annotations
 

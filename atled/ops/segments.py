@@ -37,8 +37,8 @@ def _segments(
 
 
 def segment_sum(
-    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False, unique_indices: bool = False,
-    bucket_size: None = None, mode: str | None = None,
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
 ) -> Any:  # fmt: skip
     """The sum of the rows of each segment; rows with a number out of range are left out.
 

@@ -167,7 +167,7 @@ class Split(LinearOp):
 
 
 class Pad(LinearOp):
-    """x with `padding[i] = (low, high, interior)` elements of a value added on each axis; low and high may be negative."""
+    """x with `padding[i] = (low, high, interior)` elements of a value added on axis i; low and high may be negative."""
 
     is_fusible = True
     padding: tuple[tuple[int, int, int], ...]

@@ -24,6 +24,6 @@ from atled.random.samplers import (
 )  # fmt: skip
 
 __all__ = [
-    "KeyReuseWarning", "PRNGKey", "bernoulli", "bits", "categorical", "choice", "clone", "fold_in", "gumbel", "key", "key_data", "key_impl",
-    "normal", "permutation", "randint", "split", "uniform", "wrap_key_data",
+    "KeyReuseWarning", "PRNGKey", "bernoulli", "bits", "categorical", "choice", "clone", "fold_in", "gumbel", "key",
+    "key_data", "key_impl", "normal", "permutation", "randint", "split", "uniform", "wrap_key_data",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Random keys: making them, deriving new ones, and noticing when one is used twice.
 
-A key is used up by a draw or a split. Using it again gives the same numbers again, which is hardly ever meant, so that is
-reported with both lines. `fold_in` derives without using up; `clone` says that a second use is meant.
+A key is used up by a draw or a split. Using it again gives the same numbers again, which is hardly ever meant, so that
+is reported with both lines. `fold_in` derives without using up; `clone` says that a second use is meant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from atled.core import dtypes, source
 from atled.core.array import Array, describe, type_of
-from atled.engine.array import DeviceArray
+from atled.engine.array import DeviceArray, wrap
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.ops import conversion, elementwise, shape
@@ -40,7 +40,8 @@ def check_key(name: str, key: Any) -> Any:
         t = type_of(key)
     if t.shape != ():
         raise TypeError(
-            f"random.{name}: one key is needed; got {t.shape} keys.\n  try: vmap(lambda k: random.{name}(k, ...))(keys), or keys[0]."
+            f"random.{name}: one key is needed; got {t.shape} keys."
+            f"\n  try: vmap(lambda k: random.{name}(k, ...))(keys), or keys[0]."
         )
     return key
 
@@ -54,11 +55,12 @@ def use(name: str, key: Any) -> Any:
         if before is not None:
             warnings.warn_explicit(
                 f"random.{name}: this key was used before, {before}, so the same random numbers come again."
-                + source.describe(where) + "\n  try: key, sub = random.split(key), or random.clone(key) if that is meant.",
+                + source.describe(where)
+                + "\n  try: key, sub = random.split(key), or random.clone(key) if that is meant.",
                 KeyReuseWarning,
                 where.file if where else "<unknown>",
                 where.line if where else 0,
-            )  # fmt: skip
+            )
         key._used = f"in {where.function}, {where}" if where else "elsewhere"
     return found
 
@@ -144,7 +146,7 @@ def key_impl(keys: Any) -> str:
 
 def clone(key: Any) -> Any:
     """The same key as a new object: says that using it again is meant."""
-    return DeviceArray(key._buffer) if type(key) is DeviceArray else key
+    return wrap(key._buffer) if type(key) is DeviceArray else key
 
 
 def counters(dims: Sequence[int]) -> tuple[Any, Any]:

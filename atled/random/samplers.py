@@ -139,7 +139,7 @@ def _randint(key: Any, dims: tuple[int, ...], low: Any, high: Any, dtype: Any) -
     """Twice as many bits as needed, reduced modulo the span: the bias is far below what can be seen."""
     width = dtypes.bits(dtype)
     word = np.dtype(f"uint{width}")
-    low, is_below = _clipped(low, dtype)
+    low, _ = _clipped(low, dtype)
     high, is_above = _clipped(high, dtype)
     low, high, is_above = (broadcast_to(v, dims) for v in (low, high, is_above))
     pair = split_key(key, (2,))

@@ -258,8 +258,8 @@ def grad(
         has_aux: the function returns `(result, auxiliary)`, and the gradient function `(gradient, auxiliary)`.
         holomorphic: the function is complex and holomorphic.
         allow_int: integer arguments are let through; their gradient has dtype `float0`.
-        wrt: which leaves to differentiate by: a function of a leaf, or of its path and itself, or a class that holds them.
-            Other leaves have `None` in the gradient.
+        wrt: which leaves to differentiate by: a function of a leaf, or of its path and itself, or a class that holds
+            them. Other leaves have `None` in the gradient.
 
     For a complex argument z and a real result, the gradient g is such that a small change dz changes the result by
     `Re(g * dz)`.

@@ -28,7 +28,7 @@ class JvpTracer(Tracer):
 
 
 class Jvp(Interpreter):
-    """Applies `jvp` rules. Ops that no tangent reaches stay with the interpreters below, so their values stay concrete."""
+    """Applies `jvp` rules. Ops that no tangent reaches go to the interpreters below, so their values stay concrete."""
 
     __slots__ = ()
     transform = "differentiation"

@@ -131,8 +131,8 @@ def vmap(
     """Turn a function of one example into a function of a batch.
 
     `in_axes` says which axis of each argument runs over the batch, `None` that the argument is the same for all; it
-    may be a tree that is a prefix of the arguments. `out_axes` says where the axis goes in the results. Keyword arguments
-    are mapped over their first axis. With `axis_name`, collectives such as `lax.psum` work over the batch.
+    may be a tree that is a prefix of the arguments. `out_axes` says where the axis goes in the results. Keyword
+    arguments are mapped over their first axis. With `axis_name`, collectives such as `lax.psum` work over the batch.
 
     >>> import atled.numpy as jnp
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((3, 2)), jnp.ones(2))

@@ -141,7 +141,7 @@ def test_widths_that_mix_are_said_once_a_line():
 
 def test_strict_mode():
     with atled.numpy_dtype_promotion("strict"):
-        with pytest.raises(TypeError, match="(?i)promotion.*strict"):
+        with pytest.raises(TypeError, match=r"(?i)promotion.*strict"):
             jnp.ones(2, "float32") + jnp.ones(2, "int32")
         assert (jnp.ones(2, "float32") + 1.0).dtype == np.float32
         with pytest.raises(TypeError):

@@ -65,7 +65,7 @@ def test_a_directory_that_others_may_write_to_is_not_used(tmp_path):
 
 
 def test_altered_entries_are_recompiled(folder):
-    """A thousand alterations: bits flipped, files cut, entries swapped. None is run, none crashes, all are recompiled."""
+    """A thousand alterations: bits flipped, files cut, entries swapped. None runs, none crashes, all are recompiled."""
     rng = random.Random(0)
     programs = list(range(20, 28))
     for n in programs:
@@ -173,8 +173,9 @@ def test_programs_that_differ_have_different_keys():
     from atled.compiler.digest import digest
 
     makers = [
-        lambda x: x + 1.0, lambda x: x + 2.0, lambda x: x - 1.0, lambda x: jnp.sum(x), lambda x: jnp.sum(x, 0, keepdims=True),
-        lambda x: x.astype("float16"), lambda x: x.astype("bfloat16"), lambda x: x[1:], lambda x: x[:-1], lambda x: (x, x), lambda x: x,
+        lambda x: x + 1.0, lambda x: x + 2.0, lambda x: x - 1.0, lambda x: jnp.sum(x),
+        lambda x: jnp.sum(x, 0, keepdims=True), lambda x: x.astype("float16"), lambda x: x.astype("bfloat16"),
+        lambda x: x[1:], lambda x: x[:-1], lambda x: (x, x), lambda x: x,
     ]  # fmt: skip
     found = {digest(atled.make_program(f)(np.ones(4, "f4"))) for f in makers}
     assert len(found) == len(makers)

@@ -120,7 +120,7 @@ def test_unknown_compile_options_are_refused():
     d = device()
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_no_such_option", True)]
-    with pytest.raises(execute.EngineError, match="(?i)no such"):
+    with pytest.raises(execute.EngineError, match=r"(?i)no such"):
         d.client.compile_and_load(ADD, execute.device_list(d), options)
 
 

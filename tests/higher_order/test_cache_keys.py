@@ -104,7 +104,7 @@ def test_zero_and_minus_zero_differ():
 def test_a_global_that_changed_is_seen():
     global GLOBAL
     for GLOBAL in (1.0, 5.0):
-        assert float(atled.jit(lambda x: x * GLOBAL)(X)[0]) == GLOBAL
+        assert float(atled.jit(lambda x: x * GLOBAL)(X)[0]) == GLOBAL  # noqa: B023
 
 
 def test_closed_over_arrays_are_told_apart():
@@ -130,7 +130,7 @@ def test_objects_that_are_closed_over_do_not_stay_alive():
     watch = weakref.ref(thing)
 
     def f(x):
-        return x * thing.value
+        return x * thing.value  # noqa: F821
 
     atled.jit(f)(X)
     del f, thing

@@ -43,7 +43,7 @@ def test_one_trace_for_each_signature():
         assert f.n == count
     g(x, y=1.0)
     assert f.n == 5 and len(g.compiles) == 5
-    assert [c.types for c in g.compiles][0] == (x.type, jnp.asarray(1.0).type)
+    assert g.compiles[0].types == (x.type, jnp.asarray(1.0).type)
     g.clear_cache()
     g(x, 1.0)
     assert f.n == 6
@@ -96,7 +96,7 @@ def test_static_arguments_by_value():
         1,
         0,
     ] and kinds.n == 2  # 1 == True, but not the same
-    with pytest.raises(ValueError, match="hashable.*argument n of.*list"):
+    with pytest.raises(ValueError, match=r"hashable.*argument n of.*list"):
         atled.jit(lambda n, x: x, static_argnums=0)([1], 1.0)
     assert float(atled.jit(lambda x, n: x * n, static_argnums=-1)(2.0, 3)) == 6.0
 
@@ -230,7 +230,7 @@ def test_library_frames_are_hidden():
     ):
         with pytest.raises(ValueError, match=r"\(3, 4\).*\(5,\)") as error:
             run()
-        frames = [t for t in error.traceback]
+        frames = list(error.traceback)
         mine = [t for t in frames if str(t.path) == __file__]
         assert "OFFENDING" in str(mine[-1].statement)
         assert len(frames) - len(mine) <= 4
@@ -245,7 +245,7 @@ def test_threads():
     def work():
         try:
             for i, x in enumerate(xs):
-                assert atled.grad(lambda x: f(x, float(i)).sum())(x).shape == x.shape
+                assert atled.grad(lambda x: f(x, float(i)).sum())(x).shape == x.shape  # noqa: B023
                 np.testing.assert_allclose(np.asarray(f(x, float(i))), want[i], rtol=1e-4, atol=1e-4)
         except Exception as e:
             bad.append(e)
@@ -309,3 +309,38 @@ def test_decorator_forms():
         return x * n
 
     assert f.__name__ == "f" and f.__doc__ == "Doc." and float(f(1.0)) == 2.0 and float(g(2.0, n=3)) == 6.0
+
+
+def test_arguments_by_position_and_by_name():
+    def f(x, y=2.0, /, z=3.0, *, w=4.0):
+        return x + 10 * y + 100 * z + 1000 * w
+
+    g = atled.jit(f)
+    one = jnp.float32(1.0)
+    calls = [
+        ((one,), {}), ((one, 5.0), {}), ((one, 5.0, 6.0), {}), ((one,), {"z": 7.0}), ((one,), {"w": 8.0}),
+        ((one, one), {"z": one, "w": one}),
+    ]  # fmt: skip
+    for _ in range(3):
+        for args, kwargs in calls:
+            assert float(g(*args, **kwargs)) == float(f(*args, **kwargs))
+    before = len(g.compiles)
+    g(one, 5.0, z=6.0)  # the same call as one of the above
+    assert len(g.compiles) == before
+    with pytest.raises(TypeError, match="positional"):
+        g()
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        g(one, v=1.0)
+    with pytest.raises(TypeError, match="positional"):
+        g(one, 1.0, 2.0, 3.0)
+
+
+def test_parameters_may_have_any_name():
+    def f(type, execute, a0, s0_1, results, miss=1.0, KeyError=2.0):
+        return type + 2 * execute + 3 * a0 + 4 * s0_1 + 5 * results + miss * KeyError
+
+    g, ones = atled.jit(f), jnp.ones(5)
+    for _ in range(3):
+        assert float(g(*ones)) == 17.0 and float(g(*ones, KeyError=3.0)) == 18.0
+    h = atled.jit(lambda x, _UNSET=1, *, fast=2.0: x * fast)
+    assert [float(h(2.0)) for _ in range(3)] == [4.0] * 3 and float(h(2.0, fast=3.0)) == 6.0

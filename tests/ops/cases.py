@@ -148,7 +148,7 @@ ARITHMETIC = [
 ]  # fmt: skip
 
 LOGIC = [
-    *[c for d, f in dict(EQ=np.equal, NE=np.not_equal, LT=np.less, LE=np.less_equal, GT=np.greater, GE=np.greater_equal).items()
+    *[c for d, f in {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal}.items()
       for c in binary(ew.Compare(d), f, dtypes=of_kinds("biuf" if d not in ("EQ", "NE") else "biufc"))],
     *binary(ew.And(), np.bitwise_and),
     *binary(ew.Or(), np.bitwise_or),
@@ -648,7 +648,9 @@ MATRIX_FUNCTIONS = {
 
 def _pinv(a: Any) -> Any:
     s, u, vt = bind(L.Svd(False, True), solvers.fixed(a))
-    return matrices_ops.matmul(matrices_ops.scale_columns(matrices_ops.adjoint(vt), elementwise.div(1, s)), matrices_ops.adjoint(u))
+    return matrices_ops.matmul(
+        matrices_ops.scale_columns(matrices_ops.adjoint(vt), elementwise.div(1, s)), matrices_ops.adjoint(u)
+    )
 
 
 def _counts(v: Any) -> Any:

@@ -102,7 +102,7 @@ def test_names_reach_into_jit():
 
 
 def test_unknown_names():
-    with pytest.raises(NameError, match="'nope'.*in scope are: 'i'"):
+    with pytest.raises(NameError, match=r"'nope'.*in scope are: 'i'"):
         atled.vmap(lambda x: lax.psum(x, "nope"), axis_name="i")(jnp.ones(2))
     with pytest.raises(NameError):
         lax.axis_index("i")

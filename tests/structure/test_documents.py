@@ -1,0 +1,56 @@
+"""The Python in documents and docstrings runs, and gives what is written there; what links point to is there."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=[str(f.relative_to(ROOT)) for f in DOCUMENTS])
+def test_python_blocks_run(file: pathlib.Path):
+    text = file.read_text()
+    names: dict = {"__name__": "__document__"}
+    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+        line = text[: match.start()].count("\n") + 1
+        exec(compile("\n" * line + match[1], str(file), "exec"), names)
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=[str(f.relative_to(ROOT)) for f in DOCUMENTS])
+def test_links_lead_somewhere(file: pathlib.Path):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", file.read_text()):
+        if not target.startswith(("http:", "https:")):
+            assert (file.parent / target).exists(), f"{file.name} links to {target}"
+
+
+def examples() -> list[tuple[str, str, str, int]]:
+    """Module, name, docstring and line of every docstring with examples, from the source: decorators hide some."""
+    found = []
+    for file in sorted((ROOT / "atled").rglob("*.py")):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+                text = ast.get_docstring(node)
+                if text and ">>>" in text:
+                    found.append((module, getattr(node, "name", "module"), text, getattr(node, "lineno", 0)))
+    return found
+
+
+EXAMPLES = examples()
+
+
+@pytest.mark.parametrize("module, name, text, line", EXAMPLES, ids=[f"{m}.{n}" for m, n, _, _ in EXAMPLES])
+def test_examples_in_docstrings(module, name, text, line):
+    names = dict(vars(importlib.import_module(module)))
+    example = doctest.DocTestParser().get_doctest(text, names, f"{module}.{name}", module, line)
+    failures: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(example, out=failures.append)
+    assert not failures, "".join(failures)

@@ -1,0 +1,52 @@
+"""The public names are those listed in `public_names.txt`: one that appears or disappears does so on purpose.
+
+Run this file to write the list anew.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+
+LIST = pathlib.Path(__file__).with_name("public_names.txt")
+NAMESPACES = (
+    "atled", "atled.dtypes", "atled.errors", "atled.export", "atled.lax", "atled.nn", "atled.numpy", "atled.numpy.fft",
+    "atled.numpy.linalg", "atled.random", "atled.scipy", "atled.scipy.linalg", "atled.scipy.special", "atled.tree",
+    "atled.tree_util",
+)  # fmt: skip
+
+
+def public(namespace: str) -> list[str]:
+    module = importlib.import_module(namespace)
+    names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+    ours = [n for n in names if _is_public(namespace, getattr(module, n))]
+    return [f"{namespace}.{n}" for n in sorted(ours)]
+
+
+def _is_public(namespace: str, value: object) -> bool:
+    """Not a module or a name that was only imported to be used; annotations is one of those."""
+    if type(value).__name__ == "module":
+        return value.__name__ in NAMESPACES  # type: ignore[attr-defined]
+    home = getattr(value, "__module__", None)
+    return home is None or home.split(".")[0] in ("atled", "numpy", "ml_dtypes", "jaxlib", "builtins")
+
+
+def listed() -> list[str]:
+    return [name for namespace in NAMESPACES for name in public(namespace)]
+
+
+def test_public_names():
+    want, got = LIST.read_text().split(), listed()
+    assert sorted(set(got) - set(want)) == [] and sorted(set(want) - set(got)) == []
+
+
+def test_all_of_them_say_what_they_do():
+    for name in listed():
+        module, _, last = name.rpartition(".")
+        value = getattr(importlib.import_module(module), last)
+        if callable(value) and (getattr(value, "__module__", "") or "").startswith("atled"):
+            assert value.__doc__, f"{name} has no docstring"
+
+
+if __name__ == "__main__":
+    LIST.write_text("\n".join(listed()) + "\n")
