@@ -38,6 +38,7 @@ class Builder(Protocol):
     """Emits operations into one block of a module."""
 
     platform: str
+    is_nested: bool
 
     def at(self, source: Any, name: str) -> None:
         """Operations emitted from here on come from this place."""

@@ -19,7 +19,7 @@ from atled.core.types import ArrayType
 def lower(build: Builder, program: Program, operands: Sequence[Value]) -> list[Value]:
     """Emit the equations of a program; returns the values of its outputs."""
     env: dict[Any, Value] = dict(zip(program.inputs, operands, strict=True))
-    walled = walls(program) if build.platform == "cpu" else ()
+    walled = walls(program) if build.platform == "cpu" and not build.is_nested else ()
     has_keys = any([v.type.kind == "k" for v in program.inputs]) or any([e.op.takes_keys for e in program.equations])
     for e in program.equations:
         op = e.op

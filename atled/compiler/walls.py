@@ -2,7 +2,8 @@
 
 Its fusion copies cheap ops into every consumer. Along a chain of steps, such as a loop written out in Python or its
 gradient, each step then recomputes all steps before it: compile time and run time grow with the square of the length.
-A wall, which is an optimization barrier, makes a value that has several uses and much behind it be computed once.
+A wall, which is an optimization barrier, makes a value that has several uses and much behind it be computed once. There
+are none inside loops, whose bodies the compiler may turn into plain functions that know no barriers.
 """
 
 from __future__ import annotations

@@ -208,13 +208,14 @@ def _symbol(name: str) -> str:
 class BlockBuilder:
     """The builder of one block. `Builder` in the compiler folder says what the methods mean."""
 
-    __slots__ = ("constants", "ip", "location", "module", "platform", "scope")
+    __slots__ = ("constants", "ip", "is_nested", "location", "module", "platform", "scope")
 
     def __init__(self, module: Module, platform: str, scope: str, ip: Any) -> None:
         self.module = module
         self.platform = platform
         self.scope = scope
         self.ip = ip
+        self.is_nested = False  # inside a region of an operation, such as the body of a loop
         self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
         self.location = _UNKNOWN
 
@@ -269,7 +270,7 @@ class BlockBuilder:
     def _fill(self, region: Any, types: Sequence[ArrayType], body: Callable[..., Any]) -> None:
         block = ir.Block.create_at_start(region, [_type(t) for t in types], [self.location] * len(types))
         inner = BlockBuilder(self.module, self.platform, self.scope, ir.InsertionPoint(block))
-        inner.location = self.location
+        inner.location, inner.is_nested = self.location, True
         out = body(inner, *[Value(h, t) for h, t in zip(block.arguments, types, strict=True)])
         inner.emit("stablehlo.return", out if isinstance(out, (tuple, list)) else (out,), ())
 
@@ -370,7 +371,7 @@ class _Quiet(BlockBuilder):
 
     def __init__(self, outer: BlockBuilder, location: Any) -> None:
         super().__init__(outer.module, outer.platform, outer.scope, outer.ip)
-        self.constants = outer.constants
+        self.constants, self.is_nested = outer.constants, outer.is_nested
         self.location = location
 
     def at(self, source: Source | None, name: str) -> None:

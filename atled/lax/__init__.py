@@ -13,6 +13,9 @@ import numpy as _np
 from atled.core import dtypes as _dtypes
 from atled.core import tree as _tree
 from atled.core.array import type_of as _type_of
+from atled.higher_order.branches import cond, switch  # noqa: F401
+from atled.higher_order.loops import fori_loop, while_loop  # noqa: F401
+from atled.higher_order.scan import map, scan  # noqa: F401
 from atled.lax import linalg  # noqa: F401
 from atled.lax.convolution import (  # noqa: F401
     ConvDimensionNumbers,

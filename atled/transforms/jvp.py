@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atled.core.array import type_of
+from atled.core.op import instantiate
 from atled.core.program import Program, evaluate, record
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
 from atled.core.types import Zero
@@ -71,10 +72,12 @@ def jvp_flat(
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
-def jvp_program(program: Program, has_tangent: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
+def jvp_program(
+    program: Program, has_tangent: tuple[bool, ...], wanted: tuple[bool, ...] | None = None
+) -> tuple[Program, tuple[bool, ...]]:
     """The derivative of a program, as a program from primals and given tangents to results and nonzero tangents.
 
-    Also says which results have a tangent.
+    Also says which results have a tangent. `wanted` asks for tangents of results that would have none: zeros.
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:
@@ -87,6 +90,8 @@ def jvp_program(program: Program, has_tangent: tuple[bool, ...]) -> tuple[Progra
                 next(given) if h else Zero(v.type.tangent()) for v, h in zip(program.inputs, has_tangent, strict=True)
             ]
             out, out_tangents = jvp_flat(lambda *xs: evaluate(program, xs), primals, tangents)
+            if wanted is not None:
+                out_tangents = [instantiate(t) if w else t for t, w in zip(out_tangents, wanted, strict=True)]
             nonzero.extend([type(t) is not Zero for t in out_tangents])
             return out + [t for t in out_tangents if type(t) is not Zero]
 
@@ -96,4 +101,4 @@ def jvp_program(program: Program, has_tangent: tuple[bool, ...]) -> tuple[Progra
         assert not captured
         return made, tuple(nonzero)
 
-    return program.memo(("jvp", has_tangent), make)
+    return program.memo(("jvp", has_tangent, wanted), make)

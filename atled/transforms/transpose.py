@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atled.core.op import arithmetic
+from atled.core.op import arithmetic, instantiate
 from atled.core.program import Equation, Program, Var, record
 from atled.core.trace import bind, state
 from atled.core.types import Linear, Zero
@@ -62,12 +62,12 @@ def transpose_linearized(linear: Linearized, cotangents: Sequence[Any]) -> list[
 
 
 def transpose_program(
-    program: Program, is_linear: tuple[bool, ...], has_cotangent: tuple[bool, ...]
+    program: Program, is_linear: tuple[bool, ...], has_cotangent: tuple[bool, ...], is_full: bool = False
 ) -> tuple[Program, tuple[bool, ...]]:
     """The transpose of a program that is linear in some inputs.
 
     It takes the other inputs and the cotangents that there are, and gives the cotangents that are not zero; also says
-    for which linear inputs these are.
+    for which linear inputs these are. `is_full` asks for all of them.
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:
@@ -85,6 +85,7 @@ def transpose_program(
             out = backward(
                 linear, program.outputs, cotangents, wanted, lambda v: env.get(v, v) if type(v) is Var else v
             )
+            out = [instantiate(c) for c in out] if is_full else out
             nonzero.extend([type(c) is not Zero for c in out])
             return [c for c in out if type(c) is not Zero]
 
@@ -94,7 +95,7 @@ def transpose_program(
         assert not captured
         return made, tuple(nonzero)
 
-    return program.memo(("transpose", is_linear, has_cotangent), make)
+    return program.memo(("transpose", is_linear, has_cotangent, is_full), make)
 
 
 def _run_known(program: Program, env: dict[Any, Any], linear: set[Any]) -> list[Equation]:

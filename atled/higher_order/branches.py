@@ -1,0 +1,314 @@
+"""`cond` and `switch`: one of several programs, chosen by a number.
+
+The branches take the same operands and give results of the same types. What a branch closes over becomes an operand of
+all of them. Where the choice differs between the lanes of a batch, all branches run and the results are selected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors, source, tree
+from atled.core.array import Array, type_of
+from atled.core.op import Op
+from atled.core.program import Program, evaluate, record
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Linear, Zero
+from atled.higher_order.call import has_effects, named_axes, split_program
+from atled.ops import conversion, elementwise, shape
+from atled.transforms.jvp import jvp_program
+from atled.transforms.linearize import Tape
+from atled.transforms.transpose import transpose_program
+from atled.transforms.vmap import Partly, batch_program
+
+
+class Cond(Op):
+    """Runs the branch that its first operand names; the others are the operands of all branches."""
+
+    gives_tuple = True
+    splits = True
+    takes_keys = True
+    branches: tuple[Program, ...]
+
+    @property
+    def axes(self) -> tuple[Any, ...]:
+        """The named axes that collectives in the branches run over."""
+        return tuple(dict.fromkeys([a for b in self.branches for a in named_axes(b)]))
+
+    @property
+    def is_collective(self) -> bool:  # type: ignore[override]
+        return bool(self.axes)
+
+    @property
+    def has_effect(self) -> bool:  # type: ignore[override]
+        return any([has_effects(b) for b in self.branches])
+
+    def result_type(self, index: ArrayType, *types: ArrayType) -> tuple[ArrayType, ...]:
+        first = self.branches[0]
+        if index.shape != () or index.kind != "i" or len(types) != len(first.inputs):
+            raise TypeError(f"cond: expected a scalar index and operands {first.input_types}; got {index}, {types}.")
+        return first.output_types
+
+    def lower(self, build: Any, index: Any, *operands: Any) -> Any:
+        regions = [build.region((), lambda b, p=p: b.inline(p, operands)) for p in self.branches]
+        types = self.branches[0].output_types
+        out = build.emit("stablehlo.case", (index,), types, regions=regions)
+        return (out,) if len(types) == 1 else out
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        given = tuple([type(t) is not Zero for t in tangents[1:]])
+        wanted = _any_of([jvp_program(b, given)[1] for b in self.branches])
+        made = tuple([jvp_program(b, given, wanted)[0] for b in self.branches])
+        out = bind(Cond(made), *primals, *[t for t in tangents if type(t) is not Zero])
+        types = self.branches[0].output_types
+        moved = iter(out[len(types) :])
+        return out[: len(types)], tuple([next(moved) if w else Zero(t.tangent()) for w, t in zip(wanted, types)])
+
+    def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
+        index, *rest = operands
+        is_known = tuple([not tape.owns(x) for x in rest])
+        parts = [split_program(b, is_known) for b in self.branches]
+        # an output that has to wait in one branch waits in all of them
+        waits = _any_of([[not k for k in p.known_outputs] for p in parts])
+        slots = _slots([_residual_types(p, waits) for p in parts])
+        known = tuple([_known_branch(p, waits, slots) for p in parts])
+        out = bind(Cond(known), index, *[x for x, k in zip(rest, is_known) if k])
+        count = len(waits) - sum(waits)
+        waiting = tuple([_waiting_branch(p, waits, slots) for p in parts])
+        linear = [x for x, k in zip(rest, is_known) if not k]
+        written = iter(tape.write(Cond(waiting), [index, *out[count:], *linear]))
+        ready = iter(out[:count])
+        return tuple([next(written) if w else next(ready) for w in waits])
+
+    def transpose(self, cotangent: Any, index: Any, *operands: Any) -> Any:
+        is_linear = tuple([type(x) is Linear for x in operands])
+        given = tuple([type(c) is not Zero for c in cotangent])
+        made = tuple([transpose_program(b, is_linear, given, True)[0] for b in self.branches])
+        values = [x for x in operands if type(x) is not Linear]
+        out = iter(bind(Cond(made), index, *values, *[c for c in cotangent if type(c) is not Zero]))
+        return (None, *[next(out) if b else None for b in is_linear])
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], index: Any, *operands: Any) -> Any:
+        size, name, rest = batch.size, batch.axis_name, batched[1:]
+        if batched[0]:
+            return self._select(size, name, rest, index, operands)
+        wanted = _any_of([batch_program(b, rest, size, axis_name=name)[1] for b in self.branches])
+        made = tuple([batch_program(b, rest, size, wanted, name)[0] for b in self.branches])
+        return Partly(bind(Cond(made), index, *operands), wanted)
+
+    def _select(self, size: int, name: Any, batched: tuple[bool, ...], index: Any, operands: Sequence[Any]) -> Any:
+        """Every branch on the whole batch, and each lane's own result of it."""
+        every = (True,) * len(self.branches[0].outputs)
+        made = [batch_program(b, batched, size, every, name)[0] for b in self.branches]
+        out = evaluate(made[0], operands)
+        for i, program in enumerate(made[1:], 1):
+            is_this = elementwise.eq(index, np.int32(i))
+            out = [where_lanes(is_this, x, y) for x, y in zip(evaluate(program, operands), out)]
+        return tuple(out)
+
+
+def where_lanes(condition: Any, x: Any, y: Any) -> Any:
+    """x or y for each lane of a batch."""
+    dims = type_of(x).shape
+    return elementwise.select(shape.broadcast(condition, dims, (0,)), x, y)
+
+
+def _any_of(rows: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
+    return tuple([any(column) for column in zip(*rows)])
+
+
+def _residual_types(part: Any, waits: Sequence[bool]) -> list[ArrayType]:
+    """What a branch leaves for later: outputs that it knows but must hold back, then residuals."""
+    found = iter(part.known.output_types)
+    known = [next(found) if k else None for k in part.known_outputs]
+    return [t for t, w in zip(known, waits) if t is not None and w] + list(found)
+
+
+def _slots(rows: Sequence[Sequence[ArrayType]]) -> list[ArrayType]:
+    """Types of the places that all branches share to leave values in: as many of a type as one branch needs."""
+    count: dict[ArrayType, int] = {}
+    for row in rows:
+        for t in set(row):
+            count[t] = max(count.get(t, 0), row.count(t))
+    return [t for t, n in count.items() for _ in range(n)]
+
+
+def _places(types: Sequence[ArrayType], slots: Sequence[ArrayType]) -> list[int]:
+    """The slot of each value."""
+    taken: set[int] = set()
+    out = []
+    for t in types:
+        i = next(i for i, s in enumerate(slots) if s is t and i not in taken)
+        taken.add(i)
+        out.append(i)
+    return out
+
+
+def _known_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]) -> Program:
+    types = _residual_types(part, waits)
+
+    def f(*operands: Any) -> list[Any]:
+        found = iter(evaluate(part.known, operands))
+        known = [next(found) if k else None for k in part.known_outputs]
+        kept = [x for x, k, w in zip(known, part.known_outputs, waits) if k and w] + list(found)
+        places = dict(zip(_places(types, slots), kept))
+        left = [places[i] if i in places else shape.zeros(t) for i, t in enumerate(slots)]
+        return [x for x, w in zip(known, waits) if not w] + left
+
+    return record(f, part.known.input_types, part.known.name)[0]
+
+
+def _waiting_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]) -> Program:
+    types = _residual_types(part, waits)
+    places = _places(types, slots)
+    held = sum([k and w for k, w in zip(part.known_outputs, waits)])
+    count = len(types) - held
+
+    def f(*operands: Any) -> list[Any]:
+        kept = [operands[i] for i in places]
+        written = iter(evaluate(part.waiting, [*kept[held:], *operands[len(slots) :]]))
+        ready = iter(kept[:held])
+        return [next(ready) if k else next(written) for k, w in zip(part.known_outputs, waits) if w]
+
+    linear = part.waiting.input_types[count:]
+    return record(f, [*slots, *linear], part.waiting.name)[0]
+
+
+# -- the public functions ---------------------------------------------------------------------------------------------
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = ...
+) -> Any:
+    """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`, chosen when the compiled program runs.
+
+    Both functions give results of the same types. Under `vmap` with a `pred` for each lane, both run.
+
+    >>> import atled.numpy as jnp
+    >>> cond(True, lambda x: x + 1.0, lambda x: -x, jnp.float32(2.0))
+    Array(3., dtype=float32)
+    """
+    operands = operands if operand is ... else (operand,)
+    t = _scalar("cond", "the predicate", pred)
+    if t.kind not in "biuf":
+        raise TypeError(f"cond: the predicate must be a boolean or a number; got {t}.")
+    is_true = pred if t.kind == "b" else elementwise.ne(pred, np.zeros((), t.dtype))
+    return _choose("cond", conversion.convert(is_true, np.int32), [false_fun, true_fun], operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """`branches[index](*operands)`; an index beyond the ends takes the nearest branch.
+
+    >>> import atled.numpy as jnp
+    >>> switch(2, [jnp.sin, jnp.cos, jnp.exp], jnp.float32(0.0))
+    Array(1., dtype=float32)
+    """
+    t = _scalar("switch", "the index", index)
+    if t.kind not in "iu":
+        raise TypeError(f"switch: the index must be an integer; got {t}.")
+    if not branches:
+        raise ValueError("switch: there must be a branch to take.")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    index = elementwise.clamp(np.zeros((), t.dtype), index, np.asarray(len(branches) - 1, t.dtype))
+    return _choose("switch", conversion.convert(index, np.int32), list(branches), operands)
+
+
+def _scalar(name: str, what: str, x: Any) -> ArrayType:
+    t = type_of(x)
+    if t.shape != ():
+        raise TypeError(
+            f"{name}: {what} must be a scalar; got {t}."
+            "\n  try: numpy.where to choose element by element, or vmap." + source.describe(source.here())
+        )
+    return t
+
+
+def _choose(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    try:
+        return _bind_branches(name, index, functions, operands)
+    except Exception as error:
+        raise errors.without_library_frames(error)  # noqa: B904
+
+
+def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    leaves, structure = tree.flatten(operands)
+    types = [type_of(x) for x in leaves]
+    recorded = [record_tree(f, structure, types) for f in functions]
+    structures = [r.structure for r in recorded]
+    check_same_trees(name, [getattr(f, "__name__", "branch") for f in functions], recorded)
+    # what any branch closes over is an operand of all
+    captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
+    wanted = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
+    programs = tuple(
+        [_with_inputs(r, list(captured), [type_of(x) for x in captured.values()], wanted) for r in recorded]
+    )
+    return structures[0].unflatten(bind(Cond(programs), index, *captured.values(), *leaves))
+
+
+class Recorded:
+    """A function of trees as a program: its captured inputs come first."""
+
+    __slots__ = ("captured", "program", "structure")
+
+    def __init__(self, program: Program, captured: list[Any], structure: tree.Structure) -> None:
+        self.program, self.captured, self.structure = program, captured, structure
+
+
+def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequence[ArrayType]) -> Recorded:
+    """Record a function whose arguments are a tree."""
+    found: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        out, made = tree.flatten(f(*structure.unflatten(list(leaves))))
+        for x in out:
+            if not isinstance(x, Array):
+                type_of(x)  # complains if it is not a number
+        found.append(made)
+        return out
+
+    program, captured = record(flat, types, getattr(f, "__name__", type(f).__name__))
+    return Recorded(program, captured, found[0])
+
+
+def _with_inputs(r: Recorded, order: list[int], types: list[ArrayType], wanted: Sequence[ArrayType]) -> Program:
+    """A branch that takes the captured values of all branches, and gives results of the common types."""
+    count, mine = len(order), [order.index(id(x)) for x in r.captured]
+
+    def f(*operands: Any) -> list[Any]:
+        out = evaluate(r.program, [*[operands[i] for i in mine], *operands[count:]])
+        return [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(out, wanted)]
+
+    return record(f, [*types, *r.program.input_types[len(r.captured) :]], r.program.name)[0]
+
+
+def _common_type(types: Sequence[ArrayType]) -> ArrayType:
+    """The type of a result: a weak one gives way."""
+    return next((t for t in types if not t.weak), types[0])
+
+
+def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorded]) -> None:
+    """Complain if branches give results of different trees or types."""
+    first = recorded[0]
+    for other, label in zip(recorded[1:], names[1:]):
+        if first.structure != other.structure:
+            raise TypeError(
+                f"{name}: the branches must return the same tree; {names[0]} gives {first.structure}, "
+                f"{label} gives {other.structure}." + source.describe(source.here())
+            )
+        rows = list(zip(first.program.output_types, other.program.output_types))
+        if any([(a.shape, a.dtype) != (b.shape, b.dtype) for a, b in rows]):
+            paths = [
+                tree.keystr(p) for p, _ in tree.leaves_with_path(first.structure.unflatten(list(range(len(rows)))))
+            ]
+            lines = [
+                f"\n    {'result' + p}: {names[0]} gives {a}, {label} gives {b}"
+                for p, (a, b) in zip(paths, rows)
+                if (a.shape, a.dtype) != (b.shape, b.dtype)
+            ]
+            raise TypeError(
+                f"{name}: the branches must return the same types." + "".join(lines) + source.describe(source.here())
+            )

@@ -1,0 +1,215 @@
+"""`while_loop` and `fori_loop`: a program repeated while another one says so.
+
+What the loop closes over is not carried: it stays outside, and the compiled loop refers to it. The number of steps is
+not known, so reverse mode, which would have to keep every step, does not go through; forward mode does. With static
+bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors, source
+from atled.core.array import describe, type_of
+from atled.core.op import Op, instantiate
+from atled.core.program import Program, evaluate, record
+from atled.core.trace import Tracer, bind
+from atled.core.types import ArrayType, Zero
+from atled.higher_order.branches import cond, record_tree, where_lanes
+from atled.higher_order.call import has_effects, named_axes
+from atled.higher_order.scan import carried, repeat
+from atled.ops import conversion, elementwise, reduction, shape
+from atled.transforms.jvp import jvp_program
+from atled.transforms.vmap import Partly, batch_program
+
+
+class While(Op):
+    """Repeats `body` while `condition` holds. Operands: what condition and body close over, and the carry."""
+
+    gives_tuple = True
+    splits = True
+    takes_keys = True
+    condition: Program
+    body: Program
+    condition_constants: int
+    body_constants: int
+
+    @property
+    def axes(self) -> tuple[Any, ...]:
+        """The named axes that collectives in the loop run over."""
+        return tuple(dict.fromkeys([*named_axes(self.condition), *named_axes(self.body)]))
+
+    @property
+    def is_collective(self) -> bool:  # type: ignore[override]
+        return bool(self.axes)
+
+    @property
+    def has_effect(self) -> bool:  # type: ignore[override]
+        return has_effects(self.condition) or has_effects(self.body)
+
+    def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Operands, or flags for them, by what they are for."""
+        n, m = self.condition_constants, self.condition_constants + self.body_constants
+        return list(operands[:n]), list(operands[n:m]), list(operands[m:])
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        return self.body.output_types
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        asks, does, carry = self.parts(operands)
+        types = self.body.output_types
+        regions = [
+            build.region(types, lambda b, *values: b.inline(self.condition, [*asks, *values])),
+            build.region(types, lambda b, *values: b.inline(self.body, [*does, *values])),
+        ]
+        out = build.emit("stablehlo.while", carry, types, regions=regions)
+        return (out,) if len(types) == 1 else out
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        _, gives, moves = self.parts([type(t) is not Zero for t in tangents])
+        while True:  # a carry has a tangent if it starts with one, or gets one in some step
+            _, out = jvp_program(self.body, (*gives, *moves))
+            if out == tuple([m and o for m, o in zip(moves, out)]):
+                break
+            moves = [m or o for m, o in zip(moves, out)]
+        made, _ = jvp_program(self.body, (*gives, *moves), tuple(moves))
+        asks, does, carry = self.parts(primals)
+        _, more, starts = self.parts(tangents)
+        more = [t for t in more if type(t) is not Zero]
+        n, c, k = len(does), len(carry), len(more)
+        start = [instantiate(t) for t, m in zip(starts, moves) if m]
+
+        def body(*xs: Any) -> list[Any]:
+            constants, changes, values, speeds = xs[:n], xs[n : n + k], xs[n + k : n + k + c], xs[n + k + c :]
+            return evaluate(made, [*constants, *values, *changes, *speeds])
+
+        types = self.body.input_types
+        speeds = [t.tangent() for t, m in zip(types[n:], moves) if m]
+        changes = [type_of(t) for t in more]
+        new_body = record(body, [*types[:n], *changes, *types[n:], *speeds], self.body.name)[0]
+        new_condition = _ignoring(self.condition, speeds)
+        out = bind(While(new_condition, new_body, len(asks), n + k), *asks, *does, *more, *carry, *start)
+        moved = iter(out[c:])
+        return out[:c], tuple([next(moved) if m else Zero(t.tangent()) for m, t in zip(moves, types[n:])])
+
+    def split(self, tape: Any, operands: Sequence[Any]) -> Any:
+        raise ValueError(
+            "while_loop: reverse mode would have to keep every step, and their number is not known."
+            + source.describe(source.here())
+            + "\n  try: while_loop(..., max_steps=n), fori_loop with static bounds, or scan; or forward mode (jvp)."
+        )
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        size, name = batch.size, batch.axis_name
+        asks, does, flags = self.parts(batched)
+        while True:
+            _, (differs,) = batch_program(self.condition, (*asks, *flags), size, axis_name=name)
+            _, out = batch_program(self.body, (*does, *flags), size, axis_name=name)
+            new = [True] * len(flags) if differs else [a or b for a, b in zip(flags, out)]
+            if new == flags:
+                break
+            flags = new
+        condition, _ = batch_program(self.condition, (*asks, *flags), size, axis_name=name)
+        body, _ = batch_program(self.body, (*does, *flags), size, tuple(flags), name)
+        first, second, carry = self.parts(operands)
+        carry = [x if not f or b else shape.add_axis(x, size) for x, f, b in zip(carry, flags, self.parts(batched)[2])]
+        if not differs:
+            made = While(condition, body, len(first), len(second))
+            return Partly(bind(made, *first, *second, *carry), flags)
+        n = len(first)
+
+        def any_lane(*xs: Any) -> list[Any]:
+            return [reduction.reduce_or(evaluate(condition, xs)[0], (0,))]
+
+        def own_lanes(*xs: Any) -> list[Any]:  # lanes that have stopped stay as they are
+            (runs,) = evaluate(condition, [*xs[:n], *xs[n + len(second) :]])
+            out = evaluate(body, xs[n:])
+            return [where_lanes(runs, new, old) for new, old in zip(out, xs[n + len(second) :])]
+
+        types = [type_of(x) for x in (*first, *second, *carry)]
+        asks_types = [*types[:n], *body.output_types]
+        stops = record(any_lane, asks_types, self.condition.name)[0]
+        steps = record(own_lanes, [*types[: n + len(second)], *body.output_types], self.body.name)[0]
+        return tuple(bind(While(stops, steps, n, n + len(second)), *first, *first, *second, *carry))
+
+
+def _ignoring(program: Program, types: Sequence[ArrayType]) -> Program:
+    """A program with more inputs, which it does not use."""
+    count = len(program.inputs)
+    return record(lambda *xs: evaluate(program, xs[:count]), [*program.input_types, *types], program.name)[0]
+
+
+# -- the public functions ---------------------------------------------------------------------------------------------
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *, max_steps: int | None = None
+) -> Any:
+    """Repeat `val = body_fun(val)` while `cond_fun(val)`; the value keeps its tree, shapes and dtypes.
+
+    With `max_steps` the loop ends there at the latest, and reverse mode goes through it.
+
+    >>> import atled.numpy as jnp
+    >>> while_loop(lambda n: n < 100, lambda n: n * 2, jnp.int32(1))
+    Array(128, dtype=int32)
+    """
+    try:
+        return _while_loop(cond_fun, body_fun, init_val, max_steps)
+    except Exception as error:
+        raise errors.without_library_frames(error)  # noqa: B904
+
+
+def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | None) -> Any:
+    if max_steps is not None:
+
+        def step(value: Any) -> Any:
+            return cond(cond_fun(value), body_fun, lambda v: v, value)
+
+        return repeat(lambda i, v: step(v), max_steps, init_val)
+    start, structure, body = carried("while_loop", lambda *v: body_fun(*v), (init_val,), _first)
+    types = [type_of(x) for x in start]
+    asks = record_tree(cond_fun, structure, types)
+    if asks.program.output_types != (ArrayType((), np.dtype(bool)),):
+        got = ", ".join(map(str, asks.program.output_types)) or "nothing"
+        raise TypeError(f"while_loop: the condition must be one boolean; cond_fun gives {got}.")
+    op = While(asks.program, body.program, len(asks.captured), len(body.captured))
+    (out,) = structure.unflatten(bind(op, *asks.captured, *body.captured, *start))
+    return out
+
+
+def _first(out: Any) -> Any:
+    return (out,)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int = 1) -> Any:
+    """Repeat `val = body_fun(i, val)` for i from `lower` up to `upper`.
+
+    With bounds that are Python numbers this is a scan, and reverse mode goes through it.
+
+    >>> import atled.numpy as jnp
+    >>> fori_loop(0, 5, lambda i, total: total + i, jnp.int32(0))
+    Array(10, dtype=int32)
+    """
+    for x in (lower, upper):
+        t = type_of(x)
+        if t.shape != () or t.kind not in "iu":
+            raise TypeError(f"fori_loop: the bounds must be integers; got {describe(x)}.")
+    try:
+        if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
+            first, count = int(lower), int(upper) - int(lower)
+            dtype = type_of(lower).dtype
+            return repeat(lambda i, v: body_fun(i, v), max(count, 0), init_val, first, dtype, unroll)
+        low, high = elementwise.match(lower, upper)
+        dtype = type_of(low).dtype
+        high = conversion.convert(high, dtype)
+
+        def step(pair: Any) -> Any:
+            i, value = pair
+            return elementwise.add(i, np.ones((), dtype)), body_fun(i, value)
+
+        return _while_loop(lambda pair: elementwise.lt(pair[0], high), step, (low, init_val), None)[1]
+    except Exception as error:
+        raise errors.without_library_frames(error)  # noqa: B904
