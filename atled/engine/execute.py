@@ -126,7 +126,7 @@ def _option_values(program: Program) -> dict[str, Any]:
     return found
 
 
-SMALL = 64  # equations
+SMALL = 24  # equations
 
 
 def options(program: Program, device: Any) -> Any:
