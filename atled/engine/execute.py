@@ -7,6 +7,7 @@ launch paths of eager ops and of `jit` hold its bound methods and call nothing e
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,10 +124,13 @@ def _option_values(program: Program) -> dict[str, Any]:
     # compile in half the time. Large programs run faster with them (measured in benchmarks/).
     if len(program.equations) <= SMALL:
         found["xla_cpu_use_fusion_emitters"] = False
+    else:
+        found["xla_cpu_parallel_codegen_split_count"] = PARTS
     return found
 
 
 SMALL = 24  # equations
+PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take costs 8% of the time
 
 
 def options(program: Program, device: Any) -> Any:
