@@ -103,13 +103,14 @@ class DotGeneral(LinearOp):
         o_axes = tuple(range(o_start, o_start + len(o_free)))
         # axes of the product: batch, free axes of the wanted operand, its contracted axes in the order of the other's
         contracted = [wc[i] for i in sorted(range(len(oc)), key=lambda i: oc[i])]
-        order, pair = [*wb, *w_free, *contracted], [cotangent, other]
-        contracting, batch = [o_axes, tuple(o_free)], [tuple(range(n)), tuple(ob)]
+        order, left, right = [*wb, *w_free, *contracted], cotangent, other
+        contracting, batch = (o_axes, tuple(o_free)), (tuple(range(n)), tuple(ob))
         if [*wb, *contracted, *w_free] == list(range(wanted.ndim)):  # with the other first nothing has to move
             order = list(range(wanted.ndim))
-            pair, contracting, batch = pair[::-1], contracting[::-1], batch[::-1]
+            left, right = right, left
+            contracting, batch = (tuple(o_free), o_axes), (tuple(ob), tuple(range(n)))
         result = None if type_of(cotangent).dtype is other_type.dtype is wanted.dtype else wanted.dtype
-        made = dot_general(*pair, tuple(contracting), tuple(batch), self.precision, result)
+        made = dot_general(left, right, contracting, batch, self.precision, result)
         return shape.transpose(made, [order.index(a) for a in range(wanted.ndim)])
 
     def batch(self, batched: tuple[bool, ...], x: Any, y: Any) -> Any:

@@ -1,5 +1,19 @@
 """Random numbers as functions of keys: the same key gives the same numbers, in any order, on any number of devices."""
 
+from atled.random.distributions import (
+    beta,
+    cauchy,
+    chisquare,
+    dirichlet,
+    exponential,
+    gamma,
+    laplace,
+    logistic,
+    pareto,
+    poisson,
+    t,
+    truncated_normal,
+)  # fmt: skip
 from atled.random.keys import (
     KeyReuseWarning,
     PRNGKey,
@@ -24,6 +38,8 @@ from atled.random.samplers import (
 )  # fmt: skip
 
 __all__ = [
-    "KeyReuseWarning", "PRNGKey", "bernoulli", "bits", "categorical", "choice", "clone", "fold_in", "gumbel", "key",
-    "key_data", "key_impl", "normal", "permutation", "randint", "split", "uniform", "wrap_key_data",
+    "KeyReuseWarning", "PRNGKey", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice", "clone",
+    "dirichlet", "exponential", "fold_in", "gamma", "gumbel", "key", "key_data", "key_impl", "laplace", "logistic",
+    "normal", "pareto", "permutation", "poisson", "randint", "split", "t", "truncated_normal", "uniform",
+    "wrap_key_data",
 ]  # fmt: skip

@@ -33,7 +33,8 @@ def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
     if dims is None:
         return found
     asked = _static_shape(name, dims)
-    if parameters and broadcast_shapes(found, asked) != asked:
+    tail = asked[len(asked) - len(found) :]
+    if len(found) > len(asked) or any([n not in (1, m) for n, m in zip(found, tail)]):
         raise ValueError(f"random.{name}: shape {asked} does not fit parameters of shape {found}.")
     return asked
 
