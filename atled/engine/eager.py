@@ -22,6 +22,7 @@ class Evaluate(Interpreter):
         self.launches: dict[Any, tuple[Any, Any, bool]] = {}
         on_global_change.append(self.launches.clear)
         client.on_fork.append(self.launches.clear)
+        execute.on_pressure.append(self.launches.clear)
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         arrays = [x if type(x) is DeviceArray else as_array(x) for x in operands]

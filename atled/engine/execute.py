@@ -7,8 +7,10 @@ launch paths of eager ops and of `jit` hold its bound methods and call nothing e
 from __future__ import annotations
 
 import functools
+import gc
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jaxlib._hlo as _hlo
@@ -93,11 +95,36 @@ def compiled(program: Program, device: Any, donated: tuple[int | None, ...] = ()
     memory_key = (name, device, donated)
     raw = _loaded.pop(memory_key, None)
     if raw is None:
+        _relieve()
         raw = _from_disk_or_new(program, name, device, donated, module)
         while len(_loaded) >= _LOADED_LIMIT:
             _loaded.pop(next(iter(_loaded)), None)
     _loaded[memory_key] = raw
     return raw
+
+
+# Each loaded program takes ten or twenty memory mappings, of which Linux allows a process some 65,000; the compiler
+# crashes when there are no more. Before that, everything that can be made again from disk is dropped.
+on_pressure: list[Callable[[], None]] = []
+MAPPINGS = 24_000
+_EVERY = 128  # programs, between looks at the mappings
+_loads = itertools.count(1)
+
+
+def _relieve() -> None:
+    if next(_loads) % _EVERY == 0 and _mappings() > MAPPINGS:
+        for drop in on_pressure:
+            drop()
+        _loaded.clear()
+        gc.collect()
+
+
+def _mappings() -> int:
+    try:
+        with open("/proc/self/maps", "rb") as file:
+            return file.read().count(b"\n")
+    except OSError:
+        return 0
 
 
 def _from_disk_or_new(program: Program, name: str, device: Any, donated: tuple[int | None, ...], module: Any) -> Any:

@@ -25,7 +25,7 @@ from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, device_put
 from atled.engine.eager import common_device
-from atled.engine.execute import EngineError, executable
+from atled.engine.execute import EngineError, executable, on_pressure
 from atled.higher_order.ahead import Traced, TracedFunction
 from atled.higher_order.call import Call
 from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key
@@ -146,7 +146,14 @@ def _forget_launches() -> None:
         shared.forget_launches()
 
 
+def _forget_traces() -> None:
+    for shared in list(_all_shared):
+        shared.traces.clear()
+        shared.forget_launches()
+
+
 config.on_global_change.append(_forget_launches)
+on_pressure.append(_forget_traces)
 client.on_fork.append(_forget_launches)
 
 

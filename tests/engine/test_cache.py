@@ -190,3 +190,17 @@ def test_lapack_is_registered_before_a_load(folder):
     for _ in range(2):
         run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
         assert run.stdout.strip() == "2.0", run.stderr[-500:]
+
+
+def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
+    """The engine crashes when a process has no more memory mappings; what can be made again goes before that."""
+    from atled.engine import execute
+
+    monkeypatch.setattr(execute, "MAPPINGS", 0)
+    monkeypatch.setattr(execute, "_EVERY", 4)
+    f = atled.jit(lambda x, n: x * n + 1.0, static_argnums=1)
+    x = atled.numpy.ones(3)
+    for n in range(40):
+        assert float(f(x, n)[0]) == n + 1.0
+        assert float(atled.grad(lambda x: (x * x).sum())(x)[0]) == 2.0
+    assert len(execute._loaded) < 40 and len(f.compiles) == 40
