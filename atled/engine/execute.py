@@ -157,7 +157,7 @@ def _option_values(program: Program) -> dict[str, Any]:
 
 
 SMALL = 24  # equations
-PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take costs 8% of the time
+PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
 
 
 def options(program: Program, device: Any) -> Any:
