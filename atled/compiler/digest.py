@@ -45,7 +45,7 @@ def _describe(program: Program) -> str:
 def _signature(op: Any) -> str:
     known = op.__dict__.get("_signature")
     if known is None:
-        values = [_canonical(v) for v in op.parameters]
+        values = [_canonical(getattr(op, n)) for n in op.fields if n not in op.unlowered]
         known = op.__dict__["_signature"] = f"{type(op).__name__}({','.join(values)})"
     return known
 

@@ -7,12 +7,13 @@ cache keys. A rule is written with public op functions, so it can itself be tran
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, dataclass_transform
 
+from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
 from atled.core.trace import bind
-from atled.core.types import ArrayType, Zero
+from atled.core.types import Zero
 
 
 @dataclass_transform(frozen_default=True)
@@ -27,6 +28,7 @@ class Op:
     is_fusible: ClassVar[bool] = False  # a compiler may compute it again where its result is used
     only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
+    unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
 
     fields: ClassVar[tuple[str, ...]] = ()  # the names of the parameters
@@ -109,16 +111,6 @@ def _first_init(self: Op, *args: Any, **kwargs: Any) -> None:
 def missing(op: Op, rule: str, needed_by: str) -> NotImplementedError:
     """The error for a rule that an op does not have."""
     return NotImplementedError(f"{type(op).__name__} has no '{rule}' rule; {needed_by} needs it.")
-
-
-class _Arithmetic:
-    """The two operations that derivatives need everywhere; `ops/` fills them in once."""
-
-    add: Callable[[Any, Any], Any]
-    zeros: Callable[[ArrayType], Any]
-
-
-arithmetic = _Arithmetic()
 
 
 def instantiate(x: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import printing, source
+from atled.core import errors, printing, source
+from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
 from atled.core.config import fast, settings
 from atled.core.source import Source
@@ -127,11 +128,11 @@ class Program:
 class RecordTracer(Tracer):
     """A variable of a program being recorded."""
 
-    __slots__ = ("var",)
+    __slots__ = ("variable",)  # not `var`, which is a method of arrays
 
     def __init__(self, interpreter: Recorder, var: Var) -> None:
         self.interpreter = interpreter
-        self.var = var
+        self.variable = var
         self.type = var.type
 
 
@@ -165,7 +166,7 @@ class Recorder(Interpreter):
     def lift(self, x: Any) -> Var | Literal:
         """The variable or literal that stands for a value in this program."""
         if type(x) is RecordTracer and x.interpreter is self:
-            return x.var
+            return x.variable
         if isinstance(x, Literal):
             return x
         if isinstance(x, Tracer):
@@ -195,9 +196,9 @@ class Recorder(Interpreter):
 
     def explain(self, tracer: Tracer) -> str:
         """Which arguments a value depends on."""
-        needed, wanted = _needed(self.equations, [tracer.var]), []  # type: ignore[attr-defined]
+        needed, wanted = _needed(self.equations, [tracer.variable]), []  # type: ignore[attr-defined]
         for var, name in zip(self.inputs, self.input_names, strict=False):
-            if var in needed or var is tracer.var:  # type: ignore[attr-defined]
+            if var in needed or var is tracer.variable:  # type: ignore[attr-defined]
                 wanted.append(name)
         text = f"\n  {self.name} is being compiled by jit"
         if wanted:
@@ -225,10 +226,11 @@ def record(
     name: str = "program",
     input_names: Sequence[str] = (),
     with_sources: bool = True,
+    is_pruned: bool = True,
 ) -> tuple[Program, list[Any]]:
     """Run `f` on tracers of these types; returns the program of what it did, and the values of its captured inputs.
 
-    The captured inputs come first.
+    The captured inputs come first. What no result needs is left out, unless the program is not to be `is_pruned`.
     """
     recorder = Recorder(state.level + 1, name, input_names, with_sources)
     recorder.inputs = [Var(t) for t in types]
@@ -239,12 +241,36 @@ def record(
             found = [recorder.lift(x) for x in outputs]
     finally:
         fast.resume()
-    return _finish(recorder, found)
+    return _finish(recorder, found, is_pruned)
 
 
-def _finish(recorder: Recorder, outputs: Sequence[Var | Literal]) -> tuple[Program, list[Any]]:
-    needed = _needed(recorder.equations, outputs)
-    kept = [e for e in recorder.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
+def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = "program") -> Program:
+    """As `record`, for what a transform makes of a program: there is nobody to hand captured values to.
+
+    Only rules that users write can close over arrays; these are written into the program.
+    """
+    program, captured = record(f, types, name)
+    if not captured:
+        return program
+    first = []
+    for var, x in zip(program.inputs, captured, strict=False):
+        if isinstance(x, Tracer):
+            raise errors.UnexpectedTracerError(
+                f"{name}: a custom rule closes over a traced {x.type}, which is not to be had where the rule is used."
+                + x._where()
+                + "\n  try: make it an argument of the function, so that the rule gets it too."
+            )
+        first.append(Equation(arithmetic.constant(x), (), (var,), None))
+    return Program(program.inputs[len(captured) :], [*first, *program.equations], program.outputs, name)
+
+
+def _finish(recorder: Recorder, outputs: Sequence[Var | Literal], is_pruned: bool) -> tuple[Program, list[Any]]:
+    if is_pruned:
+        needed = _needed(recorder.equations, outputs)
+        kept = [e for e in recorder.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
+    else:
+        kept = recorder.equations
+        needed = {v for e in kept for v in e.operands} | set(outputs)
     captured = [(v, x) for v, x in recorder.captured.values() if v in needed]
     inputs = [v for v, _ in captured] + recorder.inputs
     names = ["captured"] * len(captured) + list(recorder.input_names)

@@ -8,6 +8,7 @@ higher. Values that depend on nothing traced therefore stay concrete. The state 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from atled.core import errors, source
@@ -169,6 +170,17 @@ def bind(op: Any, *operands: Any) -> Any:
     if not interpreter.is_open:
         raise leaked(next(x for x in operands if isinstance(x, Tracer) and not x.interpreter.is_open))
     return interpreter.process(op, operands)
+
+
+def responsible(operands: Iterable[Any]) -> Interpreter:
+    """The interpreter that an op on these operands would go to."""
+    found = state.base
+    for x in operands:
+        if isinstance(x, Tracer) and x.interpreter.level > found.level:
+            found = x.interpreter
+            if not found.is_open:
+                raise leaked(x)
+    return found
 
 
 def axes_of(op: Any) -> list[Axis]:

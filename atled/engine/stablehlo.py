@@ -140,7 +140,7 @@ class Module:
     def __init__(self, name: str) -> None:
         self.module = ir.Module.create(_UNKNOWN)
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
-        self.functions: dict[int, tuple[str, Any]] = {}
+        self.functions: dict[Any, tuple[str, Any]] = {}
         self.names: set[str] = {"main"}
         self.locations: dict[Any, Any] = {}
         self.has_calls = (
@@ -148,12 +148,13 @@ class Module:
         )
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
 
-    def function(self, program: Program, platform: str) -> str:
-        """The symbol of a program's function, emitted on first use."""
-        known = self.functions.get(id(program))
+    def function(self, program: Program, platform: str, is_nested: bool) -> str:
+        """The symbol of a program's function, emitted on first use: one for loops, one for the rest."""
+        key = (id(program), is_nested)
+        known = self.functions.get(key)
         if known is None:
-            known = self.functions[id(program)] = (self.fresh_name(program.name), program)
-            self.emit_function(known[0], program, platform, "private")
+            known = self.functions[key] = (self.fresh_name(program.name), program)
+            self.emit_function(known[0], program, platform, "private", is_nested=is_nested)
         return known[0]
 
     def fresh_name(self, wanted: str) -> str:
@@ -179,8 +180,9 @@ class Module:
         return known[0]
 
     def emit_function(
-        self, name: str, program: Program, platform: str, visibility: str, argument_attributes: Sequence[Any] = ()
-    ) -> None:
+        self, name: str, program: Program, platform: str, visibility: str, argument_attributes: Sequence[Any] = (),
+        is_nested: bool = False,
+    ) -> None:  # fmt: skip
         ins = [_type(t) for t in program.input_types]
         outs = [_type(t) for t in program.output_types]
         attributes = {
@@ -195,6 +197,7 @@ class Module:
         locations = [ir.Location.name(n) for n in program.input_names] or [_UNKNOWN] * len(ins)
         block = ir.Block.create_at_start(function.regions[0], ins, locations)
         build = BlockBuilder(self, platform, program.name, ir.InsertionPoint(block))
+        build.is_nested = is_nested
         arguments = [Value(h, t) for h, t in zip(block.arguments, program.input_types, strict=True)]
         results = lower(build, program, arguments)
         build.at(None, "return")
@@ -215,7 +218,7 @@ class BlockBuilder:
         self.platform = platform
         self.scope = scope
         self.ip = ip
-        self.is_nested = False  # inside a region of an operation, such as the body of a loop
+        self.is_nested = False  # inside a region of an operation, such as the body of a loop, or called from there
         self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
         self.location = _UNKNOWN
 
@@ -326,7 +329,7 @@ class BlockBuilder:
     def call(self, program: Program, operands: Sequence[Value]) -> tuple[Value, ...]:
         if not self.module.has_calls:
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
-        symbol = self.module.function(program, self.platform)
+        symbol = self.module.function(program, self.platform, self.is_nested)
         attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         out = self.emit("func.call", operands, program.output_types, attributes)
         return (out,) if len(program.output_types) == 1 else out

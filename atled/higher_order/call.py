@@ -7,7 +7,7 @@ from typing import Any
 
 from atled.core.array import type_of
 from atled.core.op import Op
-from atled.core.program import Equation, Literal, Program, Var, evaluate, record
+from atled.core.program import Equation, Literal, Program, Recorder, Var, evaluate, record_closed
 from atled.core.trace import bind, entered, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.transforms.jvp import jvp_program
@@ -81,6 +81,11 @@ class Call(Op):
         return Partly(bind(Call(made), *operands), flags)
 
 
+def run_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
+    """Run a program: its equations where a program is being recorded, as one launch elsewhere."""
+    return evaluate(program, operands) if type(state.base) is Recorder else bind(Call(program), *operands)
+
+
 def named_axes(program: Program) -> tuple[Any, ...]:
     """The named axes that a program's collectives run over."""
 
@@ -129,9 +134,8 @@ def _split(program: Program, is_known: tuple[bool, ...]) -> Split:
         found["equations"], found["residuals"] = _abstract(tape.equations)
         return [x for x in out if not tape.owns(x)] + [x for _, x in found["residuals"].values()]
 
-    known, captured = record(f, [v.type for v, k in zip(program.inputs, is_known, strict=True) if k], program.name)
-    assert not captured
-    outputs = [x.var for x, k in zip(found["outputs"], found["known_outputs"], strict=True) if not k]
+    known = record_closed(f, [v.type for v, k in zip(program.inputs, is_known, strict=True) if k], program.name)
+    outputs = [x.variable for x, k in zip(found["outputs"], found["known_outputs"], strict=True) if not k]
     residuals = [v for v, _ in found["residuals"].values()]
     return Split(
         known, Program([*residuals, *inputs], found["equations"], outputs, program.name), found["known_outputs"]

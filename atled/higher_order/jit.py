@@ -252,7 +252,7 @@ def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) 
     before, notes = state.notes, []
     state.notes = notes if is_inline else None
     try:
-        program, captured = record(flat, dynamic, shared.name, names, with_sources=not is_inline)  # pyright: ignore[reportArgumentType]
+        program, captured = record(flat, dynamic, shared.name, names, not is_inline, not shared.options.is_shown)  # pyright: ignore[reportArgumentType]
     finally:
         state.notes = before
     return Traced(program, captured, call.structure, out_structure[0], shared.name, notes)  # pyright: ignore[reportArgumentType]
@@ -426,7 +426,7 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def make_program(f: Callable[..., Any], static_argnums: int | Sequence[int] | None = None) -> Callable[..., Program]:
-    """A function that returns the program of `f` for its arguments, to look at.
+    """A function that returns the program of `f` for its arguments, to look at: all that it does, needed or not.
 
     >>> import atled.numpy as jnp
     >>> print(make_program(lambda x: jnp.sin(x) * 2.0)(jnp.ones(3)))  # doctest: +ELLIPSIS
@@ -438,7 +438,7 @@ def make_program(f: Callable[..., Any], static_argnums: int | Sequence[int] | No
     """
 
     def make(*args: Any, **kwargs: Any) -> Program:
-        shared = Shared(f, Options(static_argnums=_tuple(static_argnums, int)))
+        shared = Shared(f, Options(static_argnums=_tuple(static_argnums, int), is_shown=True))
         return trace(f, shared, args, kwargs).program
 
     return make

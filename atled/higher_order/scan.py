@@ -408,7 +408,8 @@ def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:
 def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType], got: Sequence[ArrayType]) -> str:
     paths = [tree.keystr(p[1:]) for p, _ in tree.leaves_with_path(structure.unflatten(list(range(len(want)))))]
     rows = [
-        f"\n    carry{p}: starts as {a}, the body gives {b}"
+        f"\n    carry{p}: starts as {a.strong()}, the body gives {b.strong()}"
+        + (f": {a.dtype.name} became {b.dtype.name}" if a.dtype != b.dtype else "")
         for p, a, b in zip(paths, want, got)
         if (a.shape, a.dtype) != (b.shape, b.dtype)
     ]

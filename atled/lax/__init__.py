@@ -14,6 +14,7 @@ from atled.core import dtypes as _dtypes
 from atled.core import tree as _tree
 from atled.core.array import type_of as _type_of
 from atled.higher_order.branches import cond, switch  # noqa: F401
+from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
 from atled.higher_order.loops import fori_loop, while_loop  # noqa: F401
 from atled.higher_order.scan import map, scan  # noqa: F401
 from atled.lax import linalg  # noqa: F401

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
+from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.op import arithmetic
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import shape

@@ -7,7 +7,7 @@ from typing import Any
 
 from atled.core.array import type_of
 from atled.core.op import instantiate
-from atled.core.program import Program, evaluate, record
+from atled.core.program import Program, evaluate, record_closed
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
 from atled.core.types import Zero
 
@@ -97,8 +97,7 @@ def jvp_program(
 
         types = [v.type for v in program.inputs]
         types += [v.type.tangent() for v, h in zip(program.inputs, has_tangent, strict=True) if h]
-        made, captured = record(f, types, program.name)
-        assert not captured
+        made = record_closed(f, types, program.name)
         return made, tuple(nonzero)
 
     return program.memo(("jvp", has_tangent, wanted), make)

@@ -20,11 +20,11 @@ from atled.transforms.jvp import Jvp
 class TapeTracer(Tracer):
     """A tangent that is not computed yet."""
 
-    __slots__ = ("var",)
+    __slots__ = ("variable",)  # not `var`, which is a method of arrays
 
     def __init__(self, interpreter: Tape, var: Var) -> None:
         self.interpreter = interpreter
-        self.var = var
+        self.variable = var
         self.type = var.type
 
 
@@ -57,7 +57,7 @@ class Tape(Interpreter):
         return TapeTracer(self, result)
 
     def operand(self, x: Any) -> Any:
-        return x.var if self.owns(x) else x
+        return x.variable if self.owns(x) else x
 
     def owns(self, x: Any) -> bool:
         """Whether a value is a tangent of this tape."""
@@ -94,7 +94,7 @@ def linearize_flat(
             operands.append(interpreter.wrap(x, TapeTracer(tape, var)))
     with entered(tape, interpreter):
         pairs = [interpreter.split(x) for x in f(*operands)]
-    outputs = [t.var if tape.owns(t) else t for _, t in pairs]
+    outputs = [t.variable if tape.owns(t) else t for _, t in pairs]
     return [p for p, _ in pairs], Linearized(inputs, tape.equations, outputs)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atled.core.op import arithmetic, instantiate
-from atled.core.program import Equation, Program, Var, record
+from atled.core.arithmetic import arithmetic
+from atled.core.op import instantiate
+from atled.core.program import Equation, Program, Var, record_closed
 from atled.core.trace import bind, state
 from atled.core.types import Linear, Zero
 from atled.transforms.linearize import Linearized
@@ -91,8 +92,7 @@ def transpose_program(
 
         types = [v.type for v in known]
         types += [v.type for v, h in zip(program.outputs, has_cotangent, strict=True) if h]
-        made, captured = record(f, types, program.name)
-        assert not captured
+        made = record_closed(f, types, program.name)
         return made, tuple(nonzero)
 
     return program.memo(("transpose", is_linear, has_cotangent, is_full), make)
@@ -100,13 +100,17 @@ def transpose_program(
 
 def _run_known(program: Program, env: dict[Any, Any], linear: set[Any]) -> list[Equation]:
     """Evaluate the equations that no linear input reaches, into `env`; returns the others."""
-    rest = []
-    for e in program.equations:
-        if any([v in linear for v in e.operands if type(v) is Var]):
-            linear.update(e.results)
-            rest.append(e)
-            continue
-        out = bind(e.op, *[env[v] if type(v) is Var else v for v in e.operands])
-        for v, x in zip(e.results, out if type(out) is tuple else (out,), strict=True):
-            env[v] = x
+    rest, before = [], state.source
+    try:
+        for e in program.equations:
+            if any([v in linear for v in e.operands if type(v) is Var]):
+                linear.update(e.results)
+                rest.append(e)
+                continue
+            state.source = e.source
+            out = bind(e.op, *[env[v] if type(v) is Var else v for v in e.operands])
+            for v, x in zip(e.results, out if type(out) is tuple else (out,), strict=True):
+                env[v] = x
+    finally:
+        state.source = before
     return rest

@@ -12,7 +12,7 @@ import numpy as np
 
 from atled.core import errors, source, tree
 from atled.core.array import Array, describe, type_of
-from atled.core.program import Program, evaluate, record
+from atled.core.program import Program, evaluate, record_closed
 from atled.core.trace import Axis, Interpreter, Tracer, entered, state
 from atled.core.types import ArrayType
 from atled.ops import shape
@@ -111,8 +111,7 @@ def batch_program(
             ArrayType((size, *v.type.shape), v.type.dtype, v.type.weak) if b else v.type
             for v, b in zip(program.inputs, is_batched, strict=True)
         ]
-        made, captured = record(f, types, program.name)
-        assert not captured
+        made = record_closed(f, types, program.name)
         return made, tuple(flags)
 
     return program.memo(("batch", is_batched, size, wanted, axis_name, tuple(state.axes)), make)

@@ -43,7 +43,19 @@ def test_what_is_not_needed_is_dropped():
         jnp.sin(x) * jnp.cos(x)
         return x + 1
 
-    assert [e.op.name for e in atled.make_program(f)(1.0).equations] == ["add"]
+    assert [e.op.name for e in atled.jit(f).trace(1.0).program.equations] == ["add"]
+    assert [e.op.name for e in atled.make_program(f)(1.0).equations] == ["sin", "cos", "mul", "add"]
+
+
+def test_tracers_have_the_methods_of_arrays():
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    names = [n for n in dir(jnp.ones(2)) if not n.startswith("_") and hasattr(np.ndarray, n)]
+    methods = [n for n in names if callable(getattr(np.ndarray, n))]
+    assert "var" in methods
+    seen = []
+    atled.grad(lambda v: atled.jit(lambda u: seen.extend([callable(getattr(u, n)) for n in methods]) or u.sum())(v))(x)
+    assert seen == [True] * len(methods)
+    np.testing.assert_allclose(atled.jit(lambda v: v.var(0))(x), x.var(0))
 
 
 def test_printing_shows_user_lines():

@@ -1,0 +1,743 @@
+"""Functions that bring their own derivative or their own batching: `custom_jvp`, `custom_vjp`, `custom_vmap`.
+
+Called on values, such a function just runs. Differentiated, its rule runs in its place. In a program it is a `Call`
+that also knows its rules; a rule is recorded when a transform first asks for it. What the function closes over becomes
+an operand that has no derivative here.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes, errors, source, tree
+from atled.core.array import describe, type_of
+from atled.core.op import Op, instantiate
+from atled.core.program import Program, evaluate, record, record_closed
+from atled.core.trace import bind, responsible
+from atled.core.types import ArrayType, Zero
+from atled.higher_order.call import Call, run_program
+from atled.higher_order.scan import map as over_slices
+from atled.ops import conversion, reduction, shape
+from atled.transforms.jvp import Jvp, JvpTracer, jvp_flat, jvp_program
+from atled.transforms.vmap import Partly, batch_program
+
+
+class Later:
+    """A program that is made when it is first needed."""
+
+    __slots__ = ("_make", "_program")
+
+    def __init__(self, make: Callable[[], Program]) -> None:
+        self._make = make
+        self._program: Program | None = None
+
+    @property
+    def program(self) -> Program:
+        if self._program is None:
+            self._program = self._make()
+        return self._program
+
+    def run(self, operands: Sequence[Any]) -> Sequence[Any]:
+        return run_program(self.program, operands)
+
+    def then(self, change: Callable[[Program], Program]) -> Later:
+        """What becomes of it, also later."""
+        return Later(lambda: change(self.program))
+
+
+class Now(Later):
+    """A function that can still be called as it is; recorded only if a transform asks for the program."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str) -> None:
+        super().__init__(lambda: record_closed(function, types, name))
+        self._function = function
+
+    def run(self, operands: Sequence[Any]) -> Sequence[Any]:
+        return self._function(*operands)
+
+
+# -- the ops ----------------------------------------------------------------------------------------------------------
+
+
+class CustomJvp(Call):
+    """A call with a forward-mode rule: a program from primals and their tangents to results and theirs."""
+
+    unlowered = ("rule", "captured")
+    rule: Later
+    captured: int  # how many operands, the first ones, the function closes over
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        n = self.captured
+        _refuse_captured("custom_jvp", self.program.name, tangents[:n])
+        moves = [instantiate(t) for t, p in zip(tangents[n:], self.program.input_types[n:]) if _moves(p)]
+        out = self.rule.run([*primals, *moves])
+        count = len(self.program.outputs)
+        return tuple(out[:count]), _spread(out[count:], self.program.output_types)
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        n, size, name = self.captured, batch.size, batch.axis_name
+        every = (True,) * len(self.program.outputs)
+        made, _ = batch_program(self.program, batched, size, every, name)
+        moves = [_moves(t) for t in self.program.input_types]
+        flags = (*batched, *[b for b, m in zip(batched[n:], moves[n:]) if m])
+        speeds = [_moves(t) for t in self.program.output_types]
+        wanted = (True,) * (len(every) + sum(speeds))
+        rule = self.rule.then(lambda r: batch_program(r, flags, size, wanted, name)[0])
+        return bind(CustomJvp(made, rule, n), *operands)
+
+
+class CustomVjp(Call):
+    """A call with a reverse-mode rule: what `forward` leaves behind, `backward` takes along with cotangents."""
+
+    unlowered = ("backward", "captured", "forward")
+    forward: Later  # from operands to results and residuals
+    backward: Later  # from residuals and cotangents of inexact results to cotangents of inexact operands
+    captured: int
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        n, types = self.captured, self.program.output_types
+        _refuse_captured("custom_vjp", self.program.name, tangents[:n])
+        found = self.forward.run(primals)
+        out, kept = tuple(found[: len(types)]), found[len(types) :]
+        moves = [t for t, p in zip(tangents[n:], self.program.input_types[n:]) if _moves(p)]
+        is_moved = tuple([type(t) is not Zero for t in moves])
+        op = Pullback(self.backward, len(kept), is_moved, tuple([t.tangent() for t in types if _moves(t)]))
+        return out, _spread(bind(op, *kept, *[t for t in moves if type(t) is not Zero]), types)
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        n, size, name = self.captured, batch.size, batch.axis_name
+        types = self.program.output_types
+        every = (True,) * len(types)
+        made, _ = batch_program(self.program, batched, size, every, name)
+
+        def forward() -> tuple[Program, tuple[bool, ...]]:
+            plain = self.forward.program
+            _, flags = batch_program(plain, batched, size, None, name)
+            return batch_program(plain, batched, size, (*every, *flags[len(types) :]), name)
+
+        given = sum([_moves(t) for t in types])
+        moves = [b for b, t in zip(batched[n:], self.program.input_types[n:]) if _moves(t)]
+
+        def backward() -> Program:
+            flags = (*forward()[1][len(types) :], *[True] * given)
+            return summing(self.backward.program, flags, moves, size, name)
+
+        return bind(CustomVjp(made, Later(lambda: forward()[0]), Later(backward), n), *operands)
+
+
+class Pullback(Op):
+    """The tangents of a function of which only the reverse-mode rule is known. It can be transposed, not run."""
+
+    gives_tuple = True
+    splits = True
+    unlowered = ("backward",)
+    backward: Later
+    residuals: int
+    is_moved: tuple[bool, ...]  # which inexact operands of the function have a tangent
+    types: tuple[ArrayType, ...]
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        return self.types
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        raise _forward_mode()
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        raise _forward_mode()
+
+    def split(self, tape: Any, operands: Sequence[Any]) -> Any:
+        if any([tape.owns(x) for x in operands[: self.residuals]]):
+            raise _forward_mode()
+        return tape.write(self, operands)
+
+    def transpose(self, cotangent: Any, *operands: Any) -> Any:
+        kept = operands[: self.residuals]
+        back = self.backward.run([*kept, *[instantiate(c) for c in cotangent]])
+        return (*[None] * self.residuals, *[c for c, m in zip(back, self.is_moved) if m])
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        n, size, name = self.residuals, batch.size, batch.axis_name
+        given = iter(batched[n:])
+        moves = [next(given) if m else False for m in self.is_moved]
+        flags = (*batched[:n], *[True] * len(self.types))
+        backward = self.backward.then(lambda p: summing(p, flags, moves, size, name))
+        types = tuple([ArrayType((size, *t.shape), t.dtype) for t in self.types])
+        return bind(Pullback(backward, n, self.is_moved, types), *operands)
+
+
+def summing(program: Program, flags: tuple[bool, ...], batched: Sequence[bool], size: int, name: Any) -> Program:
+    """A batched backward program: cotangents of operands that all lanes share are summed over the lanes."""
+    made, out_flags = batch_program(program, flags, size, None, name)
+
+    def f(*operands: Any) -> list[Any]:
+        out = []
+        for x, has_axis, is_batched in zip(evaluate(made, operands), out_flags, batched):
+            if is_batched:
+                x = x if has_axis else shape.add_axis(x, size)
+            else:
+                x = reduction.reduce_sum(x if has_axis else shape.add_axis(x, size), (0,))
+            out.append(x)
+        return out
+
+    return record_closed(f, made.input_types, program.name)
+
+
+class CustomVmap(Call):
+    """A call with a batching rule of its own: `rule(size, batched, operands)` gives results, and which are batched."""
+
+    unlowered = ("rule",)
+    rule: Callable[..., Any]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        given = tuple([type(t) is not Zero for t in tangents])
+        types = self.program.output_types
+        wanted = tuple([_moves(t) for t in types])
+        made, _ = jvp_program(self.program, given, wanted)
+        count = len(primals)
+
+        def rule(size: int, batched: Sequence[bool], operands: Sequence[Any]) -> Any:
+            moves = iter(zip(operands[count:], batched[count:]))
+            speeds = []
+            for x, b, g in zip(operands[:count], batched[:count], given):
+                if not g:
+                    speeds.append(Zero(type_of(x).tangent()))
+                    continue
+                t, t_batched = next(moves)
+                if t_batched and not b:
+                    raise NotImplementedError(
+                        "custom_vmap: a tangent is batched where its primal is not; the rule has no case for that."
+                    )
+                speeds.append(shape.add_axis(t, size) if b and not t_batched else t)
+            flags: list[bool] = []
+
+            def of_primals(*xs: Any) -> list[Any]:
+                out, out_batched = self.rule(size, batched[:count], xs)
+                flags.extend(out_batched)
+                return out
+
+            out, out_tangents = jvp_flat(of_primals, operands[:count], speeds)
+            moved = [instantiate(t) for t, w in zip(out_tangents, wanted) if w]
+            return [*out, *moved], [*flags, *[f for f, w in zip(flags, wanted) if w]]
+
+        out = bind(CustomVmap(made, rule), *primals, *[t for t in tangents if type(t) is not Zero])
+        return tuple(out[: len(types)]), _spread(out[len(types) :], types)
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        out, flags = self.rule(batch.size, list(batched), operands)
+        for x, f, t in zip(out, flags, self.program.output_types):
+            want = (batch.size, *t.shape) if f else t.shape
+            if type_of(x).shape != want or type_of(x).dtype != t.dtype:
+                wanted = ArrayType(want, t.dtype)
+                raise TypeError(f"custom_vmap: the rule of {self.program.name} must give {wanted}; got {type_of(x)}.")
+        return Partly(out, flags)
+
+
+def _moves(t: ArrayType) -> bool:
+    """Whether values of this type have tangents."""
+    return t.tangent().kind != "0"
+
+
+def _spread(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
+    """Tangents of inexact results, in their places among all results."""
+    found = iter(tangents)
+    return tuple([next(found) if _moves(t) else Zero(t.tangent()) for t in types])
+
+
+def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:
+    for t in tangents:
+        if type(t) is not Zero:
+            raise errors.UnexpectedTracerError(
+                f"{kind}: {name} closes over a {t.type} that is being differentiated, and its rule does not say how."
+                + source.describe(source.here())
+                + f"\n  try: make it an argument of {name}."
+            )
+
+
+def _forward_mode() -> TypeError:
+    return TypeError(
+        "custom_vjp: forward mode (jvp) cannot go through a function with a reverse-mode rule only."
+        + source.describe(source.here())
+        + "\n  try: custom_jvp, which gives both modes."
+    )
+
+
+# -- the public functions ---------------------------------------------------------------------------------------------
+
+
+class _Custom:
+    """What the decorators have in common: arguments of which some are not differentiated, and a call."""
+
+    kind = "custom"
+
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ) -> None:
+        if not callable(fun):
+            raise TypeError(f"{self.kind}: expected a function; got {describe(fun)}.")
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.name = getattr(fun, "__name__", type(fun).__name__)
+        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        try:
+            self.signature = inspect.signature(fun)
+            names = list(self.signature.parameters)
+            numbers += tuple([names.index(n) for n in nondiff_argnames])
+        except (TypeError, ValueError):
+            self.signature = None
+        self.fixed = frozenset(numbers)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, defaults filled in."""
+        if self.signature is None:
+            if kwargs:
+                raise TypeError(f"{self.kind}: {self.name} takes its arguments by position.")
+            return args
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(
+                f"{self.kind}: {self.name} has keyword-only arguments ({', '.join(bound.kwargs)}); "
+                "rules get arguments by position."
+            )
+        return bound.args
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._call(self.positional(args, kwargs))
+        except Exception as error:
+            raise errors.without_library_frames(error)  # noqa: B904
+
+    def _call(self, args: tuple[Any, ...]) -> Any:
+        call = _Arguments(self, args)
+        interpreter = responsible(call.leaves)
+        if interpreter.level == 0 or not self.has_rule:
+            return self.fun(*args)
+        if isinstance(interpreter, Jvp):
+            return self.differentiate(interpreter, call)
+        program, captured = record(call.function, [type_of(x) for x in call.leaves], self.name)
+        return call.result(bind(self.op(call, program, captured), *captured, *call.leaves))
+
+    has_rule = False
+
+    def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
+        raise NotImplementedError
+
+    def op(self, call: _Arguments, program: Program, captured: list[Any]) -> Op:
+        raise NotImplementedError
+
+
+class _Arguments:
+    """The arguments of one call: values that rules get as they are, and the leaves of the others."""
+
+    def __init__(self, custom: _Custom, args: tuple[Any, ...]) -> None:
+        self.custom = custom
+        self.args = args
+        fixed = {n % len(args) for n in custom.fixed} if custom.fixed else custom.fixed
+        self.fixed = [x for i, x in enumerate(args) if i in fixed]
+        self.is_fixed = [i in fixed for i in range(len(args))]
+        self.leaves, self.structure = tree.flatten(tuple([x for i, x in enumerate(args) if i not in fixed]))
+        for x in self.leaves:
+            try:
+                type_of(x)
+            except TypeError:
+                raise TypeError(
+                    f"{custom.kind}: the arguments of {custom.name} must be arrays or numbers; got {describe(x)}."
+                    "\n  try: nondiff_argnums for arguments that are neither."
+                ) from None
+        self.out_structure: tree.Structure | None = None
+
+    def merged(self, leaves: Sequence[Any]) -> list[Any]:
+        """All arguments, with other leaves."""
+        fixed, rest = iter(self.fixed), iter(self.structure.unflatten(list(leaves)))
+        return [next(fixed) if f else next(rest) for f in self.is_fixed]
+
+    def function(self, *leaves: Any) -> list[Any]:
+        """The function itself, on leaves."""
+        return self.outputs(self.custom.fun(*self.merged(leaves)))
+
+    def outputs(self, out: Any, who: str = "") -> list[Any]:
+        """The leaves of the result; complains if its tree is not that of earlier calls."""
+        leaves, structure = tree.flatten(out)
+        if self.out_structure is not None and structure != self.out_structure:
+            raise TypeError(
+                f"{self.custom.kind}: {who or 'the function'} must return the tree that {self.custom.name} returns, "
+                f"{self.out_structure}; got {structure}."
+            )
+        self.out_structure = structure
+        for x in leaves:
+            type_of(x)
+        return leaves
+
+    def result(self, leaves: Sequence[Any]) -> Any:
+        assert self.out_structure is not None
+        return self.out_structure.unflatten(list(leaves))
+
+
+def _as_types(custom: _Custom, what: str, values: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+    """Values that a rule gave, checked against the types that they must have."""
+    out = []
+    for x, t in zip(values, types, strict=True):
+        got = type_of(x)
+        if got.shape != t.shape or (got.dtype is not t.dtype and not got.weak):
+            raise TypeError(
+                f"{custom.kind}: the rule of {custom.name} must give {what} {t}; got {got}."
+                + source.describe(source.here())
+            )
+        out.append(x if got is t else conversion.convert(x, t.dtype, t.weak))
+    return out
+
+
+class custom_jvp(_Custom):  # noqa: N801
+    """A function with a derivative rule of its own, for forward and reverse mode.
+
+    The rule gets primals and tangents, both as tuples, and gives the result and its tangent; what it does with
+    tangents must be linear. Arguments named in `nondiff_argnums` come first, as they are.
+
+    >>> import atled, atled.numpy as jnp
+    >>> @atled.custom_jvp
+    ... def log1pexp(x):
+    ...     return jnp.log(1.0 + jnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def _(primals, tangents):
+    ...     (x,), (dx,) = primals, tangents
+    ...     return log1pexp(x), dx * (1 - 1 / (1 + jnp.exp(x)))
+    >>> float(atled.grad(log1pexp)(100.0))
+    1.0
+    """
+
+    kind = "custom_jvp"
+    rule: Callable[..., Any] | None = None
+
+    @property
+    def has_rule(self) -> bool:  # type: ignore[override]
+        if self.rule is None:
+            raise AttributeError(f"custom_jvp: {self.name} has no rule yet.\n  try: @{self.name}.defjvp")
+        return True
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Set the rule: `jvp(*nondiff, primals, tangents)` gives the result and its tangent."""
+        _no_symbolic_zeros(self.kind, symbolic_zeros)
+        self.rule = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set a rule for each argument: `jvp(tangent, result, *primals)`; None for those without a derivative."""
+
+        def rule(*args: Any) -> Any:
+            *_, primals, tangents = args
+            out = self(*args[:-2], *primals)
+            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents, strict=True) if f is not None]
+            total = functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms)
+            return out, total
+
+        self.rule = rule
+
+    def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
+        mine = [isinstance(x, JvpTracer) and x.interpreter is interpreter for x in call.leaves]
+        primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
+        tangents = [x.tangent if m else Zero(type_of(x).tangent()) for x, m in zip(call.leaves, mine)]
+        out, moved = self.apply_rule(call, primals, tangents)
+        return call.result([interpreter.wrap(x, t) for x, t in zip(out, moved)])
+
+    def apply_rule(
+        self, call: _Arguments, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """What the rule says: results and tangents, flat and checked. Integers have tangents of dtype float0."""
+        assert self.rule is not None
+        shown = [
+            instantiate(t) if _moves(type_of(x)) else np.zeros(type_of(x).shape, dtypes.float0)
+            for x, t in zip(primals, tangents)
+        ]
+        found = self.rule(*call.fixed, call.structure.unflatten(list(primals)), call.structure.unflatten(shown))
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise TypeError(
+                f"custom_jvp: the rule of {self.name} must return a pair (result, tangent); got {describe(found)}."
+            )
+        out = call.outputs(found[0], "the rule's result")
+        assert call.out_structure is not None
+        try:
+            moved = call.out_structure.flatten_up_to(found[1])
+        except ValueError as error:
+            raise TypeError(
+                f"custom_jvp: the rule of {self.name} must give a tangent with the tree of the result. {error}"
+            ) from None
+        types = [type_of(x).tangent() for x in out]
+        checked = [
+            Zero(t) if t.kind == "0" or x is None else _as_types(self, "a tangent", [x], [t])[0]
+            for x, t in zip(moved, types)
+        ]
+        return out, checked
+
+    def op(self, call: _Arguments, program: Program, captured: list[Any]) -> Op:
+        n = len(captured)
+
+        def make() -> Program:
+            types = program.input_types
+            moves = [t.tangent() for t in types[n:] if _moves(t)]
+
+            def f(*operands: Any) -> list[Any]:
+                primals, given = operands[n : len(types)], iter(operands[len(types) :])
+                tangents = [next(given) if _moves(t) else Zero(t.tangent()) for t in types[n:]]
+                out, moved = self.apply_rule(call, primals, tangents)
+                out = _as_types(self, "a result", out, program.output_types)
+                return [*out, *[instantiate(t) for t, p in zip(moved, program.output_types) if _moves(p)]]
+
+            return record_closed(f, [*types, *moves], self.name)
+
+        return CustomJvp(program, Later(make), n)
+
+
+def _no_symbolic_zeros(kind: str, symbolic_zeros: bool) -> None:
+    if symbolic_zeros:
+        raise NotImplementedError(f"{kind}: symbolic_zeros is not there; zeros come as arrays.")
+
+
+class custom_vjp(_Custom):  # noqa: N801
+    """A function with a reverse-mode rule of its own, in two parts.
+
+    `fwd(*args)` gives the result and residuals, a tree of whatever `bwd` will need; `bwd(residuals, cotangent)` gives a
+    tuple with a cotangent for each argument, None for zero. Arguments in `nondiff_argnums` are Python values: `fwd`
+    gets them in their places, `bwd` first.
+
+    >>> import atled, atled.numpy as jnp
+    >>> @atled.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, g: (jnp.clip(g, -1.0, 1.0),))
+    >>> float(atled.grad(lambda x: 100.0 * clip_gradient(x))(2.0))
+    1.0
+    """
+
+    kind = "custom_vjp"
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
+
+    @property
+    def has_rule(self) -> bool:  # type: ignore[override]
+        if self.fwd is None:
+            raise AttributeError(f"custom_vjp: {self.name} has no rule yet.\n  try: {self.name}.defvjp(fwd, bwd)")
+        return True
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rule: `fwd(*args)` gives (result, residuals), `bwd(*nondiff, residuals, cotangent)` cotangents."""
+        _no_symbolic_zeros(self.kind, symbolic_zeros)
+        self.fwd, self.bwd = fwd, bwd
+
+    def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
+        mine = [isinstance(x, JvpTracer) and x.interpreter is interpreter for x in call.leaves]
+        primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
+        out, kept = self.run_forward(call, primals)
+        types = [type_of(x) for x in primals]
+        out_types = [type_of(x) for x in out]
+        moves = [(m, x) for m, x, t in zip(mine, call.leaves, types) if _moves(t)]
+        back = self.backward(call, kept, [type_of(x) for x in kept.arrays], types, out_types)
+        op = Pullback(
+            back, len(kept.arrays), tuple([m for m, _ in moves]),
+            tuple([t.tangent() for t in out_types if _moves(t)]),
+        )  # fmt: skip
+        moved = bind(op, *kept.arrays, *[x.tangent for m, x in moves if m])
+        return call.result([interpreter.wrap(x, t) for x, t in zip(out, _spread(moved, out_types))])
+
+    def run_forward(self, call: _Arguments, primals: Sequence[Any]) -> tuple[list[Any], _Residuals]:
+        """The results and residuals of `fwd`, flat and checked."""
+        assert self.fwd is not None
+        found = self.fwd(*call.merged(primals))
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise TypeError(
+                f"custom_vjp: fwd of {self.name} must return a pair (result, residuals); got {describe(found)}."
+            )
+        return call.outputs(found[0], "fwd"), _Residuals(found[1])
+
+    def run_backward(
+        self, call: _Arguments, residuals: Any, cotangents: Sequence[Any], types: Sequence[ArrayType],
+        out_types: Sequence[ArrayType],
+    ) -> list[Any]:  # fmt: skip
+        """The cotangents that `bwd` gives for inexact arguments, flat and checked."""
+        assert self.bwd is not None
+        given = iter(cotangents)
+        shown = [next(given) if _moves(t) else np.zeros(t.shape, dtypes.float0) for t in out_types]
+        found = self.bwd(*call.fixed, residuals, call.result(shown))
+        count = len(call.structure.children)
+        if isinstance(found, list):
+            found = tuple(found)
+        if not isinstance(found, tuple) or len(found) != count:
+            got = f"{len(found)} of them" if isinstance(found, tuple) else describe(found)
+            raise TypeError(
+                f"custom_vjp: bwd of {self.name} must return a tuple with a cotangent for each of {count} arguments; "
+                f"got {got}." + source.describe(source.here())
+            )
+        leaves: list[Any] = []
+        for one, child in zip(found, call.structure.children, strict=True):
+            leaves += _cotangents(self, one, child)
+        out = []
+        for x, t in zip(leaves, types, strict=True):
+            want = t.tangent()
+            if want.kind != "0":
+                out.append(instantiate(Zero(want)) if x is None else _as_types(self, "a cotangent", [x], [want])[0])
+        return out
+
+    def backward(
+        self, call: _Arguments, kept: _Residuals, kept_types: Sequence[ArrayType], types: Sequence[ArrayType],
+        out_types: Sequence[ArrayType],
+    ) -> Now:  # fmt: skip
+        """`bwd`, from the arrays among the residuals and cotangents to cotangents."""
+        n = len(kept_types)
+
+        def f(*operands: Any) -> list[Any]:
+            return self.run_backward(call, kept.rebuilt(operands[:n]), operands[n:], types, out_types)
+
+        cotangents = [t.tangent() for t in out_types if _moves(t)]
+        return Now(f, [*kept_types, *cotangents], self.name)
+
+    def op(self, call: _Arguments, program: Program, captured: list[Any]) -> Op:
+        n, count = len(captured), len(program.outputs)
+        residuals: list[_Residuals] = []
+
+        def forward() -> Program:
+            def f(*operands: Any) -> list[Any]:
+                out, kept = self.run_forward(call, operands[n:])
+                arrays = kept.arrays
+                kept.forget()
+                residuals.append(kept)
+                return [*_as_types(self, "a result", out, program.output_types), *arrays]
+
+            return record_closed(f, program.input_types, self.name)
+
+        first = Later(forward)
+
+        def backward() -> Program:
+            kept_types = first.program.output_types[count:]
+            return self.backward(call, residuals[0], kept_types, program.input_types[n:], program.output_types).program
+
+        return CustomVjp(program, first, Later(backward), n)
+
+
+class _Residuals:
+    """A tree that `fwd` leaves for `bwd`: its arrays, and the rest as it is."""
+
+    def __init__(self, found: Any) -> None:
+        self.leaves, self.structure = tree.flatten(found)
+        self.is_array = [_is_array_like(x) for x in self.leaves]
+        self.arrays = [x for x, a in zip(self.leaves, self.is_array) if a]
+
+    def rebuilt(self, arrays: Sequence[Any]) -> Any:
+        found = iter(arrays)
+        return self.structure.unflatten([next(found) if a else x for x, a in zip(self.leaves, self.is_array)])
+
+    def forget(self) -> None:
+        """Let go of the arrays."""
+        self.leaves = [None if a else x for x, a in zip(self.leaves, self.is_array)]
+        self.arrays = []
+
+
+def _is_array_like(x: Any) -> bool:
+    try:
+        type_of(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _cotangents(custom: custom_vjp, found: Any, structure: tree.Structure) -> list[Any]:
+    """The leaves of one argument's cotangent; None stands for zeros of a whole subtree."""
+    if found is None:
+        return [None] * structure.num_leaves
+    try:
+        subtrees = structure.flatten_up_to(found)
+    except ValueError as error:
+        raise TypeError(
+            f"custom_vjp: bwd of {custom.name} must give cotangents with the trees of the arguments. {error}"
+        ) from None
+    return [None if getattr(x, "dtype", None) == dtypes.float0 else x for x in subtrees]
+
+
+class custom_vmap(_Custom):  # noqa: N801
+    """A function with a batching rule of its own.
+
+    The rule `def_vmap(axis_size, in_batched, *args)` gets arguments with the batch on their first axis where
+    `in_batched`, a list of trees of bools, says so; it gives the result, and a tree of bools for it.
+
+    >>> import atled, atled.numpy as jnp
+    >>> @custom_vmap
+    ... def f(x):
+    ...     return x + 1.0
+    >>> @f.def_vmap
+    ... def _(axis_size, in_batched, x):
+    ...     return x + 100.0, True
+    >>> atled.vmap(f)(jnp.zeros(2))
+    Array([100., 100.], dtype=float32)
+    """
+
+    kind = "custom_vmap"
+    rule: Callable[..., Any] | None = None
+
+    def def_vmap(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the batching rule."""
+        self.rule = rule
+        return rule
+
+    def _call(self, args: tuple[Any, ...]) -> Any:
+        call = _Arguments(self, args)
+        if responsible(call.leaves).level == 0:
+            return self.fun(*args)
+        if self.rule is None:
+            raise AttributeError(f"custom_vmap: {self.name} has no rule yet.\n  try: @{self.name}.def_vmap")
+        given = self.rule
+        program, captured = record(call.function, [type_of(x) for x in call.leaves], self.name)
+        n = len(captured)
+
+        def rule(size: int, batched: Sequence[bool], operands: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+            if any(batched[:n]):
+                raise errors.UnexpectedTracerError(
+                    f"custom_vmap: {self.name} closes over a value that is being batched; its rule does not say how."
+                    f"\n  try: make it an argument of {self.name}."
+                )
+            flags = call.structure.unflatten(list(batched[n:]))
+            found = given(size, list(flags), *call.merged(operands[n:]))
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise TypeError(
+                    f"custom_vmap: the rule of {self.name} must return a pair (result, batched); got {describe(found)}."
+                )
+            out = call.outputs(found[0], "the rule's result")
+            out_flags = found[1]
+            if isinstance(out_flags, bool):
+                return out, [out_flags] * len(out)
+            return out, [bool(b) for b in tree.leaves(out_flags)]
+
+        return call.result(bind(CustomVmap(program, rule), *captured, *call.leaves))
+
+
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+    """A function that `vmap` runs for one lane after another, as `lax.map` does."""
+    made = custom_vmap(f)
+
+    def rule(size: int, batched: Sequence[Any], *args: Any) -> Any:
+        leaves, structure = tree.flatten(args)
+        flags = tree.leaves(list(batched))
+        moving = [x for x, b in zip(leaves, flags) if b]
+
+        def one(xs: Any) -> Any:
+            found = iter(xs)
+            return f(*structure.unflatten([next(found) if b else x for x, b in zip(leaves, flags)]))
+
+        out = over_slices(one, moving)
+        return out, tree.map(lambda _: True, out)
+
+    made.def_vmap(rule)
+    return made

@@ -1,0 +1,368 @@
+"""`checkpoint`: what the backward pass needs is computed again instead of being kept.
+
+A checkpointed program that is differentiated runs forward as usual, and leaves for later only its inputs, and those
+intermediate values that the policy names. The linear part on the tape starts by computing the rest again, behind a
+wall that keeps the compiler from finding the first computation and keeping it after all.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from atled.core import errors, tree
+from atled.core.array import type_of
+from atled.core.op import LinearOp
+from atled.core.program import Equation, Program, Var, evaluate, pruned, record_closed
+from atled.core.trace import bind, responsible
+from atled.core.types import ArrayType, Linear, Zero
+from atled.higher_order.branches import record_tree
+from atled.higher_order.call import Call, run_program, split_program
+from atled.ops import contraction, shape
+from atled.transforms.jvp import jvp_program
+from atled.transforms.linearize import Tape
+from atled.transforms.transpose import transpose_program
+from atled.transforms.vmap import Partly, batch_program
+
+
+class Offload(NamedTuple):
+    """A policy's answer for a value that is kept in another memory."""
+
+    memory: str
+
+
+Policy = Callable[[Any, Sequence[ArrayType]], "bool | Offload"]  # of an op and the types of its operands
+
+
+class Checkpoint(Call):
+    """A program of which only what the policy names is kept for the backward pass."""
+
+    unlowered = ("policy", "prevent_cse")
+    policy: Any
+    prevent_cse: bool
+
+    def again(self, program: Program) -> Checkpoint:
+        """The same treatment for another program."""
+        return Checkpoint(program, self.policy, self.prevent_cse)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        given = tuple([type(t) is not Zero for t in tangents])
+        made, nonzero = jvp_program(self.program, given)
+        out = bind(self.again(made), *primals, *[t for t in tangents if type(t) is not Zero])
+        kinds = self.program.output_types
+        moved = iter(out[len(kinds) :])
+        return out[: len(kinds)], tuple([next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, kinds)])
+
+    def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
+        is_known = tuple([not tape.owns(x) for x in operands])
+        part = self.program.memo(("kept", is_known, self.policy), lambda: Kept(self.program, is_known, self.policy))
+        known = [x for x, k in zip(operands, is_known) if k]
+        waiting = [x for x, k in zip(operands, is_known) if not k]
+        out = run_program(part.forward, known)
+        count = sum(part.known_outputs)
+        kept = [*[known[i] for i in part.inputs], *out[count:]]
+        op = self.again(part.later) if part.computes_again else Call(part.later)
+        written = iter(tape.write(op, [*kept, *waiting]))
+        ready = iter(out[:count])
+        return tuple([next(ready) if k else next(written) for k in part.known_outputs])
+
+    def transpose(self, cotangent: Any, *operands: Any) -> Any:
+        is_linear = tuple([type(x) is Linear for x in operands])
+        given = tuple([type(c) is not Zero for c in cotangent])
+        made, nonzero = transpose_program(self.program, is_linear, given)
+        values = [x for x in operands if type(x) is not Linear]
+        cotangents = [c for c in cotangent if type(c) is not Zero]
+        if self.prevent_cse and values:  # nothing is computed again before the cotangents are there
+            behind = shape.optimization_barrier(*values, *cotangents)
+            values, cotangents = list(behind[: len(values)]), list(behind[len(values) :])
+        out = iter(bind(self.again(made), *values, *cotangents))
+        flags = iter(nonzero)
+        return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
+        return Partly(bind(self.again(made), *operands), flags)
+
+
+class Kept:
+    """A program split by what is known, with little kept between the parts.
+
+    `forward` gives the known outputs and the values to keep; `later` takes the inputs at `inputs`, the kept values and
+    the other operands.
+    """
+
+    def __init__(self, program: Program, is_known: tuple[bool, ...], policy: Policy | None) -> None:
+        parts = split_program(program, is_known)
+        self.known_outputs = parts.known_outputs
+        known = spliced(parts.known)
+        count = sum(parts.known_outputs)
+        results, residuals = known.outputs[:count], known.outputs[count:]
+        saved = _saved(known, policy)
+        # a value that is kept under a name is also kept under none
+        named = {e.operands[0]: e.results[0] for e in known.equations if type(e.op) is Name and e.results[0] in saved}
+        residuals = [named.get(v, v) for v in residuals]
+        rest = [
+            Equation(e.op, tuple([named.get(v, v) for v in e.operands]), e.results, e.source)
+            for e in known.equations
+            if e.results[0] not in saved and e.results[0] not in named
+        ]
+        again = Program([*known.inputs, *saved], rest, residuals, program.name)
+        again = pruned(again, [True] * len(residuals))
+        used = {v for e in again.equations for v in e.operands} | set(again.outputs)
+        self.inputs = [i for i, v in enumerate(known.inputs) if v in used]
+        kept = [v for v in saved if v in used]
+        places = [saved[v] for v in kept]
+        self.forward = _moved(known, results, kept, places)
+        first = [known.inputs[i] for i in self.inputs]
+        again = Program([*first, *kept], again.equations, residuals, program.name)
+        self.computes_again = bool(again.equations)
+        n, m = len(first), len(first) + len(kept)
+
+        def later(*operands: Any) -> list[Any]:
+            back = [x if p is None else bind(ToMemory("device"), x) for x, p in zip(operands[n:m], places)]
+            return evaluate(parts.waiting, [*evaluate(again, [*operands[:n], *back]), *operands[m:]])
+
+        linear = parts.waiting.input_types[len(residuals) :]
+        self.later = record_closed(later, [*again.input_types, *linear], program.name)
+
+
+def _saved(program: Program, policy: Policy | None) -> dict[Var, str | None]:
+    """The variables to keep, and the memory for each; None is where they are."""
+    found: dict[Var, str | None] = {}
+    if policy is None:
+        return found
+    for e in program.equations:
+        answer = policy(e.op, [v.type for v in e.operands])
+        if answer:
+            found.update(dict.fromkeys(e.results, answer.memory if isinstance(answer, Offload) else None))
+    return found
+
+
+def _moved(program: Program, results: Sequence[Any], kept: Sequence[Var], places: Sequence[str | None]) -> Program:
+    equations, outputs = list(program.equations), []
+    for v, place in zip(kept, places):
+        if place is not None:
+            moved = Var(v.type)
+            equations.append(Equation(ToMemory(place), (v,), (moved,), None))
+            v = moved
+        outputs.append(v)
+    whole = Program(program.inputs, equations, [*results, *outputs], program.name)
+    return pruned(whole, [True] * len(whole.outputs))
+
+
+def spliced(program: Program) -> Program:
+    """The program with the equations of those that it calls, so that a policy sees them."""
+    if not any([type(e.op) is Call for e in program.equations]):
+        return program
+    env: dict[Any, Any] = {}
+    equations: list[Equation] = []
+
+    def walk(inner: Program) -> None:
+        for e in inner.equations:
+            operands = tuple([env.get(v, v) for v in e.operands])
+            if type(e.op) is Call:
+                env.update(zip(e.op.program.inputs, operands))
+                walk(e.op.program)
+                env.update(zip(e.results, [env.get(v, v) for v in e.op.program.outputs]))
+            else:  # a program may be called twice, so its variables get new names
+                results = tuple([Var(v.type) for v in e.results])
+                env.update(zip(e.results, results))
+                equations.append(Equation(e.op, operands, results, e.source))
+
+    walk(program)
+    return Program(program.inputs, equations, [env.get(v, v) for v in program.outputs], program.name)
+
+
+class Name(LinearOp):
+    """A value, unchanged, with a name that policies can speak of."""
+
+    label: str
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return x
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (cotangent,)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), tangents[0]
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(self, x)
+
+
+class ToMemory(LinearOp):
+    """A value in another memory of the device: `pinned_host` is the host's. Where there is one memory, unchanged."""
+
+    memory: str
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if build.platform == "cpu":
+            return x
+        attributes = {
+            "call_target_name": "annotate_device_placement",
+            "has_side_effect": True,
+            "backend_config": "",
+            "mhlo.frontend_attributes": {"_xla_buffer_placement": self.memory},
+        }
+        return build.emit("stablehlo.custom_call", (x,), (x.type,), attributes)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (cotangent,)
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(self, x)
+
+
+# -- policies ---------------------------------------------------------------------------------------------------------
+
+
+def everything_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
+    """Keep all that would be kept without a checkpoint."""
+    return True
+
+
+def nothing_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
+    """Keep inputs only."""
+    return False
+
+
+def dots_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
+    """Keep the results of matrix products."""
+    return isinstance(op, contraction.DotGeneral)
+
+
+def dots_with_no_batch_dims_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
+    """Keep the results of matrix products without batch axes: those with weights, not those of attention."""
+    return isinstance(op, contraction.DotGeneral) and not op.batch_axes[0]
+
+
+def save_any_names_but_these(*names: str) -> Policy:
+    """Keep what has a name, except these."""
+    return lambda op, types: isinstance(op, Name) and op.label not in names
+
+
+def save_anything_except_these_names(*names: str) -> Policy:
+    """Keep everything, except what has one of these names."""
+    return lambda op, types: not (isinstance(op, Name) and op.label in names)
+
+
+def save_only_these_names(*names: str) -> Policy:
+    """Keep what has one of these names (`checkpoint_name`)."""
+    return lambda op, types: isinstance(op, Name) and op.label in names
+
+
+def save_from_both_policies(first: Policy, second: Policy) -> Policy:
+    """Keep what either policy keeps."""
+    return lambda op, types: first(op, types) or second(op, types)
+
+
+def save_and_offload_only_these_names(
+    *, names_which_can_be_saved: Sequence[str], names_which_can_be_offloaded: Sequence[str],
+    offload_src: str = "device", offload_dst: str = "pinned_host",
+) -> Policy:  # fmt: skip
+    """Keep what has one of the first names, and move what has one of the second to the host's memory meanwhile."""
+
+    def policy(op: Any, types: Sequence[ArrayType]) -> bool | Offload:
+        if not isinstance(op, Name):
+            return False
+        if op.label in names_which_can_be_offloaded:
+            return Offload(offload_dst)
+        return op.label in names_which_can_be_saved
+
+    return policy
+
+
+def offload_dot_with_no_batch_dims(offload_src: str = "device", offload_dst: str = "pinned_host") -> Policy:
+    """Move the results of matrix products without batch axes to the host's memory meanwhile."""
+    return lambda op, types: Offload(offload_dst) if dots_with_no_batch_dims_saveable(op, types) else False
+
+
+checkpoint_policies = types.SimpleNamespace(
+    everything_saveable=everything_saveable,
+    nothing_saveable=nothing_saveable,
+    dots_saveable=dots_saveable,
+    checkpoint_dots=dots_saveable,
+    dots_with_no_batch_dims_saveable=dots_with_no_batch_dims_saveable,
+    checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
+    save_any_names_but_these=save_any_names_but_these,
+    save_anything_except_these_names=save_anything_except_these_names,
+    save_only_these_names=save_only_these_names,
+    save_from_both_policies=save_from_both_policies,
+    save_and_offload_only_these_names=save_and_offload_only_these_names,
+    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
+)
+
+
+# -- the public functions ---------------------------------------------------------------------------------------------
+
+
+def checkpoint(
+    fun: Callable[..., Any] | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+) -> Callable[..., Any]:
+    """A function whose intermediate values are computed again in the backward pass, instead of being kept in memory.
+
+    Args:
+        policy: which intermediate values to keep after all, one of `checkpoint_policies`; by default none.
+        prevent_cse: hold the second computation apart from the first; inside `scan`, which does that itself, it may be
+            switched off.
+        static_argnums: arguments that are Python values.
+
+    >>> import atled, atled.numpy as jnp
+    >>> f = checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=checkpoint_policies.nothing_saveable)
+    >>> round(float(atled.grad(f)(1.0)), 4)
+    0.36
+    """
+    if fun is None:
+        return lambda f: checkpoint(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return _run(fun, policy, prevent_cse, {n % len(args) for n in numbers} if args else set(), args, kwargs)
+        except Exception as error:
+            raise errors.without_library_frames(error)  # noqa: B904
+
+    checkpointed.__name__ = getattr(fun, "__name__", "checkpoint")
+    checkpointed.__doc__ = getattr(fun, "__doc__", None)
+    checkpointed.__wrapped__ = fun  # type: ignore[attr-defined]
+    return checkpointed
+
+
+remat = checkpoint
+
+
+def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple[Any, ...], kwargs: Any) -> Any:
+    dynamic = tuple([x for i, x in enumerate(args) if i not in static])
+    leaves, structure = tree.flatten((dynamic, kwargs))
+    if responsible(leaves).level == 0:
+        return fun(*args, **kwargs)
+
+    def merged(given: Any, named: Any) -> Any:
+        found = iter(given)
+        return fun(*[x if i in static else next(found) for i, x in enumerate(args)], **named)
+
+    merged.__name__ = getattr(fun, "__name__", "checkpoint")
+    made = record_tree(merged, structure, [type_of(x) for x in leaves])
+    return made.structure.unflatten(list(bind(Checkpoint(made.program, policy, prevent_cse), *made.captured, *leaves)))
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """x, with a name that the policies of `checkpoint` can speak of.
+
+    >>> import atled.numpy as jnp
+    >>> checkpoint_name(jnp.ones(2), "activations")
+    Array([1., 1.], dtype=float32)
+    """
+    return tree.map(lambda v: bind(Name(name), v), x)
