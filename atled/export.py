@@ -102,6 +102,8 @@ def export(f: Callable[..., Any]) -> Callable[..., Exported]:
         traced = f.trace(*args, **kwargs)  # type: ignore[attr-defined]
         found = traced._traced
         module = stablehlo.build(found.program, client.default_backend(), has_calls=False)
+        if module.callbacks:
+            raise TypeError(f"export: {found.name} calls back into Python (a callback), which no file can hold.")
         if module.uses:
             raise NotImplementedError(
                 f"export: {found.name} uses {', '.join(sorted(module.uses))}, which exists only inside this library."

@@ -39,6 +39,7 @@ class Builder(Protocol):
 
     platform: str
     is_nested: bool
+    token: Value | None  # what the next callback with an effect waits for; ops with regions pass it through them
 
     def at(self, source: Any, name: str) -> None:
         """Operations emitted from here on come from this place."""
@@ -99,4 +100,12 @@ class Builder(Protocol):
         has_side_effect: bool = False,
     ) -> Any:
         """Call a function that is registered with the engine by name."""
+        ...
+
+    def callback(self, function: Any, operands: Sequence[Value], types: Sequence[ArrayType], effect: bool) -> Any:
+        """Call a Python function; with an effect, after all others so far."""
+        ...
+
+    def waited(self) -> Value:
+        """What stands for all effects so far."""
         ...

@@ -6,6 +6,7 @@ the help page, and the message says what to do.
 
 from __future__ import annotations
 
+import re
 import types
 from typing import Any, TypeVar
 
@@ -59,6 +60,25 @@ class UnexpectedTracerError(RuntimeError):
     A function under `jit`, `grad` or `vmap` stored one of its intermediate values somewhere outside (a list, an
     attribute, a global) by side effect, and the value was used later. Return the value from the function instead.
     """
+
+
+_kept: dict[int, BaseException] = {}  # raised in callbacks of compiled code; the newest last
+_KEPT = re.compile(r"callback raised an exception, number (\d+)")
+
+
+def keep(error: BaseException) -> str:
+    """Put an exception by, to be raised where the result of a computation is asked for; the text finds it again."""
+    number = max(_kept, default=0) + 1
+    _kept[number] = error
+    while len(_kept) > 64:
+        _kept.pop(next(iter(_kept)), None)
+    return f"callback raised an exception, number {number}"
+
+
+def kept(text: str) -> BaseException | None:
+    """The exception that an engine's message speaks of."""
+    found = _KEPT.search(text)
+    return _kept.get(int(found[1])) if found else None
 
 
 E_ = TypeVar("E_", bound=BaseException)

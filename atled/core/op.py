@@ -28,6 +28,7 @@ class Op:
     is_fusible: ClassVar[bool] = False  # a compiler may compute it again where its result is used
     only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
+    runs_on_host: ClassVar[bool] = False  # has `on_host`, which is run where values are at hand
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
 

@@ -12,7 +12,7 @@ from typing import Any
 import jaxlib._jax as _jax
 import numpy as np
 
-from atled.core import dtypes, source
+from atled.core import dtypes, errors, source
 from atled.core.array import Array, type_of
 from atled.core.config import on_global_change, settings
 from atled.core.sharding import Placed, SingleDeviceSharding
@@ -190,8 +190,14 @@ class ExecutionError(RuntimeError):
 
 
 def failed(buffer: Any, error: Exception) -> RuntimeError:
-    """The error of a computation, with the user's line that launched it."""
+    """The error of a computation, with the user's line that launched it; an exception of a callback as it is."""
     text = " ".join(str(error).split())
+    execute.flush()
+    own = errors.kept(text)
+    if own is not None:
+        return errors.without_library_frames(own)  # type: ignore[return-value]
+    if buffer is None:
+        return ExecutionError(f"execution failed: {text[:2000]}")
     if "deleted" in text or "donated" in text or buffer.is_deleted():
         return RuntimeError(
             f"deleted array: {buffer.aval.type} was deleted or donated, and its memory is gone."

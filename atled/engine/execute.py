@@ -6,10 +6,14 @@ launch paths of eager ops and of `jit` hold its bound methods and call nothing e
 
 from __future__ import annotations
 
+import atexit
+import collections
+import contextlib
 import functools
 import gc
 import itertools
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +22,7 @@ import jaxlib._jax as _jax
 import numpy as np
 
 from atled.compiler.digest import NotPortable, digest
+from atled.core import errors
 from atled.core.program import Program
 from atled.core.sharding import Placed, SingleDeviceSharding
 from atled.engine import cache
@@ -69,9 +74,45 @@ class Executable:
         self.placed = [Placed(t, sharding, committed) for t in program.output_types]
         self.handlers = [handler(p) for p in self.placed]
         self.execute = raw.execute_sharded
+        if any([e.op.has_effect for e in program.equations]):
+            self.execute = functools.partial(_with_effects, raw.execute_sharded)
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         return self.execute(buffers).consume_with_handlers(self.handlers)
+
+
+_running: collections.deque[Any] = collections.deque()  # tokens of programs with effects
+
+
+def _with_effects(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
+    """Run a program that calls back: after the one before it, so that effects keep their order."""
+    while _running:
+        with contextlib.suppress(EngineError):  # said where its results are read
+            _running.popleft().block_until_ready()
+    out = execute(buffers, with_tokens=True)
+    _running.append(out.consume_token())
+    return out
+
+
+def effects_barrier() -> None:
+    """Wait until the effects of all programs that were launched have happened: prints, callbacks."""
+    while _running:
+        try:
+            _running.popleft().block_until_ready()
+        except EngineError as error:
+            own = errors.kept(str(error))
+            raise (RuntimeError(f"execution failed: {error}") if own is None else own) from None
+
+
+def flush() -> None:
+    """Let what was printed be seen, before an error is."""
+    while _running:
+        with contextlib.suppress(EngineError):
+            _running.popleft().block_until_ready()
+    sys.stdout.flush()
+
+
+atexit.register(flush)
 
 
 def executable(
@@ -186,8 +227,9 @@ def compile_module(module: Any, program: Program, device: Any) -> Any:
         register(kind)
     devices = device_list(device)
     made = options(program, device)
+    more = (module.callbacks,) if module.callbacks else ()
     try:
-        return device.client.compile_and_load(module.module, devices, made)
+        return device.client.compile_and_load(module.module, devices, made, *more)
     except EngineError as error:
         if device.platform == "cpu" and "MLIR failure" in str(error):  # the emitters, on long chains
             made.env_option_overrides = [*made.env_option_overrides, ("xla_cpu_use_fusion_emitters", False)]
@@ -195,7 +237,7 @@ def compile_module(module: Any, program: Program, device: Any) -> Any:
             made.env_option_overrides = [o for o in made.env_option_overrides if o[0] != "xla_disable_hlo_passes"]
         else:
             raise
-        return device.client.compile_and_load(module.module, devices, made)
+        return device.client.compile_and_load(module.module, devices, made, *more)
 
 
 @functools.cache

@@ -146,6 +146,7 @@ class Module:
         self.has_calls = (
             True  # programs that are called become functions; otherwise their equations stand in the caller
         )
+        self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
 
     def function(self, program: Program, platform: str, is_nested: bool) -> str:
@@ -211,7 +212,7 @@ def _symbol(name: str) -> str:
 class BlockBuilder:
     """The builder of one block. `Builder` in the compiler folder says what the methods mean."""
 
-    __slots__ = ("constants", "ip", "is_nested", "location", "module", "platform", "scope")
+    __slots__ = ("constants", "ip", "is_nested", "location", "module", "platform", "scope", "token")
 
     def __init__(self, module: Module, platform: str, scope: str, ip: Any) -> None:
         self.module = module
@@ -221,6 +222,7 @@ class BlockBuilder:
         self.is_nested = False  # inside a region of an operation, such as the body of a loop, or called from there
         self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
         self.location = _UNKNOWN
+        self.token: Value | None = None  # what the next callback with an effect waits for
 
     def at(self, source: Source | None, name: str) -> None:
         """Operations emitted from here on come from this place."""
@@ -365,6 +367,37 @@ class BlockBuilder:
         if target.startswith("lapack_"):
             self.module.uses.add("lapack")
         return self.emit("stablehlo.custom_call", operands, types, attributes)
+
+    def callback(self, function: Any, operands: Sequence[Value], types: Sequence[ArrayType], effect: bool) -> Any:
+        if self.platform != "cpu":
+            raise NotImplementedError(
+                f"callback: compiled code on {self.platform} cannot call Python yet; it can on cpu."
+            )
+        index = len(self.module.callbacks)
+        config = {"index": U64(index)}
+        if not effect:
+            self.module.callbacks.append(function)
+            out = self.custom_call("xla_ffi_python_cpu_callback", operands, types, config)
+            return (out,) if len(types) == 1 else out
+        self.module.callbacks.append(lambda _, *arrays: (*function(*arrays), _ZERO))
+        *out, self.token = _as_tuple(
+            self.custom_call(
+                "xla_ffi_python_cpu_callback", [self.waited(), *operands], [*types, TOKEN], config, has_side_effect=True
+            )
+        )
+        return tuple(out)
+
+    def waited(self) -> Value:
+        """What stands for all effects so far: a number that the next callback takes, so that it comes later."""
+        return self.token or self.constant(0, TOKEN)
+
+
+TOKEN = ArrayType((), np.dtype("uint32"))
+_ZERO = np.zeros((), np.uint32)
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return x if type(x) is tuple else (x,)
 
 
 class _Quiet(BlockBuilder):

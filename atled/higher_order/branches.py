@@ -53,10 +53,21 @@ class Cond(Op):
         return first.output_types
 
     def lower(self, build: Any, index: Any, *operands: Any) -> Any:
-        regions = [build.region((), lambda b, p=p: b.inline(p, operands)) for p in self.branches]
-        types = self.branches[0].output_types
-        out = build.emit("stablehlo.case", (index,), types, regions=regions)
-        return (out,) if len(types) == 1 else out
+        types = list(self.branches[0].output_types)
+        token = build.waited() if self.has_effect else None
+
+        def branch(b: Any, program: Program) -> list[Any]:
+            b.token = token
+            out = b.inline(program, operands)
+            return out if token is None else [*out, b.token]
+
+        regions = [build.region((), lambda b, p=p: branch(b, p)) for p in self.branches]
+        kinds = types if token is None else [*types, token.type]
+        out = build.emit("stablehlo.case", (index,), kinds, regions=regions)
+        out = (out,) if len(kinds) == 1 else out
+        if token is not None:
+            *out, build.token = out
+        return tuple(out)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents[1:]])

@@ -44,6 +44,8 @@ class Call(Op):
         return self.program.output_types
 
     def lower(self, build: Any, *operands: Any) -> Any:
+        if has_effects(self.program):  # in order with those around it
+            return tuple(build.inline(self.program, operands))
         return build.call(self.program, operands)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

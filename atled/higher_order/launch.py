@@ -183,7 +183,7 @@ def failure_of(buffers: Sequence[Any], error: Exception) -> RuntimeError:
     for b in buffers:
         if b.is_deleted():
             return failed(b, RuntimeError("deleted"))
-    return failed(buffers[0], error) if buffers else RuntimeError(str(error))
+    return failed(buffers[0] if buffers else None, error)
 
 
 NAMESPACE = {

@@ -60,13 +60,24 @@ class While(Op):
 
     def lower(self, build: Any, *operands: Any) -> Any:
         asks, does, carry = self.parts(operands)
-        types = self.body.output_types
-        regions = [
-            build.region(types, lambda b, *values: b.inline(self.condition, [*asks, *values])),
-            build.region(types, lambda b, *values: b.inline(self.body, [*does, *values])),
-        ]
+        count, types = len(carry), list(self.body.output_types)
+        if self.has_effect:  # the order of effects is carried along
+            carry, types = [*carry, build.waited()], [*types, build.waited().type]
+
+        def condition(b: Any, *values: Any) -> list[Any]:
+            return b.inline(self.condition, [*asks, *values[:count]])
+
+        def body(b: Any, *values: Any) -> list[Any]:
+            b.token = values[count] if self.has_effect else None
+            out = b.inline(self.body, [*does, *values[:count]])
+            return [*out, b.token] if self.has_effect else out
+
+        regions = [build.region(types, condition), build.region(types, body)]
         out = build.emit("stablehlo.while", carry, types, regions=regions)
-        return (out,) if len(types) == 1 else out
+        out = (out,) if len(types) == 1 else out
+        if self.has_effect:
+            build.token = out[count]
+        return tuple(out[:count])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         _, gives, moves = self.parts([type(t) is not Zero for t in tangents])

@@ -17,9 +17,11 @@ from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var, evaluate, record
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.higher_order.branches import Recorded, record_tree
+from atled.higher_order.branches import Recorded, cond, record_tree
 from atled.higher_order.call import has_effects, named_axes, split_program
-from atled.ops import conversion, elementwise, indexing, shape
+from atled.higher_order.callbacks import effect_callback
+from atled.higher_order.progress import Bar
+from atled.ops import conversion, elementary, elementwise, indexing, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program, vmap
@@ -74,6 +76,8 @@ class Scan(Op):
         trips = self.length // max(self.unroll, 1)
         values = [*carry, *stacks]
 
+        effects = self.has_effect
+
         def step(b: Any, position: Any, values: Sequence[Any]) -> list[Any]:
             slices = [b.apply(_take, x, position) for x in xs]
             out = b.inline(self.body, [*constants, *values[: self.carries], *slices])
@@ -88,19 +92,26 @@ class Scan(Op):
         integer = ArrayType((), np.dtype("int32"))
         if trips > 1:
             kinds = [integer, *types]
+            if effects:  # their order is carried along
+                kinds, values = [*kinds, build.waited().type], [*values, build.waited()]
 
             def goes_on(b: Any, number: Any, *_: Any) -> Any:
                 return b.apply(lambda n: elementwise.lt(n, np.int32(trips * self.unroll)), number)
 
             def body(b: Any, number: Any, *values: Any) -> list[Any]:
                 found = list(values)
+                if effects:
+                    b.token = found.pop()
                 for k in range(self.unroll):
                     found = step(b, position(b, number, k), found)
+                found = [*found, b.token] if effects else found
                 return [b.apply(lambda n: elementwise.add(n, np.int32(self.unroll)), number), *found]
 
             start = build.constant(0, integer)
             regions = [build.region(kinds, goes_on), build.region(kinds, body)]
             _, *values = build.emit("stablehlo.while", [start, *values], kinds, regions=regions)
+            if effects:
+                build.token = values.pop()
             done = trips * self.unroll
         else:
             done = 0
@@ -305,17 +316,20 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    progress: bool | str = False,
 ) -> tuple[Any, Any]:
     """`carry, y = f(carry, x)` for every slice x of the arrays in `xs`; gives the last carry and all y, stacked.
 
     The body is compiled once, however long the loop. `reverse` runs from the last slice to the first; `unroll` puts
-    several steps into one turn of the compiled loop.
+    several steps into one turn of the compiled loop; `progress` shows a bar while it runs, a string is its label.
 
     >>> import atled.numpy as jnp
     >>> scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))
     (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
     try:
+        if progress is not False:
+            return _watched(f, init, xs, length, reverse, unroll, "scan" if progress is True else str(progress))
         return _scan(f, init, xs, length, reverse, unroll)
     except Exception as error:
         raise errors.without_library_frames(error)  # noqa: B904
@@ -344,6 +358,26 @@ def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll:
     out = bind(op, *body.captured, *start, *slices)
     (carry,) = structure.unflatten(list(out[: len(start)]))
     return carry, ys.unflatten(list(out[len(start) :]))
+
+
+def _watched(
+    f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool, label: str
+) -> tuple[Any, Any]:
+    """A scan that reports to a progress bar, a hundred times at most."""
+    leaves = tree.leaves(xs)
+    count = int(type_of(leaves[0]).shape[0] if leaves else length or 0)
+    bar, every = Bar(count, label), max(count // 100, 1)
+
+    def step(carry: Any, x: Any) -> Any:
+        done, inner = carry
+        is_due = elementwise.eq(elementary.rem(done, np.int32(every)), np.int32(0))
+        cond(is_due, lambda n: effect_callback(bar, (n,), {}, "scan"), lambda n: None, done)
+        out = _pair(f(inner, x))
+        return (elementwise.add(done, np.int32(1)), out[0][0]), out[1]
+
+    (done, carry), ys = _scan(step, (np.int32(0), init), xs, length, reverse, unroll)
+    effect_callback(bar, (done,), {}, "scan")
+    return carry, ys
 
 
 def _pair(out: Any) -> Any:

@@ -1,0 +1,151 @@
+"""Looking inside compiled code while it runs: `print`, `callback`, `breakpoint`."""
+
+from __future__ import annotations
+
+import builtins
+import cmd
+import linecache
+import string
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from atled.core import source
+from atled.core.array import Array
+from atled.higher_order.callbacks import effect_callback
+
+__all__ = ["breakpoint", "callback", "print"]
+
+
+def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Call a Python function for its effect, with the values that its arguments have when the program runs.
+
+    Calls come in the order of the program, whether `ordered` or not; under `vmap`, for one example after another.
+
+    >>> import atled
+    >>> seen = []
+    >>> f = atled.jit(lambda x: (callback(lambda v: seen.append(float(v)), x), x * 2.0)[1])
+    >>> _ = f(3.0), atled.effects_barrier()
+    >>> seen
+    [3.0]
+    """
+    effect_callback(callback, args, kwargs, "debug.callback")
+
+
+def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Print values when the program runs: `fmt` is a format string, with `{}` and `{name}` for arguments.
+
+    >>> import atled
+    >>> f = atled.jit(lambda x: (print("x = {x}, twice {}", x * 2.0, x=x), x)[1])
+    >>> _ = f(1.5), atled.effects_barrier()
+    x = 1.5, twice 3.0
+    """
+    _check_format(fmt, args, kwargs)
+
+    def show(*found: Any, **named: Any) -> None:
+        builtins.print(fmt.format(*found, **named), flush=True)
+
+    effect_callback(show, args, kwargs, "debug.print")
+
+
+class _Anything(string.Formatter):
+    """Formats without looking at values: only the names of arguments matter."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value
+
+
+def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    try:
+        _Anything().vformat(fmt, args, kwargs)
+    except (IndexError, KeyError) as error:
+        raise ValueError(
+            f"debug.print: the format {fmt!r} asks for an argument {error} that was not given."
+            + source.describe(source.here())
+        ) from None
+
+
+def breakpoint(*, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+    """Stop here when the program runs, and look at the variables of this function with the values they have then.
+
+    Works under `jit`, `vmap`, `grad` and in loops. `c` goes on, `q` ends the program, `h` says what else there is.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and source.is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return
+    names = dict(frame.f_locals)
+    arrays = {k: v for k, v in names.items() if isinstance(v, Array)}
+    rest = {**frame.f_globals, **{k: v for k, v in names.items() if k not in arrays}}
+    place = (frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno)
+
+    def stop(**found: Any) -> None:
+        Console(place, found, rest, stdin, stdout).cmdloop()
+
+    effect_callback(stop, (), arrays, "debug.breakpoint")
+
+
+class Console(cmd.Cmd):
+    """A small debugger: expressions are evaluated with the variables of the place where the program stands."""
+
+    prompt = "(atled) "
+
+    def __init__(
+        self, place: tuple[str, str, int], found: dict[str, Any], rest: dict[str, Any], stdin: Any, stdout: Any
+    ):
+        super().__init__(stdin=stdin, stdout=stdout)
+        self.use_rawinput = stdin is None
+        self.place, self.found, self.names = place, found, {**rest, **found}
+        function, file, line = place
+        self.intro = f"stopped in {function}, {file}:{line}\n  {linecache.getline(file, line).strip()}\n" + "".join(
+            [f"  {name}: {value.dtype}{list(value.shape)}\n" for name, value in found.items()]
+        )
+
+    def default(self, line: str) -> None:
+        if line == "EOF":
+            self.stdout.write("\n")
+            return None
+        try:
+            self.stdout.write(f"{eval(line, self.names)!r}\n")
+        except SyntaxError:
+            try:
+                exec(line, self.names)
+            except Exception as error:
+                self.stdout.write(f"*** {type(error).__name__}: {error}\n")
+        except Exception as error:
+            self.stdout.write(f"*** {type(error).__name__}: {error}\n")
+
+    def onecmd(self, line: str) -> bool:
+        return True if line in ("EOF", "c", "continue") else bool(super().onecmd(line))
+
+    def emptyline(self) -> bool:
+        return False
+
+    def do_p(self, line: str) -> None:
+        """p expression: print its value."""
+        self.default(line)
+
+    def do_l(self, line: str) -> None:
+        """l: list the source around this place."""
+        _, file, at = self.place
+        for n in range(max(at - 5, 1), at + 6):
+            text = linecache.getline(file, n)
+            if text:
+                self.stdout.write(f"{'->' if n == at else '  '} {n:4} {text}")
+
+    def do_a(self, line: str) -> None:
+        """a: all variables that the program computes here."""
+        for name, value in self.found.items():
+            self.stdout.write(f"{name} = {value!r}\n")
+
+    def do_c(self, line: str) -> bool:
+        """c: go on."""
+        return True
+
+    def do_q(self, line: str) -> None:
+        """q: end the program."""
+        raise KeyboardInterrupt("debug.breakpoint: ended by q")
