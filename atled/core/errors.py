@@ -7,11 +7,13 @@ the help page, and the message says what to do.
 from __future__ import annotations
 
 import re
+import sys
 import types
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from atled.core.config import settings
-from atled.core.source import is_library_file
+from atled.core.source import Source, describe, here, is_library_file
 
 
 class ConcretizationTypeError(TypeError):
@@ -84,17 +86,55 @@ def kept(text: str) -> BaseException | None:
 E_ = TypeVar("E_", bound=BaseException)
 
 
-def without_library_frames(error: E_) -> E_:
-    """The error with the library's frames cut out of its traceback, except the one that raises it again."""
-    if settings.hide_frames:
-        kept = []
-        entry: Any = error.__traceback__
-        while entry is not None:
-            if not is_library_file(entry.tb_frame.f_code.co_filename):
-                kept.append(entry)
-            entry = entry.tb_next
-        chain: Any = None
-        for entry in reversed(kept):
-            chain = types.TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-        error.__traceback__ = chain
+def for_user(error: E_) -> E_:
+    """An error that leaves the library, as users see it.
+
+    The library's frames are cut out of its traceback, and if the library raised it, the message says where in the
+    user's code: function, file, line, and the line itself.
+    """
+    if not settings.hide_frames:
+        return error
+    kept, is_own = _user_frames(error.__traceback__)
+    error.__traceback__ = _chain(kept)
+    if is_own:
+        _say_where(error, Source(kept[-1].tb_frame.f_code, kept[-1].tb_lasti) if kept else here())
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
     return error
+
+
+def _user_frames(entry: Any) -> tuple[list[Any], bool]:
+    """The entries of a traceback that belong to the user, and whether the innermost one is the library's."""
+    kept, is_own = [], False
+    while entry is not None:
+        is_own = is_library_file(entry.tb_frame.f_code.co_filename)
+        if not is_own:
+            kept.append(entry)
+        entry = entry.tb_next
+    return kept, is_own
+
+
+def _chain(entries: Sequence[Any]) -> Any:
+    chain: Any = None
+    for entry in reversed(entries):
+        chain = types.TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return chain
+
+
+def _show(kind: Any, error: BaseException, traceback: Any) -> None:
+    """Print an uncaught error; the frames that passed it on on its way out are left out too."""
+    kept, _ = _user_frames(traceback)
+    if kept and settings.hide_frames:
+        error.__traceback__ = traceback = _chain(kept)
+    sys.__excepthook__(kind, error, traceback)
+
+
+def _say_where(error: BaseException, place: Source | None) -> None:
+    """Put the user's line into the message, before what to try."""
+    if place is None or len(error.args) != 1 or not isinstance(error.args[0], str):
+        return
+    text = error.args[0]
+    if "\n  in " in text or "\n  launched in " in text:
+        return
+    says, tries, rest = text.partition("\n  try:")
+    error.args = (says + describe(place) + tries + rest,)

@@ -195,7 +195,7 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
     execute.flush()
     own = errors.kept(text)
     if own is not None:
-        return errors.without_library_frames(own)  # type: ignore[return-value]
+        return errors.for_user(own)  # type: ignore[return-value]
     if buffer is None:
         return ExecutionError(f"execution failed: {text[:2000]}")
     if "deleted" in text or "donated" in text or buffer.is_deleted():

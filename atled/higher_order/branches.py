@@ -242,7 +242,7 @@ def _choose(name: str, index: Any, functions: Sequence[Callable[..., Any]], oper
     try:
         return _bind_branches(name, index, functions, operands)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:

@@ -77,7 +77,7 @@ def _call(
             raise ValueError(f"{name}: vmap_method is one of {', '.join(METHODS)}; got {method!r}.")
         return _bind(name, callback, results, args, kwargs, effect, method, is_mixed)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def _bind(

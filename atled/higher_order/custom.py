@@ -315,7 +315,7 @@ class _Custom:
         try:
             return self._call(self.positional(args, kwargs))
         except Exception as error:
-            raise errors.without_library_frames(error)  # noqa: B904
+            raise errors.for_user(error)  # noqa: B904
 
     def _call(self, args: tuple[Any, ...]) -> Any:
         call = _Arguments(self, args)

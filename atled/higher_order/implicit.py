@@ -111,7 +111,7 @@ def custom_linear_solve(
     try:
         return _linear_solve(matvec, b, solve, transpose_solve, symmetric)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def _linear_solve(matvec: Any, b: Any, solve: Any, transpose_solve: Any, symmetric: bool) -> Any:
@@ -181,7 +181,7 @@ def custom_root(
     try:
         return _root(f, initial_guess, solve, tangent_solve)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:

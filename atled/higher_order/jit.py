@@ -176,7 +176,7 @@ def _missed(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     try:
         return _slow(shared, args, kwargs)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -412,7 +412,7 @@ def trace(f: Callable[..., Any], shared: Shared, args: tuple[Any, ...], kwargs: 
         types = [type_of(x) for x in call.leaves]
         return TracedFunction(_trace(shared, call, types), call, shared.signature)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -170,7 +170,7 @@ def while_loop(
     try:
         return _while_loop(cond_fun, body_fun, init_val, max_steps)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | None) -> Any:
@@ -223,4 +223,4 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
         return _while_loop(lambda pair: elementwise.lt(pair[0], high), step, (low, init_val), None)[1]
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904

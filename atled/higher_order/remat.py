@@ -332,7 +332,7 @@ def checkpoint(
         try:
             return _run(fun, policy, prevent_cse, {n % len(args) for n in numbers} if args else set(), args, kwargs)
         except Exception as error:
-            raise errors.without_library_frames(error)  # noqa: B904
+            raise errors.for_user(error)  # noqa: B904
 
     checkpointed.__name__ = getattr(fun, "__name__", "checkpoint")
     checkpointed.__doc__ = getattr(fun, "__doc__", None)

@@ -332,7 +332,7 @@ def scan(
             return _watched(f, init, xs, length, reverse, unroll, "scan" if progress is True else str(progress))
         return _scan(f, init, xs, length, reverse, unroll)
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool) -> tuple[Any, Any]:

@@ -365,7 +365,7 @@ def getitem(x: Any, index: Any) -> Any:
     try:
         return take_index(x, index, "clip")
     except Exception as error:
-        raise errors.without_library_frames(error)  # noqa: B904
+        raise errors.for_user(error)  # noqa: B904
 
 
 def take_index(
@@ -516,7 +516,7 @@ class _Place:
             kind = {None: "drop", "fill": "drop", "drop": "drop", "clip": "clip", "promise_in_bounds": "promise"}[mode]
             return _update(x, operands, value, spec, combine, kind, is_unique, is_sorted)
         except Exception as error:
-            raise errors.without_library_frames(error)  # noqa: B904
+            raise errors.for_user(error)  # noqa: B904
 
     def set(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None

@@ -157,9 +157,27 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
         types = " and ".join(str(type_of(x)) for x in operands)
         text = " and ".join(map(str, shapes))
         raise ValueError(
-            f"{name}: shapes {text} do not broadcast together; got {types}." + source.describe(source.here())
+            f"{name}: shapes {text} do not broadcast together; got {types}."
+            + source.describe(source.here())
+            + _fitting(shapes)
         ) from None
     return [x if s == () else broadcast_to(x, dims) for x, s in zip(operands, shapes, strict=True)]
+
+
+def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
+    """What to try, for two shapes that do not broadcast."""
+    if len(shapes) == 2:
+        place = source.here()
+        for i, (few, many) in enumerate([shapes, shapes[::-1]]):
+            missing = len(many) - len(few)
+            if 0 < missing and few == many[: len(few)]:
+                index = ", ".join([":"] * len(few) + ["None"] * missing)
+                line = source.rewritten(place, i, f"{{}}[{index}]")
+                return f"\n  try: {line or f'x[{index}] for the one of shape {few}'}"
+            if len(few) == 2 and few[::-1] == many and few != many:
+                line = source.rewritten(place, 1, "{}.T")
+                return f"\n  try: {line or 'x.T for one of them'}"
+    return "\n  try: reshape, or x[:, None] to say which axis meets which; lengths must be equal, or 1."
 
 
 def check_axis(name: str, axis: int, ndim: int) -> int:

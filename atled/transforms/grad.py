@@ -32,7 +32,7 @@ def _public(f: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return f(*args, **kwargs)
         except Exception as error:
-            raise errors.without_library_frames(error)  # noqa: B904
+            raise errors.for_user(error)  # noqa: B904
 
     call.__name__, call.__qualname__, call.__doc__ = f.__name__, f.__qualname__, f.__doc__
     call.__wrapped__ = f  # type: ignore[attr-defined]
@@ -276,7 +276,7 @@ def grad(
         try:
             value, found = both.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
         except Exception as error:
-            raise errors.without_library_frames(error)  # noqa: B904
+            raise errors.for_user(error)  # noqa: B904
         return (found, value[1]) if has_aux else found
 
     return _named_like(gradient, f)

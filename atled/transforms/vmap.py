@@ -146,7 +146,7 @@ def vmap(
         try:
             return _run(f, in_axes, out_axes, axis_name, axis_size, args, kwargs)
         except Exception as error:
-            raise errors.without_library_frames(error)  # noqa: B904
+            raise errors.for_user(error)  # noqa: B904
 
     mapped.__name__ = getattr(f, "__name__", "vmap")
     mapped.__doc__ = getattr(f, "__doc__", None)

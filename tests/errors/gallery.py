@@ -1,0 +1,79 @@
+"""The mistakes that people make most, each with the code that makes it and the code that does not.
+
+One row is one mistake. `bad` raises on the line marked with `# here`; `good` is what the message leads to. In `says`, a
+regular expression for the first line of the message, `suggests` one for the rest. `python tests/errors/pages.py`
+writes a page for each into `docs/errors/`, with JAX's message for the same code beside ours.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mistake(NamedTuple):
+    """One mistake."""
+
+    name: str  # the page
+    title: str
+    error: str  # the class of the exception
+    says: str
+    suggests: str
+    why: str
+    bad: str
+    good: str
+    jax: str = ""  # the same mistake in JAX's words, where changing the imports is not enough
+
+
+IMPORTS = """\
+import numpy as np
+import atled
+import atled.numpy as jnp
+from atled import lax, random
+"""
+
+GALLERY = [
+    Mistake(
+        "if-on-a-traced-value",
+        "`if` on a traced value",
+        "TracerBoolConversionError",
+        r"bool: the truth value of a traced bool\[\] is not known here",
+        r"numpy\.where.*lax\.cond",
+        "Under `jit` the function runs once, with placeholders, to see what it computes. Which way an `if` goes would "
+        "have to be known at that moment, and the value is not there yet.",
+        """
+        @atled.jit
+        def relu(x):
+            if x > 0:  # here
+                return x
+            return 0.0 * x
+
+        relu(3.0)
+        """,
+        """
+        @atled.jit
+        def relu(x):
+            return jnp.where(x > 0, x, 0.0)
+
+        assert relu(3.0) == 3.0
+        """,
+    ),
+    Mistake(
+        "shapes-that-do-not-broadcast",
+        "Shapes that do not broadcast",
+        "ValueError",
+        r"add: shapes \(3, 4\) and \(3,\) do not broadcast together; got f32\[3,4\] and f32\[3\]",
+        r"try: .*y\[:, None\]",
+        "Shapes are lined up from the right, as in NumPy: the 3 of the second operand meets the 4 of the first.",
+        """
+        x = jnp.ones((3, 4))
+        y = jnp.ones(3)
+        z = x + y  # here
+        """,
+        """
+        x = jnp.ones((3, 4))
+        y = jnp.ones(3)
+        z = x + y[:, None]
+        assert z.shape == (3, 4)
+        """,
+    ),
+]
