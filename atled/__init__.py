@@ -15,6 +15,8 @@ from atled import numpy, ops, tree
 from atled.core import config, trace
 from atled.core.array import Array
 from atled.core.config import (
+    debug_infs,
+    debug_nans,
     default_device,
     default_matmul_precision,
     disable_jit,
@@ -22,6 +24,7 @@ from atled.core.config import (
     numpy_dtype_promotion,
 )  # fmt: skip
 from atled.core.dtypes import float0
+from atled.core.trace import checking_leaks
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.client import (
     default_backend,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from atled import ad_checkpoint, custom_batching, debug, dtypes, errors, export, lax, nn, random, scipy, tree_util
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
+    from atled.higher_order.nans import find_nans
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
 
 trace.install(Evaluate())
@@ -66,6 +70,7 @@ _MODULES = (
 _NAMES = {
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
+    "higher_order.nans": ("find_nans",),
     "higher_order.remat": ("checkpoint", "checkpoint_policies", "remat"),
 }
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
@@ -81,12 +86,12 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready", "checkpoint",
+    "Array", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready", "checking_leaks", "checkpoint",
     "checkpoint_policies", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp", "debug",
-    "default_backend", "default_device", "default_matmul_precision", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_x64", "errors", "eval_shape", "export", "float0",
-    "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
-    "linearize", "local_device_count", "local_devices", "make_jaxpr", "make_program", "nn", "numpy",
-    "numpy_dtype_promotion", "ops", "process_count", "process_index", "pure_callback", "random", "remat", "scipy",
-    "tree", "tree_util", "value_and_grad", "vjp", "vmap",
+    "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision", "device_count",
+    "device_get", "device_put", "devices", "disable_jit", "dtypes", "effects_barrier", "enable_x64", "errors",
+    "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev",
+    "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices", "make_jaxpr",
+    "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "pure_callback",
+    "random", "remat", "scipy", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

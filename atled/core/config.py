@@ -32,7 +32,17 @@ class _Fast:
             self.off -= 1
 
 
+class _Watch:
+    """How many blocks are open in which ops say what loops and vmaps they are in, so that bad values can be found."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = 0
+
+
 fast = _Fast()
+watch = _Watch()
 on_global_change: list[Callable[[], None]] = []  # called when a process-wide value changes: drop cached launches
 
 
@@ -48,6 +58,9 @@ class _Settings(threading.local):
     cache: bool = True  # keep compiled programs on disk
     cache_dir: str | None = None  # where; None is the user's cache directory
     cache_bytes: int = 2 << 30  # oldest entries are dropped beyond this size
+    debug_nans: bool = False  # stop where a NaN arises
+    debug_infs: bool = False  # stop where an infinity arises
+    explain_compiles: bool = True  # say why a function is compiled again
     check_programs: bool = False  # run the checker on every program that a transform makes
 
 
@@ -59,6 +72,9 @@ _JAX_NAMES = {
     "jax_default_matmul_precision": "matmul_precision",
     "jax_compilation_cache_dir": "cache_dir",
     "jax_enable_compilation_cache": "cache",
+    "jax_debug_nans": "debug_nans",
+    "jax_debug_infs": "debug_infs",
+    "jax_explain_cache_misses": "explain_compiles",
 }
 
 
@@ -74,7 +90,9 @@ def override(**values: Any) -> Iterator[None]:
     for name in values:
         _check(name)
     before = {name: settings.__dict__.get(name, _UNSET) for name in values}
+    is_debugging = any([values.get(name) for name in _DEBUGGING])
     fast.pause()
+    watch.on += is_debugging
     settings.__dict__.update(values)
     try:
         yield
@@ -84,6 +102,7 @@ def override(**values: Any) -> Iterator[None]:
                 del settings.__dict__[name]
             else:
                 settings.__dict__[name] = value
+        watch.on -= is_debugging
         fast.resume()
 
 
@@ -103,6 +122,14 @@ def update(name: str, value: Any) -> None:
     setattr(_Settings, name, value)
     for forget in on_global_change:
         forget()
+    if name in _DEBUGGING and bool(value) != (name in _debugging):  # there are no cached launches then
+        (fast.pause if value else fast.resume)()
+        (_debugging.add if value else _debugging.discard)(name)
+        watch.on += 1 if value else -1
+
+
+_DEBUGGING = ("debug_nans", "debug_infs")
+_debugging: set[str] = set()
 
 
 def read(name: str) -> Any:
@@ -147,8 +174,18 @@ def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]
     return override(jit=not disable)
 
 
+def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Raise `FloatingPointError` where a NaN arises inside a `with` block: the op, the line, the step, the lane."""
+    return override(debug_nans=bool(on))
+
+
+def debug_infs(on: bool = True) -> contextlib.AbstractContextManager[None]:
+    """As `debug_nans`, for infinities."""
+    return override(debug_infs=bool(on))
+
+
 def from_environment() -> None:
-    """Read `ATLED_X64`, `ATLED_CACHE`, `ATLED_CACHE_DIR`, `ATLED_CACHE_BYTES`, `ATLED_HIDE_FRAMES`."""
+    """Read `ATLED_X64`, `ATLED_CACHE`, `ATLED_CACHE_DIR`, `ATLED_CACHE_BYTES`, `ATLED_DEBUG_NANS` and so on."""
     for name, kind in _Settings.__annotations__.items():
         text = os.environ.get("ATLED_" + name.upper())
         if text is None or name == "default_device":
@@ -158,7 +195,7 @@ def from_environment() -> None:
             value = text.lower() not in ("0", "false", "off", "no", "")
         elif kind == "int":
             value = int(text)
-        setattr(_Settings, name, value)
+        update(name, value)
 
 
 from_environment()

@@ -28,6 +28,7 @@ class Op:
     is_fusible: ClassVar[bool] = False  # a compiler may compute it again where its result is used
     only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
+    hides_nans: ClassVar[bool] = False  # has `unhidden`, which gives NumPy's result of the same arithmetic
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which is run where values are at hand
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
@@ -71,6 +72,10 @@ class Op:
     def split(self, tape: Any, operands: Any) -> Any:
         """Run what depends on no tangent now, and write the rest on the tape."""
         raise missing(self, "split", "reverse-mode differentiation")
+
+    def stepwise(self, *operands: Any) -> Any:
+        """The result, for ops that hold programs: with each of their ops run on its own."""
+        raise missing(self, "stepwise", "a run step by step")
 
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
         """`linear_in`, for an op that takes any number of operands."""

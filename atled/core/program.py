@@ -16,7 +16,6 @@ from atled.core import errors, printing, source
 from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
 from atled.core.config import fast, settings
-from atled.core.source import Source
 from atled.core.trace import Interpreter, Tracer, bind, entered, leaked, state
 from atled.core.types import ArrayType
 
@@ -59,9 +58,7 @@ class Equation:
 
     __slots__ = ("op", "operands", "results", "source")
 
-    def __init__(
-        self, op: Any, operands: tuple[Var | Literal, ...], results: tuple[Var, ...], source: Source | None
-    ) -> None:
+    def __init__(self, op: Any, operands: tuple[Var | Literal, ...], results: tuple[Var, ...], source: Any) -> None:
         self.op = op
         self.operands = operands
         self.results = results
@@ -200,7 +197,7 @@ class Recorder(Interpreter):
         for var, name in zip(self.inputs, self.input_names, strict=False):
             if var in needed or var is tracer.variable:  # type: ignore[attr-defined]
                 wanted.append(name)
-        text = f"\n  {self.name} is being compiled by jit"
+        text = f"\n  {self.name} {'is being' if self.is_open else 'was'} compiled by jit"
         if wanted:
             text += f", and the value depends on argument {', '.join(wanted)}"
         return text + "."

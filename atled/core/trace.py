@@ -7,11 +7,13 @@ higher. Values that depend on nothing traced therefore stay concrete. The state 
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from atled.core import errors, source
+from atled.core import errors, leaks, source
 from atled.core.array import Array
 from atled.core.types import ArrayType
 
@@ -21,6 +23,7 @@ class Interpreter:
 
     __slots__ = ("is_open", "level")
     transform = "evaluation"  # what to call it in messages
+    is_watching = False  # wants to see each op, also those of functions that could be launched as a whole
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -47,6 +50,8 @@ class _State(threading.local):
     level: int
     axes: dict[Any, Axis]
     source: Any  # overrides where new equations say they come from
+    lanes: tuple[int, ...]  # while watched: the sizes of the vmaps that an op is under, the outermost first
+    steps: tuple[Any, ...]  # while watched: the loops that an op is in, and the turn that each is at
     notes: list[Any] | None  # while a library function is recorded: what to say to each of its callers
 
     def __init__(self) -> None:
@@ -54,6 +59,8 @@ class _State(threading.local):
         self.level = 0
         self.axes = {}
         self.source = None
+        self.lanes = ()
+        self.steps = ()
         self.notes = None
 
 
@@ -65,6 +72,34 @@ def install(interpreter: Interpreter) -> None:
     """Set the interpreter of level 0, which evaluates."""
     _bottom[0] = interpreter
     state.base = interpreter
+
+
+class Place:
+    """A place in the user's code, and the lanes and steps that an op was in: what a backward pass is told of it."""
+
+    __slots__ = ("lanes", "source", "steps")
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.lanes, self.steps = source, state.lanes, state.steps
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.source, name)
+
+
+class step:  # noqa: N801
+    """A `with` block that is one turn of a loop."""
+
+    __slots__ = ("before", "turn")
+
+    def __init__(self, name: str, number: int, count: int | None) -> None:
+        self.turn = (name, number, count)
+
+    def __enter__(self) -> None:
+        self.before = state.steps
+        state.steps = (*self.before, self.turn)
+
+    def __exit__(self, *_: Any) -> None:
+        state.steps = self.before
 
 
 class Tracer(Array):
@@ -202,12 +237,44 @@ def named_axis(name: Any) -> Axis:
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     """The error for a tracer that is used after its transformation has ended."""
+    kept = leaks.holder(tracer)
     return errors.UnexpectedTracerError(
         f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "
         "and was used later."
         + tracer._where()
+        + (f"\n  It was kept in {kept}." if kept else "")
         + "\n  try: return the value from the transformed function instead of storing it outside."
     )
+
+
+def _closed_tracers() -> list[Tracer]:
+    """Tracers whose transformation has ended, and which are still there."""
+    gc.collect()
+    return [x for x in gc.get_objects() if isinstance(x, Tracer) and not x.interpreter.is_open]
+
+
+@contextlib.contextmanager
+def checking_leaks() -> Iterator[None]:
+    """Raise if, at the end of a `with` block, traced values are still held that were made inside it.
+
+    Such a value raises when it is used, too; this finds those that are not. Looks through all objects, so it is slow.
+
+    >>> import atled
+    >>> with checking_leaks():
+    ...     y = atled.jit(lambda x: x * 2)(1.0)
+    """
+    before = {id(x) for x in _closed_tracers()}
+    yield
+    found = [x for x in _closed_tracers() if id(x) not in before]
+    rows = [(x, leaks.holder(x)) for x in found]
+    rows = [(x, kept) for x, kept in rows if kept]
+    if rows:
+        lines = [f"\n    {x.type} of {x.interpreter.transform}, kept in {kept}" for x, kept in rows[:8]]
+        raise errors.UnexpectedTracerError(
+            f"leaked values: {len(rows)} traced values are still held after their transformation has ended."
+            + "".join(lines)
+            + "\n  try: return the values from the transformed function instead of storing them outside."
+        )
 
 
 class entered:  # noqa: N801

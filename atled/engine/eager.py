@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core.config import on_global_change
+from atled.core.config import on_global_change, settings, watch
 from atled.core.program import Equation, Program, Var
 from atled.core.trace import Interpreter
 from atled.engine import client, execute
@@ -44,7 +44,12 @@ class Evaluate(Interpreter):
             arrays = moved
         run, handlers, is_tuple = launch
         out = run([a._buffer for a in arrays]).consume_with_handlers(handlers)
-        return tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
+        made = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
+        if watch.on and (settings.debug_nans or settings.debug_infs):
+            from atled.engine.watch import check  # builds on this file
+
+            check(op, arrays, made)
+        return made
 
     def _prepare(self, op: Any, arrays: list[DeviceArray]) -> Any:
         device, committed = common_device(arrays)

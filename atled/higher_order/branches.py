@@ -13,9 +13,10 @@ import numpy as np
 
 from atled.core import errors, source, tree
 from atled.core.array import Array, type_of
+from atled.core.config import settings
 from atled.core.op import Op
-from atled.core.program import Program, evaluate, record
-from atled.core.trace import bind
+from atled.core.program import Program, Recorder, evaluate, record
+from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.ops import conversion, elementwise, shape
@@ -68,6 +69,9 @@ class Cond(Op):
         if token is not None:
             *out, build.token = out
         return tuple(out)
+
+    def stepwise(self, index: Any, *operands: Any) -> Any:
+        return tuple(evaluate(self.branches[int(np.clip(int(index), 0, len(self.branches) - 1))], operands))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents[1:]])
@@ -246,6 +250,9 @@ def _choose(name: str, index: Any, functions: Sequence[Callable[..., Any]], oper
 
 
 def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    chosen = index.known() if isinstance(index, Tracer) else index
+    if runs_in_python() and chosen is not None:
+        return functions[int(chosen)](*operands)
     leaves, structure = tree.flatten(operands)
     types = [type_of(x) for x in leaves]
     recorded = [record_tree(f, structure, types) for f in functions]
@@ -258,6 +265,11 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
         [_with_inputs(r, list(captured), [type_of(x) for x in captured.values()], wanted) for r in recorded]
     )
     return structures[0].unflatten(bind(Cond(programs), index, *captured.values(), *leaves))
+
+
+def runs_in_python() -> bool:
+    """Whether loops and branches are Python's own: where jit is switched off, to look at each step."""
+    return not settings.jit and type(state.base) is not Recorder
 
 
 class Recorded:

@@ -48,6 +48,9 @@ class Call(Op):
             return tuple(build.inline(self.program, operands))
         return build.call(self.program, operands)
 
+    def stepwise(self, *operands: Any) -> Any:
+        return tuple(evaluate(self.program, operands))
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents])
         made, nonzero = jvp_program(self.program, given)

@@ -18,7 +18,7 @@ from atled.core import dtypes, errors, source, tree
 from atled.core.array import describe, type_of
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record, record_closed
-from atled.core.trace import bind, responsible
+from atled.core.trace import bind, responsible, state
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.call import Call, run_program
 from atled.higher_order.scan import map as over_slices
@@ -60,7 +60,11 @@ class Now(Later):
         self._function = function
 
     def run(self, operands: Sequence[Any]) -> Sequence[Any]:
-        return self._function(*operands)
+        before, state.source = state.source, None  # the function's own lines
+        try:
+            return self._function(*operands)
+        finally:
+            state.source = before
 
 
 # -- the ops ----------------------------------------------------------------------------------------------------------

@@ -41,6 +41,9 @@ class LinearSolve(Op):
     def lower(self, build: Any, *operands: Any) -> Any:
         return build.call(self.solve, operands)
 
+    def stepwise(self, *operands: Any) -> Any:
+        return tuple(evaluate(self.solve, operands))
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n = self.constants
         x = bind(self, *primals)

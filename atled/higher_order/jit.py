@@ -14,11 +14,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from atled.core import config, errors, tree
 from atled.core.array import Array, describe, type_of
-from atled.core.config import fast, settings
+from atled.core.config import fast, settings, watch
 from atled.core.program import Program, Recorder, evaluate, inline, record
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
@@ -28,17 +28,10 @@ from atled.engine.eager import common_device
 from atled.engine.execute import EngineError, executable, on_pressure
 from atled.higher_order.ahead import Traced, TracedFunction
 from atled.higher_order.call import Call
+from atled.higher_order.compiles import Compile, limit, note
 from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key
 from atled.higher_order.launch import FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
 from atled.higher_order.signature import Arguments, Options, Signature, donations, leaf_names
-
-
-class Compile(NamedTuple):
-    """One compilation of a function: the types of its arguments, and what it cost."""
-
-    types: tuple[ArrayType, ...]
-    statics: tuple[Any, ...]
-    milliseconds: float
 
 
 def _weak(f: Any) -> Callable[[], Any]:
@@ -183,7 +176,7 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     options = shared.options
     if not settings.jit and not options.is_inline:
         return shared.f(*args, **kwargs)
-    is_recording = type(state.base) is Recorder
+    is_recording = type(state.base) is Recorder or state.base.is_watching
     if options.is_thin and (is_recording or any([isinstance(x, Tracer) for x in (*args, *kwargs.values())])):
         return shared.f(*args, **kwargs)
     call = Arguments(shared.signature, args, kwargs)
@@ -289,10 +282,11 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     captured = [a if a.device == device else device_put(a, device, False) for a in captured]
     donated = donations(shared.signature, call, traced.program, len(captured))
     is_new = ("executable", device, committed, donated) not in traced.program.derived
+    if is_new and shared.options.max_compiles is not None:
+        limit(shared.options.max_compiles, shared.compiles, shared.signature, call)
     ready = executable(traced.program, device, committed, donated)
     if is_new:
-        spent = (time.perf_counter() - start) * 1e3
-        shared.compiles.append(Compile(tuple([a.type for a in arrays]), call.statics, spent))
+        note(shared.compiles, shared.signature, call, (time.perf_counter() - start) * 1e3)
     buffers = [a._buffer for a in moved]
     held = [a._buffer for a in captured]
     if fast.off == 0 and not traced.notes and all([a is m for a, m in zip(arrays, moved, strict=True)]):
@@ -301,7 +295,12 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         out = ready(held + buffers)
     except EngineError as error:
         raise failure_of(buffers, error) from None
-    return result_builder(traced.out_structure)(out, ready.placed)
+    made = result_builder(traced.out_structure)(out, ready.placed)
+    if watch.on and (settings.debug_nans or settings.debug_infs):
+        from atled.higher_order.nans import check_results
+
+        check_results(shared, call, made)
+    return made
 
 
 def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[DeviceArray], entry: Any) -> None:
@@ -338,6 +337,7 @@ def jit(
     inline: bool = False,
     device: Any = None,
     keep_unused: bool = False,
+    max_compiles: int | None = None,
 ) -> Any:
     """Compile a function with XLA, for each combination of argument types that it is called with.
 
@@ -349,9 +349,11 @@ def jit(
         donate_argnums, donate_argnames: arguments whose memory the results may take over; they must not be used again.
         inline: when traced, put the equations into the surrounding program instead of a call.
         device: run there, instead of where the arguments are.
+        max_compiles: raise when the function would be compiled more often, and say what changed.
 
-    The result is a function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures
-    it was compiled for, and `.clear_cache()`.
+    From the second compilation on, the logger `atled` says which argument changed, and what that cost. The result is a
+    function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures it was compiled
+    for, and `.clear_cache()`.
 
     >>> import atled.numpy as jnp
     >>> @jit
@@ -367,6 +369,7 @@ def jit(
         _tuple(donate_argnames, str),
         is_inline=inline,
         device=device,
+        max_compiles=max_compiles,
     )
     if f is None:
         return lambda g: _wrapped(g, _shared_for(g, options))

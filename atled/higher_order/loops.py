@@ -16,9 +16,9 @@ from atled.core import errors, source
 from atled.core.array import describe, type_of
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record
-from atled.core.trace import Tracer, bind
+from atled.core.trace import Tracer, bind, step
 from atled.core.types import ArrayType, Zero
-from atled.higher_order.branches import cond, record_tree, where_lanes
+from atled.higher_order.branches import cond, record_tree, runs_in_python, where_lanes
 from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.scan import carried, repeat
 from atled.ops import conversion, elementwise, reduction, shape
@@ -78,6 +78,15 @@ class While(Op):
         if self.has_effect:
             build.token = out[count]
         return tuple(out[:count])
+
+    def stepwise(self, *operands: Any) -> Any:
+        asks, does, carry = self.parts(operands)
+        count = 0
+        while bool(evaluate(self.condition, [*asks, *carry])[0]):
+            with step("while_loop", count, None):
+                carry = evaluate(self.body, [*does, *carry])
+            count += 1
+        return tuple(carry)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         _, gives, moves = self.parts([type(t) is not Zero for t in tangents])
@@ -176,10 +185,22 @@ def while_loop(
 def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | None) -> Any:
     if max_steps is not None:
 
-        def step(value: Any) -> Any:
+        def one(value: Any) -> Any:
             return cond(cond_fun(value), body_fun, lambda v: v, value)
 
-        return repeat(lambda i, v: step(v), max_steps, init_val)
+        return repeat(lambda i, v: one(v), max_steps, init_val)
+    if runs_in_python():
+        value, count = init_val, 0
+        while (holds := cond_fun(value)) is not None:
+            known = holds.known() if isinstance(holds, Tracer) else holds
+            if known is None:  # differs between lanes: the loop itself knows what to do
+                break
+            if not known:
+                return value
+            with step("while_loop", count, None):
+                value = body_fun(value)
+            count += 1
+        init_val = value
     start, structure, body = carried("while_loop", lambda *v: body_fun(*v), (init_val,), _first)
     types = [type_of(x) for x in start]
     asks = record_tree(cond_fun, structure, types)
@@ -217,10 +238,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         dtype = type_of(low).dtype
         high = conversion.convert(high, dtype)
 
-        def step(pair: Any) -> Any:
+        def one(pair: Any) -> Any:
             i, value = pair
             return elementwise.add(i, np.ones((), dtype)), body_fun(i, value)
 
-        return _while_loop(lambda pair: elementwise.lt(pair[0], high), step, (low, init_val), None)[1]
+        return _while_loop(lambda pair: elementwise.lt(pair[0], high), one, (low, init_val), None)[1]
     except Exception as error:
         raise errors.for_user(error)  # noqa: B904

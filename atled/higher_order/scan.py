@@ -15,9 +15,9 @@ from atled.core import errors, source, tree
 from atled.core.array import describe, type_of
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var, evaluate, record
-from atled.core.trace import bind
+from atled.core.trace import bind, step
 from atled.core.types import ArrayType, Linear, Zero
-from atled.higher_order.branches import Recorded, cond, record_tree
+from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.callbacks import effect_callback
 from atled.higher_order.progress import Bar
@@ -67,6 +67,17 @@ class Scan(Op):
         stacked = [ArrayType((self.length, *t.shape), t.dtype, t.weak) for t in out[self.carries :]]
         return (*out[: self.carries], *stacked)
 
+    def stepwise(self, *operands: Any) -> Any:
+        constants, carry, xs = self.parts(operands)
+        rows: list[list[Any]] = []
+        for k in range(self.length):
+            at = self.length - 1 - k if self.is_reversed else k
+            with step("scan", at, self.length):
+                out = evaluate(self.body, [*constants, *carry, *[_take(x, np.int32(at)) for x in xs]])
+            carry = out[: self.carries]
+            rows.append(out[self.carries :])
+        return (*carry, *_stacked(rows, self.is_reversed, self.result_type()[self.carries :]))
+
     # -- lowering ----------------------------------------------------------------------------------------------------
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -78,7 +89,7 @@ class Scan(Op):
 
         effects = self.has_effect
 
-        def step(b: Any, position: Any, values: Sequence[Any]) -> list[Any]:
+        def turn(b: Any, position: Any, values: Sequence[Any]) -> list[Any]:
             slices = [b.apply(_take, x, position) for x in xs]
             out = b.inline(self.body, [*constants, *values[: self.carries], *slices])
             stacked = [b.apply(_put, s, y, position) for s, y in zip(values[self.carries :], out[self.carries :])]
@@ -103,7 +114,7 @@ class Scan(Op):
                 if effects:
                     b.token = found.pop()
                 for k in range(self.unroll):
-                    found = step(b, position(b, number, k), found)
+                    found = turn(b, position(b, number, k), found)
                 found = [*found, b.token] if effects else found
                 return [b.apply(lambda n: elementwise.add(n, np.int32(self.unroll)), number), *found]
 
@@ -117,7 +128,7 @@ class Scan(Op):
             done = 0
         for k in range(done, self.length):
             at = self.length - 1 - k if self.is_reversed else k
-            values = step(build, build.constant(at, integer), values)
+            values = turn(build, build.constant(at, integer), values)
         return tuple(values)
 
     # -- forward mode ------------------------------------------------------------------------------------------------
@@ -299,6 +310,14 @@ def _take(x: Any, position: Any) -> Any:
     return shape.reshape(bind(indexing.DynamicSlice((1, *dims[1:])), x, *starts), dims[1:])
 
 
+def _stacked(rows: list[list[Any]], is_reversed: bool, types: Sequence[ArrayType]) -> list[Any]:
+    """What each step gave, on a new first axis."""
+    if not rows:
+        return [shape.zeros(t) for t in types]
+    ordered = rows[::-1] if is_reversed else rows
+    return [shape.concatenate([shape.add_axis(x, 1) for x in column], 0) for column in zip(*ordered)]
+
+
 def _put(x: Any, value: Any, position: Any) -> Any:
     """An array with one slice along its first axis replaced."""
     dims = type_of(x).shape
@@ -349,6 +368,8 @@ def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll:
     (count,) = lengths
     if not isinstance(unroll, (bool, int)) or unroll < 0:
         raise ValueError(f"scan: unroll is a positive number of steps, or a bool; got {describe(unroll)}.")
+    if runs_in_python() and count:
+        return _in_python(f, init, slices, x_structure, count, reverse)
     steps = max(count if unroll is True else int(unroll), 1)
     cuts = [ArrayType(t.shape[1:], t.dtype, t.weak) for t in types]
     one = x_structure.unflatten(list(range(len(cuts))))
@@ -360,6 +381,22 @@ def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll:
     return carry, ys.unflatten(list(out[len(start) :]))
 
 
+def _in_python(
+    f: Any, init: Any, slices: list[Any], structure: tree.Structure, count: int, reverse: bool
+) -> tuple[Any, Any]:
+    """The same loop, run by Python."""
+    carry = tree.map(lambda v: conversion.convert(v, type_of(v).dtype, type_of(v).weak), init)
+    rows, kinds = [], None
+    for k in range(count):
+        at = count - 1 - k if reverse else k
+        with step("scan", at, count):
+            carry, y = f(carry, structure.unflatten([_take(x, np.int32(at)) for x in slices]))
+        found, kinds = tree.flatten(y)
+        rows.append(found)
+    assert kinds is not None
+    return carry, kinds.unflatten(_stacked(rows, reverse, ()))
+
+
 def _watched(
     f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool, label: str
 ) -> tuple[Any, Any]:
@@ -368,14 +405,14 @@ def _watched(
     count = int(type_of(leaves[0]).shape[0] if leaves else length or 0)
     bar, every = Bar(count, label), max(count // 100, 1)
 
-    def step(carry: Any, x: Any) -> Any:
+    def one(carry: Any, x: Any) -> Any:
         done, inner = carry
         is_due = elementwise.eq(elementary.rem(done, np.int32(every)), np.int32(0))
         cond(is_due, lambda n: effect_callback(bar, (n,), {}, "scan"), lambda n: None, done)
         out = _pair(f(inner, x))
         return (elementwise.add(done, np.int32(1)), out[0][0]), out[1]
 
-    (done, carry), ys = _scan(step, (np.int32(0), init), xs, length, reverse, unroll)
+    (done, carry), ys = _scan(one, (np.int32(0), init), xs, length, reverse, unroll)
     effect_callback(bar, (done,), {}, "scan")
     return carry, ys
 
@@ -455,11 +492,11 @@ def repeat(
 ) -> Any:
     """`value = body(i, value)`, `count` times, counting from `first`."""
 
-    def step(carry: Any, _: Any) -> Any:
+    def one(carry: Any, _: Any) -> Any:
         i, value = carry
         return (elementwise.add(i, np.ones((), dtype)), body(i, value)), None
 
-    (_, value), _ = _scan(step, (np.asarray(first, dtype), init), None, count, False, unroll)
+    (_, value), _ = _scan(one, (np.asarray(first, dtype), init), None, count, False, unroll)
     return value
 
 

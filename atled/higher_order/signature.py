@@ -24,6 +24,7 @@ class Options(NamedTuple):
     is_inline: bool = False
     is_thin: bool = False  # when traced, just run the function: it is hardly more than one op
     device: Any = None
+    max_compiles: int | None = None  # complain beyond
     is_shown: bool = False  # recorded to be looked at: nothing is left out
 
 

@@ -170,7 +170,7 @@ def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
         place = source.here()
         for i, (few, many) in enumerate([shapes, shapes[::-1]]):
             missing = len(many) - len(few)
-            if 0 < missing and few == many[: len(few)]:
+            if missing > 0 and few == many[: len(few)]:
                 index = ", ".join([":"] * len(few) + ["None"] * missing)
                 line = source.rewritten(place, i, f"{{}}[{index}]")
                 return f"\n  try: {line or f'x[{index}] for the one of shape {few}'}"

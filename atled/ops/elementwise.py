@@ -93,7 +93,13 @@ class Shielded(Elementwise):
 
     takes = "fc"
     linear_in = ((0,),)
+    hides_nans = True
     divides: bool = False
+
+    def unhidden(self, x: Any, y: Any) -> Any:
+        """The plain product or quotient, on NumPy arrays."""
+        with np.errstate(all="ignore"):
+            return x / y if self.divides else x * y
 
     def lower(self, build: Any, *operands: Any) -> Any:
         x, y = spread_all(build, self, operands)

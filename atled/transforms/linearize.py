@@ -11,8 +11,9 @@ from typing import Any
 
 from atled.core import source
 from atled.core.array import type_of
+from atled.core.config import watch
 from atled.core.program import Equation, Program, Var, record
-from atled.core.trace import Interpreter, Tracer, bind, entered, state
+from atled.core.trace import Interpreter, Place, Tracer, bind, entered, state
 from atled.core.types import Zero
 from atled.transforms.jvp import Jvp
 
@@ -47,7 +48,9 @@ class Tape(Interpreter):
         """Write an equation down."""
         inputs = tuple([self.operand(x) for x in operands])
         types = op.result_type(*[v.type if type(v) is Var else type_of(v) for v in inputs])
-        where = state.source or source.here()
+        where: Any = state.source or source.here()
+        if watch.on and type(where) is not Place:
+            where = Place(where)
         if type(types) is tuple:
             results = tuple([Var(t) for t in types])
             self.equations.append(Equation(op, inputs, results, where))

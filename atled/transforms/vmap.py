@@ -12,6 +12,7 @@ import numpy as np
 
 from atled.core import errors, source, tree
 from atled.core.array import Array, describe, type_of
+from atled.core.config import watch
 from atled.core.program import Program, evaluate, record_closed
 from atled.core.trace import Axis, Interpreter, Tracer, entered, state
 from atled.core.types import ArrayType
@@ -42,6 +43,17 @@ class Batch(Interpreter):
         self.axis_name = axis_name
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        if watch.on:
+            before = state.lanes
+            state.lanes = (self.size, *before)
+            try:
+                return self.apply(op, operands)
+            finally:
+                state.lanes = before
+        return self.apply(op, operands)
+
+    def apply(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        """The result of the op's rule."""
         batched = tuple([isinstance(x, BatchTracer) and x.interpreter is self for x in operands])
         values = [x.value if b else x for x, b in zip(operands, batched, strict=True)]
         if op.splits:

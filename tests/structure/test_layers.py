@@ -29,7 +29,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY = {
     "core/tree.py": {"dataclasses"},
     "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
+    "engine/eager.py": {"atled.engine.watch"},
     "higher_order/ahead.py": {"atled.engine"},
+    "higher_order/jit.py": {"atled.higher_order.nans"},
     "export.py": {"atled.engine"},
     "numpy/contractions.py": {"opt_einsum"},
     "numpy/methods.py": {"atled"},

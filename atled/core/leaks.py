@@ -1,0 +1,90 @@
+"""Who holds on to a tracer: the list, attribute, global or closure that a traced value was stored in by side effect."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from atled.core.source import is_library_file
+
+_DEPTH = 6
+
+
+def holder(x: Any) -> str:
+    """The variable or attribute through which an object is reached, as it would be written; empty if none is found."""
+    seen, local = {id(x)}, _locals()
+    paths = [(x, "")]
+    for _ in range(_DEPTH):
+        longer: list[tuple[Any, str]] = []
+        for target, rest in paths:
+            if rest and id(target) in local:
+                return local[id(target)] + rest
+            for owner in gc.get_referrers(target):
+                if id(owner) in seen or owner is paths or owner is longer or isinstance(owner, types.FrameType):
+                    continue
+                seen.add(id(owner))
+                name = _named(owner, target)
+                if name:
+                    return name + rest
+                longer += [(owner, step + rest) for step in _steps(owner, target)]
+        paths = longer
+    return local.get(id(x), "")
+
+
+def _locals() -> dict[int, str]:
+    """The variables of the user's functions that are running."""
+    found: dict[int, str] = {}
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not is_library_file(code.co_filename) and code.co_name != "<module>":
+            found.update({id(v): f"{k} in {code.co_qualname}" for k, v in frame.f_locals.items()})
+        frame = frame.f_back
+    return found
+
+
+def _named(owner: Any, target: Any) -> str:
+    """What to call `target`, if its owner is something that has a name."""
+    if isinstance(owner, dict):
+        key = next((k for k, v in owner.items() if v is target), None)
+        if isinstance(key, str) and "__builtins__" in owner and "__name__" in owner:
+            module = owner["__name__"]
+            return key if module == "__main__" else f"{module}.{key}"
+        for o in gc.get_referrers(owner) if isinstance(key, str) else ():
+            if (isinstance(o, type) or getattr(o, "__dict__", None) is owner) and not _is_own(o):
+                return f"{_title(o)}.{key}"
+        return ""
+    if isinstance(owner, tuple) and isinstance(target, types.CellType):
+        for f in gc.get_referrers(owner):
+            if isinstance(f, types.FunctionType) and f.__closure__ is owner:
+                names = zip(owner, f.__code__.co_freevars, strict=True)
+                return next(name for cell, name in names if cell is target) + f" in {f.__qualname__}"
+        return ""
+    if type(owner).__module__ not in ("builtins", "types") and not _is_own(owner):
+        for key, value in getattr(owner, "__dict__", {}).items():
+            if value is target:
+                return f"{_title(owner)}.{key}"
+    return ""
+
+
+def _steps(owner: Any, target: Any) -> Iterator[str]:
+    """How to get from a container to what it holds."""
+    if isinstance(owner, (list, tuple)):
+        yield from [f"[{i}]" for i, v in enumerate(owner) if v is target][:1]
+    elif isinstance(owner, dict):
+        yield from [f"[{k!r}]" for k, v in owner.items() if v is target][:1]
+    elif isinstance(owner, (set, frozenset, types.CellType)):
+        yield ""
+
+
+def _title(x: Any) -> str:
+    return x.__name__ if isinstance(x, (type, types.ModuleType, types.FunctionType)) else f"{type(x).__name__}()"
+
+
+def _is_own(x: Any) -> bool:
+    """Whether an object is one of the library's own."""
+    module = getattr(x if isinstance(x, (type, types.FunctionType)) else type(x), "__module__", "") or ""
+    return module.split(".")[0] == __name__.split(".")[0]

@@ -1,0 +1,225 @@
+"""Finding where a NaN or an infinity arises.
+
+`Watch` stands in for the bottom interpreter: programs run op by op, and every result is looked at. A bad value is
+traced back through the ops that passed it on to the one that made it of good ones; if it never reaches a result, as
+behind a `where`, it does not count. What is said of it: the op, the user's line, the step of each loop, the lane of
+each vmap, whether it was on the way back, and what the operands were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import source
+from atled.core.config import override, settings, watch
+from atled.core.trace import Place, state
+from atled.core.types import ArrayType
+from atled.engine.array import DeviceArray, as_array
+from atled.engine.eager import Evaluate
+
+
+class Finding:
+    """Where a bad value arose. `str()` of it is the message; the parts are attributes."""
+
+    def __init__(
+        self, what: str, op: str, place: Any, lanes: Sequence[tuple[int, int]], steps: Sequence[Any], is_backward: bool,
+        operands: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.what = what  # "nan" or "inf"
+        self.op = op
+        self.source = place  # the user's code: function, file, line, text
+        self.lanes = tuple(lanes)  # (index, size) for each vmap, the outermost first
+        self.steps = tuple(steps)  # (loop, index, count) for each loop, the outermost first
+        self.is_backward = is_backward
+        self.operands = tuple(operands)  # types and ranges
+        self.because: Finding | None = None  # of a nan: where an infinity among the operands arose
+
+    @property
+    def line(self) -> int:
+        """The line in the user's file; 0 if it is not known."""
+        return self.source.line if self.source is not None else 0
+
+    def __str__(self) -> str:
+        of = f" of {', '.join(self.operands)}" if self.operands else ""
+        text = f"{self.op}: the result has a {self.what} that its operands do not have.{source.describe(self.source)}"
+        if self.is_backward:
+            text += "\n  on the way back: in the derivative of that line"
+        for loop, index, count in self.steps:
+            text += f"\n  in step {index}" + ("" if count is None else f" of {count}") + f" of {loop}"
+        for index, size in self.lanes:
+            text += f"\n  in lane {index} of {size} of vmap"
+        text += f"\n  operands: {of[4:]}" if of else ""
+        if self.because is not None:
+            at = self.because
+            text += f"\n  The inf is of {at.op}" + (" on the way back" if at.is_backward else "")
+            text += f", {at.source}: {at.source.text}" if at.source is not None else ""
+        return text
+
+    __repr__ = __str__
+
+
+class _Birth:
+    """A finding, when it was made, and the lanes that it was found in."""
+
+    __slots__ = ("finding", "lanes", "number")
+
+    def __init__(self, finding: Finding, lanes: set[tuple[int, ...]], number: int) -> None:
+        self.finding, self.lanes, self.number = finding, lanes, number
+
+
+class Watch(Evaluate):
+    """Runs ops one by one and remembers which results are bad, and since when."""
+
+    __slots__ = ("count", "infs", "marks", "nans", "outer")
+    is_watching = True
+
+    def __init__(self, nans: bool = True, infs: bool = False) -> None:
+        super().__init__()
+        self.nans, self.infs = nans, infs
+        # for nan and inf, by identity: an array, and where it went bad
+        self.marks: dict[str, dict[int, tuple[Any, tuple[_Birth, ...]]]] = {"nan": {}, "inf": {}}
+        self.outer: Any = None  # the place of the op whose program is being run, on a way back
+        self.count = 0
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        if op.splits:
+            before = self.outer
+            if type(state.source) is Place:
+                self.outer = state.source
+            try:
+                return op.stepwise(*operands)
+            finally:
+                self.outer = before
+        arrays = tuple([x if type(x) is DeviceArray else as_array(x) for x in operands])
+        out = super().process(op, arrays)
+        for x in out if type(out) is tuple else (out,):
+            for what in ("nan", "inf"):
+                self.look(what, op, arrays, x)
+        return out
+
+    def look(self, what: str, op: Any, operands: Sequence[DeviceArray], x: DeviceArray) -> None:
+        """Note a bad result: since when, and if since now, where."""
+        bad = is_bad(x, what == "nan", what == "inf")
+        if bad is None:
+            return
+        lanes, _ = around(self.outer)
+        known = lanes if bad.shape[: len(lanes)] == lanes else ()
+        where = {tuple(int(i) for i in row) for row in np.argwhere(bad.any(axis=tuple(range(len(known), bad.ndim))))}
+        since = self.births(what, operands)
+        new = where - {lane for b in since for lane in b.lanes}
+        if not since or (new and all([len(next(iter(b.lanes))) == len(known) for b in since])):
+            found = finding(op, operands, x, bad, self.outer, min(new or where))
+            infinite = self.births("inf", operands) if what == "nan" else []
+            found.because = infinite[0].finding if infinite else None
+            since = [*since, _Birth(found, where, self.count)]
+            self.count += 1
+        self.marks[what][id(x)] = (x, tuple(since))
+
+    def births(self, what: str, arrays: Sequence[Any]) -> list[_Birth]:
+        """Where arrays went bad, the earliest first."""
+        found = {b.number: b for a in arrays for b in self.marks[what].get(id(a), (None, ()))[1]}
+        return [found[n] for n in sorted(found)]
+
+    def mark_argument(self, name: str, x: DeviceArray) -> None:
+        """Note an argument that is bad to begin with."""
+        for what in ("nan", "inf"):
+            if is_bad(x, what == "nan", what == "inf") is not None:
+                found = Finding(what, f"argument {name}", None, (), (), False, ())
+                self.marks[what][id(x)] = (x, (_Birth(found, {()}, -1),))
+
+    def origin(self, results: Sequence[Any]) -> Finding | None:
+        """Where the first bad value among the results comes from."""
+        births = self.births("nan", results) if self.nans else []
+        births += self.births("inf", results) if self.infs else []
+        return min(births, key=lambda b: b.number).finding if births else None
+
+
+def around(outer: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The lanes and steps that the current op is in."""
+    place = state.source if type(state.source) is Place else outer
+    if place is None:
+        return state.lanes, state.steps
+    return (*state.lanes, *place.lanes), (*place.steps, *[s for s in state.steps if s not in place.steps])
+
+
+def finding(
+    op: Any, operands: Sequence[Any], x: Any, bad: np.ndarray, outer: Any = None, at: tuple[int, ...] | None = None
+) -> Finding:
+    """What there is to say of a bad result."""
+    lanes, steps = around(outer)
+    if bad.shape[: len(lanes)] != lanes:
+        lanes = ()
+    if at is None:
+        at = tuple(int(i) for i in np.argwhere(bad)[0][: len(lanes)])
+    where = state.source or source.here()
+    is_backward = type(where) is Place or outer is not None
+    place = where.source if type(where) is Place else where
+    shown = [_range(a, at if np.shape(a)[: len(at)] == lanes else ()) for a in operands]
+    return Finding(_what(np.asarray(x)), op.name, place, list(zip(at, lanes, strict=False)), steps, is_backward, shown)
+
+
+def is_bad(x: Any, nans: bool, infs: bool) -> np.ndarray | None:
+    """Which elements are not a number, or not finite; None if all are well."""
+    if x.type.kind not in "fc":
+        return None
+    host = np.asarray(x)
+    host = host.astype(np.float32) if host.dtype.kind == "V" else host
+    found = np.isnan(host) if nans else np.zeros(host.shape, bool)
+    found = found | np.isinf(host) if infs else found
+    return found if found.any() else None
+
+
+def _what(host: np.ndarray) -> str:
+    host = host.astype(np.float32) if host.dtype.kind == "V" else host
+    return "nan" if np.isnan(host).any() else "inf"
+
+
+def _range(x: Any, lane: tuple[int, ...]) -> str:
+    """The type of an operand and the values it has, in one lane."""
+    t = ArrayType(x.type.shape[len(lane) :], x.type.dtype)
+    if t.kind not in "biufc" or t.size == 0:
+        return str(t)
+    host = np.asarray(x)[lane]
+    host = host.astype(np.float32) if host.dtype.kind == "V" else host
+    if host.ndim == 0:
+        return f"{t} = {host}"
+    if host.dtype.kind == "c":
+        return str(t)
+    return f"{t} from {host.min()} to {host.max()}"
+
+
+@contextlib.contextmanager
+def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
+    """A block in which every op is run on its own and looked at."""
+    made, before = Watch(nans, infs), state.base
+    with override(jit=False, debug_nans=False, debug_infs=False):
+        state.base = made
+        watch.on += 1
+        try:
+            yield made
+        finally:
+            watch.on -= 1
+            state.base = before
+
+
+def check(op: Any, operands: Sequence[Any], out: Any) -> None:
+    """Raise if a result of an op is bad, and the settings ask to be told."""
+    for x in out if type(out) is tuple else (out,):
+        bad = is_bad(x, settings.debug_nans, settings.debug_infs)
+        if bad is None and op.hides_nans and settings.debug_nans:
+            hidden = np.isnan(op.unhidden(*[np.asarray(a) for a in operands]))
+            bad = hidden if hidden.any() else None
+        if bad is not None and op.splits:
+            with watched(settings.debug_nans, settings.debug_infs) as seen:
+                inner = seen.origin(seen.process(op, tuple(operands)))
+            if inner is not None:
+                raise FloatingPointError(str(inner))
+        if bad is not None:
+            found = finding(op, operands, x, bad)
+            if np.isfinite(np.asarray(x).astype(np.complex128)).all():
+                found.what = "nan (an infinite derivative times zero, which is taken as zero)"
+            raise FloatingPointError(str(found))

@@ -1,0 +1,84 @@
+"""How often a function was compiled, and why again.
+
+The explanation compares a call with the earlier one that is most like it, and names what differs: an argument's type, a
+static value, the tree of arguments, or a setting.
+"""
+
+from __future__ import annotations
+
+import logging
+import reprlib
+from typing import Any, NamedTuple
+
+from atled.core import config, source, tree
+from atled.core.array import type_of
+from atled.core.config import settings
+from atled.core.types import ArrayType
+from atled.higher_order.signature import Arguments, Signature, leaf_names
+
+log = logging.getLogger("atled")
+
+
+class Compile(NamedTuple):
+    """One compilation of a function: the types of its arguments, and what it cost."""
+
+    types: tuple[ArrayType, ...]
+    statics: tuple[Any, ...]
+    milliseconds: float
+    names: tuple[str, ...] = ()  # of the arguments
+    structure: tree.Structure | None = None
+    settings: tuple[Any, ...] = ()
+
+
+def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
+    names = () if signature.options.is_inline else tuple(leaf_names(signature, call))
+    types = tuple([type_of(x) for x in call.leaves])
+    return Compile(types, call.statics, milliseconds, names, call.structure, config.trace_key())
+
+
+def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float) -> None:
+    """Remember a compilation, and from the second one on say why it was needed."""
+    now = _of(signature, call, milliseconds)
+    if compiles and settings.explain_compiles and not signature.options.is_inline:
+        total = sum([c.milliseconds for c in compiles]) + milliseconds
+        log.warning(
+            "%s is compiled again, number %d: %s; %.0f ms, %.0f ms so far.%s",
+            signature.name, len(compiles) + 1, reason(compiles, now, signature), milliseconds, total,
+            source.describe(source.here()),
+        )  # fmt: skip
+    compiles.append(now)
+
+
+def limit(most: int, compiles: list[Compile], signature: Signature, call: Arguments) -> None:
+    """Complain about a compilation beyond the number that is allowed."""
+    if len(compiles) >= most:
+        now = _of(signature, call, 0.0)
+        why = f" ({reason(compiles, now, signature)})" if compiles else ""
+        raise RuntimeError(
+            f"jit: {signature.name} may be compiled {most} times (max_compiles), and this call needs one more{why}."
+            + source.describe(source.here())
+            + "\n  try: pad arguments to few shapes, keep their dtypes, or pass settings that vary as arrays."
+        )
+
+
+def reason(compiles: list[Compile], now: Compile, signature: Signature) -> str:
+    """What is different from the earlier compilation that is most like this one."""
+    return min([_differences(c, now, signature) for c in reversed(compiles)], key=len, default=["it is new"])[0]
+
+
+def _differences(before: Compile, now: Compile, signature: Signature) -> list[str]:
+    if before.structure != now.structure:
+        return [f"the tree of arguments was {before.structure} and is {now.structure}"] * 99
+    rows = [
+        f"argument {name} was {a} and is {b}"
+        for name, a, b in zip(now.names, before.types, now.types, strict=True)
+        if a is not b
+    ]
+    for a, b in zip(before.statics, now.statics, strict=False):
+        if (signature.label(a[0]), *a[1:]) != (signature.label(b[0]), *b[1:]):
+            rows.append(f"static argument {signature.label(b[0])} was {reprlib.repr(a[2])} and is {reprlib.repr(b[2])}")
+    if before.settings != now.settings:
+        rows.append(f"the settings were {before.settings} and are {now.settings}")
+    if len(rows) > 1:
+        rows[0] += f", and {len(rows) - 1} more"
+    return rows or ["the function itself, what it closes over, or the device is another one"]

@@ -1,0 +1,61 @@
+"""`find_nans`: the op, line, loop step and vmap lane where the first NaN of a function arises, forward or backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors, tree
+from atled.core.config import settings
+from atled.engine.array import DeviceArray, as_array
+from atled.engine.watch import Finding, is_bad, watched
+
+
+def find_nans(f: Callable[..., Any], *, infs: bool = False) -> Callable[..., Finding | None]:
+    """A function that says where the first NaN in the results of `f` arises, or None if there is none.
+
+    `f` runs op by op, without `jit`; loops run in Python. A NaN that does not reach a result, as behind a `where`, is
+    not reported. With `infs`, infinities are looked for too.
+
+    >>> import atled, atled.numpy as jnp
+    >>> def loss(x):
+    ...     return jnp.sum(jnp.log(x))
+    >>> found = find_nans(atled.jit(loss))(jnp.array([1.0, -1.0]))
+    >>> found.op, found.what, found.operands
+    ('log', 'nan', ('f32[2] from -1.0 to 1.0',))
+    """
+
+    def run(*args: Any, **kwargs: Any) -> Finding | None:
+        try:
+            return _find(f, args, kwargs, True, infs)
+        except Exception as error:
+            raise errors.for_user(error)  # noqa: B904
+
+    run.__name__ = getattr(f, "__name__", "f")
+    run.__wrapped__ = f  # type: ignore[attr-defined]
+    return run
+
+
+def _find(f: Callable[..., Any], args: Any, kwargs: Any, nans: bool, infs: bool) -> Finding | None:
+    args, kwargs = tree.map(lambda x: as_array(x) if isinstance(x, np.ndarray) else x, (args, kwargs))
+    with watched(nans, infs) as seen:
+        for path, x in tree.leaves_with_path((args, kwargs)):
+            if isinstance(x, DeviceArray):
+                seen.mark_argument(tree.keystr(path[1:]), x)
+        return seen.origin(tree.leaves(f(*args, **kwargs)))
+
+
+def check_results(shared: Any, call: Any, results: Any) -> None:
+    """Raise if a result of a compiled function is bad; the function is run again, op by op, to find out where."""
+    nans, infs = settings.debug_nans, settings.debug_infs
+    if all([is_bad(x, nans, infs) is None for x in tree.leaves(results)]):
+        return
+    found = None
+    if not any([isinstance(x, DeviceArray) and x.is_deleted() for x in call.leaves]):
+        found = _find(shared.f, call.args, call.kwargs, nans, infs)
+    if found is None:
+        what = "nan" if nans else "inf"
+        raise FloatingPointError(f"{shared.name}: a result has a {what}, which does not come up when it runs op by op.")
+    raise FloatingPointError(str(found))
