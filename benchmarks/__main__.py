@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import measure
+from benchmarks.loops import loops
 from benchmarks.models import MODELS, SMALL, Library, atled_library, jax_library
 
 RESULTS = pathlib.Path(__file__).parent / "results"
@@ -58,6 +59,8 @@ class Report:
 def _seconds(t: float | None) -> str:
     if t is None:
         return ""
+    if t > 1e4:  # bytes
+        return f"{t / 1e6:.1f} MB"
     return f"{t * 1e6:.2f} µs" if t < 1e-3 else f"{t * 1e3:.2f} ms" if t < 1 else f"{t:.2f} s"
 
 
@@ -296,7 +299,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="small models and few rounds: a smoke test, not a measurement"
     )
-    parser.add_argument("--sections", default="start,launch,eager,models", help="comma separated")
+    parser.add_argument("--sections", default="start,launch,eager,models,loops", help="comma separated")
     parser.add_argument("--models", default="", help="comma separated names of models")
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
@@ -313,6 +316,8 @@ def main() -> None:
         eager(report, rounds)
     if "models" in chosen:
         models(report, rounds, options.quick, [m for m in options.models.split(",") if m] or None)
+    if "loops" in chosen:
+        loops(report, rounds, options.quick)
     RESULTS.mkdir(exist_ok=True)
     name = "quick" if options.quick else "full"
     about = {"python": platform.python_version(), "machine": platform.machine(), "seconds": round(time.time() - began)}

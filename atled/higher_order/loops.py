@@ -7,6 +7,7 @@ bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from atled.core.trace import Tracer, bind, step
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.branches import cond, record_tree, runs_in_python, where_lanes
 from atled.higher_order.call import has_effects, named_axes
+from atled.higher_order.remat import checkpoint
 from atled.higher_order.scan import carried, repeat
 from atled.ops import conversion, elementwise, reduction, shape
 from atled.transforms.jvp import jvp_program
@@ -170,7 +172,8 @@ def while_loop(
 ) -> Any:
     """Repeat `val = body_fun(val)` while `cond_fun(val)`; the value keeps its tree, shapes and dtypes.
 
-    With `max_steps` the loop ends there at the latest, and reverse mode goes through it.
+    With `max_steps` the loop ends there at the latest, and reverse mode goes through it; what it keeps in memory grows
+    with the square root of that number.
 
     >>> import atled.numpy as jnp
     >>> while_loop(lambda n: n < 100, lambda n: n * 2, jnp.int32(1))
@@ -184,11 +187,7 @@ def while_loop(
 
 def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | None) -> Any:
     if max_steps is not None:
-
-        def one(value: Any) -> Any:
-            return cond(cond_fun(value), body_fun, lambda v: v, value)
-
-        return repeat(lambda i, v: one(v), max_steps, init_val)
+        return _bounded(cond_fun, body_fun, init_val, int(max_steps))
     if runs_in_python():
         value, count = init_val, 0
         while (holds := cond_fun(value)) is not None:
@@ -210,6 +209,30 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
     op = While(asks.program, body.program, len(asks.captured), len(body.captured))
     (out,) = structure.unflatten(bind(op, *asks.captured, *body.captured, *start))
     return out
+
+
+def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:
+    """A loop of so many steps at most, in blocks of which the backward pass computes one at a time again.
+
+    What is kept grows with the square root of the number of steps. Blocks after the end of the loop are skipped.
+    """
+    size = max(math.isqrt(max_steps), 1)
+
+    def goes_on(state: Any) -> Any:
+        count, value = state
+        return elementwise.logical_and(elementwise.lt(count, np.int32(max_steps)), cond_fun(value))
+
+    def one(state: Any) -> Any:
+        count, value = state
+        return elementwise.add(count, np.int32(1)), body_fun(value)
+
+    def turn(state: Any) -> Any:
+        return cond(goes_on(state), one, lambda s: s, state)
+
+    block = checkpoint(lambda state: repeat(lambda i, s: turn(s), size, state), prevent_cse=False)
+    blocks = -(-max_steps // size)
+    done = repeat(lambda i, s: cond(goes_on(s), block, lambda s: s, s), blocks, (np.int32(0), init_val))
+    return done[1]
 
 
 def _first(out: Any) -> Any:

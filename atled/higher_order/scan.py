@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from atled.compiler.builder import Value
 from atled.core import errors, source, tree
 from atled.core.array import describe, type_of
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var, evaluate, record
+from atled.core.sharding import physical
 from atled.core.trace import bind, step
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
@@ -83,7 +85,7 @@ class Scan(Op):
     def lower(self, build: Any, *operands: Any) -> Any:
         constants, carry, xs = self.parts(operands)
         types = self.result_type()
-        stacks = [build.apply(lambda t=t: shape.zeros(t)) for t in types[self.carries :]]
+        stacks = [_empty(build, t) for t in types[self.carries :]]
         trips = self.length // max(self.unroll, 1)
         values = [*carry, *stacks]
 
@@ -293,6 +295,12 @@ class Scan(Op):
         made = bind(self.again(body, self.constants, count), *c, *s, *x)
         ys = [shape.move_axis(v, 0, 1) if f else v for v, f in zip(made[count:], wanted[count:])]
         return Partly((*made[:count], *ys), wanted)
+
+
+def _empty(build: Any, t: ArrayType) -> Any:
+    """Room for a stack of results."""
+    made = build.apply(lambda: shape.zeros(ArrayType(*physical(t))))
+    return Value(made.handle, t, made.literal)
 
 
 def _cut(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:

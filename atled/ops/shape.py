@@ -295,6 +295,7 @@ class OptimizationBarrier(Op):
     """Its operands, unchanged; the compiler moves nothing across."""
 
     gives_tuple = True
+    takes_keys = True
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return types

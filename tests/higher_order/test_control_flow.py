@@ -253,3 +253,49 @@ def test_map():
 def test_mistakes(wrong, message):
     with pytest.raises((TypeError, ValueError), match=message):
         wrong()
+
+
+def test_random_keys_go_through_everything():
+    key = random.key(3)
+    keys = random.split(random.clone(key), 3)
+
+    def step(k, _):
+        a, b = random.split(k)
+        return a, b
+
+    _, stacked = lax.scan(step, random.clone(key), None, length=3)
+    want, k = [], random.clone(key)
+    for _ in range(3):
+        k, b = random.split(k)
+        want.append(np.asarray(random.key_data(b)))
+    np.testing.assert_array_equal(random.key_data(stacked), np.stack(want))
+    one = atled.grad(atled.checkpoint(lambda x, k: jnp.sum(x * random.normal(k, (3,)))))(2.0, random.clone(key))
+    assert float(one) == pytest.approx(float(random.normal(random.clone(key), (3,)).sum()))
+    drawn = lax.map(lambda k: random.uniform(k), random.clone(keys))
+    np.testing.assert_array_equal(drawn, atled.vmap(random.uniform)(random.clone(keys)))
+
+
+def test_a_bounded_while_loop_keeps_the_square_root_of_its_steps():
+    x = np.ones((32, 32), "f4")
+
+    def temporary(steps):
+        loop = lambda x: lax.while_loop(
+            lambda c: c.sum() < 1e9, lambda c: jnp.tanh(c @ c * 0.1) + c, x, max_steps=steps
+        )
+        compiled = atled.jit(atled.grad(lambda x: loop(x).sum())).lower(x).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert temporary(1600) < 6 * temporary(100)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 9, 10, 30])
+def test_a_bounded_while_loop_stops_where_it_should(steps):
+    loop = lambda x: lax.while_loop(lambda c: c < 20.0, lambda c: c * 1.5, x, max_steps=steps)
+    x = 1.0
+    for _ in range(steps):
+        if x < 20.0:
+            x *= 1.5
+    for f in (loop, atled.jit(loop)):
+        assert float(f(1.0)) == pytest.approx(x)
+        assert float(atled.grad(f)(1.0)) == pytest.approx(x)
+    np.testing.assert_allclose(atled.vmap(atled.grad(loop))(jnp.ones(2)), [x, x], rtol=1e-6)
