@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import errors, source, tree
+from atled.core import config, errors, source, tree
 from atled.core.array import Array, type_of
 from atled.core.config import settings
 from atled.core.op import Op
@@ -19,6 +19,7 @@ from atled.core.program import Program, Recorder, evaluate, record
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
+from atled.higher_order.keys import Heavy, function_key
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
@@ -255,21 +256,44 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
         return functions[int(chosen)](*operands)
     leaves, structure = tree.flatten(operands)
     types = [type_of(x) for x in leaves]
-    recorded = [record_tree(f, structure, types) for f in functions]
-    structures = [r.structure for r in recorded]
-    check_same_trees(name, [getattr(f, "__name__", "branch") for f in functions], recorded)
-    # what any branch closes over is an operand of all
-    captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
-    wanted = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
-    programs = tuple(
-        [_with_inputs(r, list(captured), [type_of(x) for x in captured.values()], wanted) for r in recorded]
-    )
-    return structures[0].unflatten(bind(Cond(programs), index, *captured.values(), *leaves))
+
+    def make() -> tuple[Cond, list[Any], tree.Structure]:
+        recorded = [record_tree(f, structure, types) for f in functions]
+        check_same_trees(name, [getattr(f, "__name__", "branch") for f in functions], recorded)
+        # what any branch closes over is an operand of all
+        captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
+        wanted = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
+        kinds = [type_of(x) for x in captured.values()]
+        programs = tuple([_with_inputs(r, list(captured), kinds, wanted) for r in recorded])
+        return Cond(programs), list(captured.values()), recorded[0].structure
+
+    op, captured, out = remembered(functions, (name, structure, tuple(types)), make)
+    return out.unflatten(list(bind(op, index, *captured, *leaves)))
 
 
 def runs_in_python() -> bool:
     """Whether loops and branches are Python's own: where jit is switched off, to look at each step."""
     return not settings.jit and type(state.base) is not Recorder
+
+
+_recordings: dict[Any, Any] = {}  # what loops and branches were recorded as, where nothing is being traced
+
+
+def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """What `make()` gives, kept for functions that do the same: called outside of `jit`, a loop is recorded once."""
+    if state.level or state.base.is_watching:
+        return make()
+    try:
+        key = (tuple([function_key(f) for f in functions]), *key, config.trace_key(), settings.check_programs)
+    except Heavy:
+        return make()
+    found = _recordings.get(key)
+    if found is None:
+        found = make()
+        while len(_recordings) >= 1024:
+            _recordings.pop(next(iter(_recordings)))
+        _recordings[key] = found
+    return found
 
 
 class Recorded:

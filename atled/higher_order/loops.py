@@ -19,7 +19,7 @@ from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record
 from atled.core.trace import Tracer, bind, step
 from atled.core.types import ArrayType, Zero
-from atled.higher_order.branches import cond, record_tree, runs_in_python, where_lanes
+from atled.higher_order.branches import cond, record_tree, remembered, runs_in_python, where_lanes
 from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.remat import checkpoint
 from atled.higher_order.scan import carried, repeat
@@ -200,9 +200,10 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
                 value = body_fun(value)
             count += 1
         init_val = value
-    start, structure, body = carried("while_loop", lambda *v: body_fun(*v), (init_val,), _first)
+    start, structure, body = carried("while_loop", body_fun, (init_val,), _first)
     types = [type_of(x) for x in start]
-    asks = record_tree(cond_fun, structure, types)
+    key = ("condition", structure, tuple(types))
+    asks = remembered([cond_fun], key, lambda: record_tree(cond_fun, structure, types))
     if asks.program.output_types != (ArrayType((), np.dtype(bool)),):
         got = ", ".join(map(str, asks.program.output_types)) or "nothing"
         raise TypeError(f"while_loop: the condition must be one boolean; cond_fun gives {got}.")

@@ -15,13 +15,15 @@ from atled.compiler.builder import Value
 from atled.core import errors, source, tree
 from atled.core.array import describe, type_of
 from atled.core.op import Op, instantiate
-from atled.core.program import Program, Var, evaluate, record
+from atled.core.program import Program, Var, evaluate, pruned, record
 from atled.core.sharding import physical
 from atled.core.trace import bind, step
 from atled.core.types import ArrayType, Linear, Zero
-from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
+from atled.higher_order.branches import Recorded, cond, record_tree, remembered, runs_in_python
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.callbacks import effect_callback
+from atled.higher_order.products import late_terms
+from atled.higher_order.products import sums as sums_of
 from atled.higher_order.progress import Bar
 from atled.ops import conversion, elementary, elementwise, indexing, shape
 from atled.transforms.jvp import jvp_program
@@ -253,28 +255,42 @@ class Scan(Op):
         fixed = [t for t, f in zip(tc, c_lin) if not f]
         reads = [t for t, f in zip(tx, x_lin) if not f]
         y_types = [t for t, g in zip(self.body.output_types[count:], y_given) if g]
-        sizes = (len(fixed), len(sums), count, len(reads), len(y_types))
+        # sums of products over the steps are taken afterwards, from their factors
+        n, m, k = len(fixed), len(fixed) + len(reads), len(fixed) + len(reads) + count
+        given = [v for v, f in zip(x, x_lin) if not f] + [t for t in cotangent[count:] if type(t) is not Zero]
+        at_hand = dict(zip([*made.inputs[n:m], *made.inputs[k:]], given))
+        totals = made.outputs[: len(sums)]
+        late = late_terms(made, totals, made.inputs[:n], set(at_hand))
+        factors = {v: None for terms in late for t in terms for v in (t.left, t.right) if v not in at_hand}
+        early = [v for v, terms in zip(totals, late) if not terms]
+        turn = Program(made.inputs, made.equations, [*early, *made.outputs[len(sums) :], *factors], made.name)
+        turn = pruned(turn, [True] * len(turn.outputs))
+        sizes = (n, len(early), count, len(reads), len(y_types))
 
         def body(*xs: Any) -> list[Any]:
-            constants, totals, carry, slices, ys = _cut(xs, sizes)
-            out = evaluate(made, [*constants, *slices, *carry, *ys])
-            more, back, cuts = _cut(out, (len(sums), count, sum(x_lin)))
-            return [*[elementwise.add(a, b) for a, b in zip(totals, more)], *back, *cuts]
+            constants, before, carry, slices, ys = _cut(xs, sizes)
+            out = evaluate(turn, [*constants, *slices, *carry, *ys])
+            more, rest = out[: len(early)], out[len(early) :]
+            return [*[elementwise.add(a, b) for a, b in zip(before, more)], *rest]
 
-        types = [*fixed, *sums, *self.body.output_types[:count], *reads, *y_types]
+        types = [*fixed, *[v.type for v in early], *self.body.output_types[:count], *reads, *y_types]
         backward = record(body, types, self.body.name)[0]
-        op = self.again(backward, len(fixed), len(sums) + count, flips=True)
+        op = self.again(backward, n, len(early) + count, flips=True)
         out = bind(
             op,
-            *[v for v, f in zip(c, c_lin) if not f], *[shape.zeros(t) for t in sums],
-            *[instantiate(t) for t in cotangent[:count]],
-            *[v for v, f in zip(x, x_lin) if not f], *[t for t in cotangent[count:] if type(t) is not Zero],
+            *[v for v, f in zip(c, c_lin) if not f], *[shape.zeros(v.type) for v in early],
+            *[instantiate(t) for t in cotangent[:count]], *given,
         )  # fmt: skip
-        totals, back, cuts = (iter(part) for part in _cut(out, (len(sums), count, sum(x_lin))))
-        to_carry = [t if type(v) is Linear else None for t, v in zip(back, s)]
+        summed, back, cuts, stacks = _cut(out, (len(early), count, sum(x_lin), len(factors)))
+        at_hand.update(zip(factors, stacks))
+        products = iter([p for p in sums_of(late, at_hand.__getitem__) if p is not None])
+        one_by_one, cut = iter(summed), iter(cuts)
+        to_constants = iter([next(products) if terms else next(one_by_one) for terms in late])
         return (
-            *[next(totals) if f else None for f in c_lin], *to_carry, *[next(cuts) if f else None for f in x_lin],
-        )  # fmt: skip
+            *[next(to_constants) if f else None for f in c_lin],
+            *[t if type(v) is Linear else None for t, v in zip(back, s)],
+            *[next(cut) if f else None for f in x_lin],
+        )
 
     # -- batching ----------------------------------------------------------------------------------------------------
 
@@ -381,7 +397,7 @@ def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll:
     steps = max(count if unroll is True else int(unroll), 1)
     cuts = [ArrayType(t.shape[1:], t.dtype, t.weak) for t in types]
     one = x_structure.unflatten(list(range(len(cuts))))
-    start, structure, body = carried("scan", lambda c, x: f(c, x), (init,), _pair, (one, cuts))
+    start, structure, body = carried("scan", f, (init,), _pair, (one, cuts))
     ys = body.structure.children[1]
     op = Scan(body.program, count, bool(reverse), len(body.captured), len(start), steps)
     out = bind(op, *body.captured, *start, *slices)
@@ -444,6 +460,17 @@ def carried(
     more = () if extra is None else (extra[0],)
     cuts = [] if extra is None else list(extra[1])
     inputs = tree.structure((*init, *more))
+    key = (name, inputs, tuple(types), tuple(cuts))
+    types, body = remembered([f], key, lambda: _carried(name, f, structure, inputs, types, cuts, arrange))
+    start = [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(leaves, types)]
+    return start, structure, body
+
+
+def _carried(
+    name: str, f: Callable[..., Any], structure: tree.Structure, inputs: tree.Structure, types: list[ArrayType],
+    cuts: list[ArrayType], arrange: Callable[[Any], Any],
+) -> tuple[list[ArrayType], Recorded]:  # fmt: skip
+    """The body of a loop, recorded, and the types of its carry."""
 
     def run(*args: Any) -> Any:
         return arrange(f(*args))
@@ -451,7 +478,7 @@ def carried(
     run.__name__ = getattr(f, "__name__", name)
     while True:
         body = record_tree(run, inputs, [*types, *cuts])
-        got = body.structure if extra is None else body.structure.children[0]
+        got = body.structure if name != "scan" else body.structure.children[0]
         if got != structure:
             raise TypeError(
                 f"{name}: the carry must keep its tree; it starts as {structure.children[0]}, "
@@ -466,8 +493,7 @@ def carried(
         types = new
     types = [a if not a.weak or b.weak else a.strong() for a, b in zip(types, out)]
     body = record_tree(run, inputs, [*types, *cuts])
-    start = [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(leaves, types)]
-    return start, structure, Recorded(_with_carry(body, types), body.captured, body.structure)
+    return types, Recorded(_with_carry(body, types), body.captured, body.structure)
 
 
 def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:
