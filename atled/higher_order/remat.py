@@ -105,7 +105,7 @@ class Kept:
         rest = [
             Equation(e.op, tuple([named.get(v, v) for v in e.operands]), e.results, e.source)
             for e in known.equations
-            if e.results[0] not in saved and e.results[0] not in named
+            if not e.op.has_effect and e.results[0] not in saved and e.results[0] not in named
         ]
         again = Program([*known.inputs, *saved], rest, residuals, program.name)
         again = pruned(again, [True] * len(residuals))
@@ -128,12 +128,10 @@ class Kept:
 
 
 def _saved(program: Program, policy: Policy | None) -> dict[Var, str | None]:
-    """The variables to keep, and the memory for each; None is where they are."""
+    """The variables to keep, and the memory for each; None is where they are. What has an effect happens once."""
     found: dict[Var, str | None] = {}
-    if policy is None:
-        return found
     for e in program.equations:
-        answer = policy(e.op, [v.type for v in e.operands])
+        answer = e.op.has_effect or (policy is not None and policy(e.op, [v.type for v in e.operands]))
         if answer:
             found.update(dict.fromkeys(e.results, answer.memory if isinstance(answer, Offload) else None))
     return found

@@ -22,6 +22,7 @@ from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.branches import Recorded, cond, record_tree, remembered, runs_in_python
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.callbacks import effect_callback
+from atled.higher_order.lean import lean, run_again
 from atled.higher_order.products import late_terms
 from atled.higher_order.products import sums as sums_of
 from atled.higher_order.progress import Bar
@@ -200,8 +201,8 @@ class Scan(Op):
         inputs = part.known.inputs
         constant = {v: i for i, v in enumerate(inputs[:n_c])}
         slices = {v: i for i, v in enumerate(inputs[n_c + n_s :])}
-        later = list(dict.fromkeys([v for v in left if type(v) is Var]))
-        stacked = [v for v in later if v not in constant and v not in slices]
+        stacked, again = lean(part.known, [v for v in left if type(v) is Var], {*constant, *slices})
+        later = dict.fromkeys([v for v in (*left, *[v for e in again for v in e.operands]) if type(v) is Var])
         kept = [v for v, h in zip(now, is_held) if not h]
         forward = Program(inputs, part.known.equations, [*kept, *stacked], self.body.name)
         given = [x for x, k in zip(operands, (*c_known, *s_known, *x_known)) if k]
@@ -221,6 +222,7 @@ class Scan(Op):
         def body(*xs: Any) -> list[Any]:
             a, lc, ls, b, s, lx = _cut(xs, sizes)
             env = dict(zip([*left_constants, *left_slices, *stacked], [*a, *b, *s]))
+            run_again(again, env)
             found = [env[v] if type(v) is Var else v for v in left]
             written = iter(evaluate(waiting, [*found[handed:], *lc, *ls, *lx]))
             ready_values = iter(found[:handed])

@@ -156,6 +156,7 @@ def test_effects_happen_once_under_transforms():
         (lambda x, log: atled.jit(atled.vmap(atled.grad(lambda v: f(v, log))))(jnp.arange(3.0)), 3),
         (lambda x, log: atled.grad(lambda v: lax.scan(lambda c, _: (f(c, log), None), v, None, length=4)[0])(x), 4),
         (lambda x, log: atled.eval_shape(lambda v: f(v, log), x), 0),
+        (lambda x, log: atled.grad(atled.checkpoint(lambda v: f(f(v, log), log)))(x), 2),
     ):
         log: list[float] = []
         g(1.0, log)

@@ -1,0 +1,55 @@
+"""What a loop keeps of each step for the way back, and what it had better compute again.
+
+A value that simple arithmetic gives from others that are kept anyway, or that take no more room, is not kept: computing
+it again in the loop that goes back costs less than writing and reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from atled.core import dtypes
+from atled.core.program import Equation, Program, Var
+from atled.core.trace import bind, state
+from atled.core.types import ArrayType
+from atled.ops import conversion, elementwise, shape
+
+CHEAP = (
+    elementwise.Neg, elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Max, elementwise.Min,
+    elementwise.Clamp, elementwise.Compare, elementwise.And, elementwise.Or, elementwise.Not, elementwise.Select,
+    elementwise.StopGradient, shape.Broadcast, shape.Reshape, shape.Iota, conversion.Convert,
+)  # fmt: skip
+
+
+def lean(program: Program, wanted: Iterable[Var], at_hand: set[Var]) -> tuple[list[Var], list[Equation]]:
+    """Which variables to keep so that the wanted ones can be had, and the equations that give those that are not kept.
+
+    Those `at_hand` need not be kept.
+    """
+    kept = dict.fromkeys([v for v in wanted if v not in at_hand])
+    again: list[Equation] = []
+    for e in reversed(program.equations):
+        if type(e.op) in CHEAP and (v := e.results[0]) in kept:
+            new = {x for x in e.operands if type(x) is Var and x not in at_hand and x not in kept}
+            if sum([_bytes(x.type) for x in new]) <= _bytes(v.type):
+                del kept[v]
+                kept.update(dict.fromkeys(new))
+                again.append(e)
+    order = {v: i for i, v in enumerate([*program.inputs, *[v for e in program.equations for v in e.results]])}
+    return sorted(kept, key=order.__getitem__), again[::-1]
+
+
+def _bytes(t: ArrayType) -> int:
+    return t.size * max(dtypes.bits(t.dtype) // 8, 1) if t.kind != "k" else t.size * 8
+
+
+def run_again(equations: Sequence[Equation], env: dict[Any, Any]) -> None:
+    """Compute values from others, all in `env`."""
+    before = state.source
+    try:
+        for e in equations:
+            state.source = e.source or before
+            env[e.results[0]] = bind(e.op, *[env[v] if type(v) is Var else v for v in e.operands])
+    finally:
+        state.source = before
