@@ -181,7 +181,8 @@ def _while(w: Writer, depth: int, e: Equation, results: str) -> None:
     body = w.function(depth, e.bodies[0], w.name("step"), "carry_i", lambda outputs: f"(i + 1, {tupled(outputs)})")
     goes_on = w.name("goes_on")
     w.line(depth, f"def {goes_on}(carry_i):")
-    w.line(depth + 1, f"return (carry_i[0] < {o['steps']}) & ~(jnp.mean(carry_i[1][0]) > {o['threshold']})")
+    mean = "jnp.mean(carry_i[1][0])" + ("" if o["added"] is None else f" + jnp.mean({o['added']})")
+    w.line(depth + 1, f"return (carry_i[0] < {o['steps']}) & ~({mean} > {o['threshold']})")
     w.line(depth, "")
     most = f", max_steps={o['most']}" if "most" in o else ""
     start = f"(np.int32(0), {tupled(e.operands)})"

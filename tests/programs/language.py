@@ -397,9 +397,10 @@ class Scope:
         slices = []
         if first := self.any(lambda s: len(s) > 0) if m.number(0, 3) else None:
             slices = [first, *self.more(first)]
-        length = slices[0][0].shape[0] if slices else m.number(1, 3)
+        stacks = m.number(0, 2)
+        length = slices[0][0].shape[0] if slices else m.number(1 if stacks else 0, 3)
         options = {"length": length, "reverse": m.flag(), "unroll": m.choose([1, 1, 2, True]), "counted": m.flag()}
-        self.loop("scan", options["counted"], slices, m.number(0, 2), options)
+        self.loop("scan", options["counted"], slices, stacks, options)
 
     def more(self, first: tuple[Var, float]) -> list[tuple[Var, float]]:
         found = self.any(lambda s: s[:1] == first[0].shape[:1]) if self.maker.flag() else None
@@ -410,13 +411,27 @@ class Scope:
         high = low + self.maker.choose([2, 1, 3, 0])
         self.loop("fori_loop", True, [], 0, {"low": low, "high": high, "unroll": self.maker.choose([1, 1, 2])})
 
+    def ending(self) -> dict[str, Any]:
+        """When a loop ends: after so many steps, or if a mean is above a threshold; what is added, it closes over."""
+        m = self.maker
+        added = self.sure()[0] if m.flag() else None
+        return {"steps": m.number(1, 4), "threshold": m.choose(THRESHOLDS), "added": added}
+
     def bounded_while(self) -> None:
-        options = {"steps": self.maker.number(1, 3), "threshold": self.maker.choose(THRESHOLDS)}
-        self.loop("bounded_while", True, [], 0, {**options, "most": self.maker.number(2, 4)})
+        self.loop("bounded_while", True, [], 0, {**self.ending(), "most": self.maker.number(1, 3)})
 
     def while_loop(self) -> None:
-        options = {"steps": self.maker.number(1, 4), "threshold": self.maker.choose(THRESHOLDS)}
-        self.loop("while_loop", True, [], 0, options)
+        self.loop("while_loop", True, [], 0, self.ending())
+
+
+def closes(program: Program) -> bool:
+    """Whether a program uses variables of the programs around it."""
+    own = {v for v in program.inputs} | {v for e in program.all_equations() for v in e.results}
+    own |= {v for e in program.all_equations() for body in e.bodies for v in body.inputs}
+    used = [*program.outputs]
+    for e in program.all_equations():
+        used += [*e.operands, *[v for body in e.bodies for v in body.outputs], *[x for x in [e.options.get("added")] if x]]
+    return not own.issuperset(used)
 
 
 def _fits(shape: Shape | None) -> bool:

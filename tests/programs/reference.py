@@ -145,7 +145,8 @@ def _fori_loop(run: Run, e: Equation, operands: Values, values: dict[int, Any]) 
 
 def _while(run: Run, e: Equation, operands: Values, values: dict[int, Any]) -> Values:
     o, i = e.options, 0
-    while i < o["steps"] and not run.above(operands[0].mean(), o["threshold"]):
+    added = 0.0 if o["added"] is None else values[o["added"].number].mean()
+    while i < o["steps"] and not run.above(operands[0].mean() + added, o["threshold"]):
         if i == o.get("most"):
             break
         operands = run.program(e.bodies[0], [np.float64(i * 0.25), *operands], values)
