@@ -181,8 +181,9 @@ def _while(w: Writer, depth: int, e: Equation, results: str) -> None:
     body = w.function(depth, e.bodies[0], w.name("step"), "carry_i", lambda outputs: f"(i + 1, {tupled(outputs)})")
     goes_on = w.name("goes_on")
     w.line(depth, f"def {goes_on}(carry_i):")
-    mean = "jnp.mean(carry_i[1][0])" + ("" if o["added"] is None else f" + jnp.mean({o['added']})")
-    w.line(depth + 1, f"return (carry_i[0] < {o['steps']}) & ~({mean} > {o['threshold']})")
+    more = "" if o["more"] is None else f" + 2 * jnp.int32(jnp.mean({o['more']}) > {o['threshold']})"
+    stops = f" & ~(jnp.mean(carry_i[1][0]) > {o['threshold']})" if o["stops"] else ""
+    w.line(depth + 1, f"return (carry_i[0] < {o['steps']}{more}){stops}")
     w.line(depth, "")
     most = f", max_steps={o['most']}" if "most" in o else ""
     start = f"(np.int32(0), {tupled(e.operands)})"

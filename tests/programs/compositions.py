@@ -74,7 +74,8 @@ DERIVATIVES = {
     "value": Derivative(("derivative = inner",)),
     "jvp": Derivative((*_PAIR, "    return atled.jvp(inner, xs, ds)"), "tangents", "forward"),
     "linearize": Derivative(
-        (*_PAIR, "    out, push = atled.linearize(inner, *xs)", "    return out, push(*ds)"), "tangents", "forward reverse"
+        (*_PAIR, "    out, push = atled.linearize(inner, *xs)", "    return out, push(*ds)"),
+        "tangents", "forward reverse",
     ),
     "grad": Derivative((*_LOSS, "derivative = atled.value_and_grad(loss, argnums=EVERY)"), "", "reverse"),
     "vjp": Derivative(
@@ -94,7 +95,8 @@ DERIVATIVES = {
     "grad of grad": Derivative(
         (
             *_SLOPE, *_PAIR,
-            "    return atled.grad(lambda *xs: sum([jnp.sum(d * g) for d, g in zip(ds, slope(*xs))]), argnums=EVERY)(*xs)",
+            "    along = lambda *xs: sum([jnp.sum(d * g) for d, g in zip(ds, slope(*xs))])",
+            "    return atled.grad(along, argnums=EVERY)(*xs)",
         ),
         "tangents", "reverse",
     ),
@@ -113,7 +115,7 @@ DERIVATIVES = {
 SECOND_ORDER = ("jvp of grad", "grad of grad", "grad of jvp", "jvp of jvp")
 # how often each is drawn; the first is what Hypothesis shrinks to
 _DRAWN = (
-    "value", "value", "jvp", "jvp", "linearize", "grad", "grad", "grad", "vjp", "vjp", "jvp and vjp", "jacrev", "jacfwd",
+    "value", "jvp", "jvp", "linearize", "grad", "grad", "grad", "vjp", "vjp", "jvp and vjp", "jacrev", "jacfwd",
     *SECOND_ORDER, *SECOND_ORDER[:2], "hessian",
 )  # fmt: skip
 
@@ -161,7 +163,9 @@ def compositions(draw: Callable[[Any], Any], program: Program) -> Composition:
     return Composition(inner, derivative, between, outer, draw(st.integers(0, 999)))
 
 
-_INNER = ((), (), ("checkpoint",), ("jit",), ("vmap",), ("jit", "checkpoint"), ("vmap", "checkpoint"), ("jit", "vmap"))
+_INNER = (
+    (), (), ("checkpoint",), ("vmap",), ("jit",), ("jit", "checkpoint"), ("vmap", "checkpoint"), ("jit", "vmap"), ("vmap",),
+)  # fmt: skip
 _OUTER = (("jit",), ("jit",), (), ("vmap", "jit"), ("vmap",), ("vmap", "jit"), ("jit", "vmap"), ("vmap", "vmap", "jit"))
 
 
@@ -266,7 +270,7 @@ def _lanes(args: Values, result: Any, wraps: Sequence[Wrap]) -> list[tuple[Value
         return [(args, result)]
     found = []
     for i in range(wraps[0].size):
-        found += _lanes(_lane(args, wraps[0].in_axes, i), _map(lambda y: np.asarray(y)[i], result), wraps[1:])
+        found += _lanes(_lane(args, wraps[0].in_axes, i), _map(lambda y, i=i: np.asarray(y)[i], result), wraps[1:])
     return found
 
 
@@ -412,9 +416,9 @@ def _twice_forward(p: Point, more: Values, result: Any) -> None:
 
 
 CHECKS: dict[str, Callable[[Point, Values, Any], None]] = {
-    "value": _value, "jvp": _forward, "linearize": _forward, "grad": _grad, "vjp": _vjp,
-    "jvp and vjp": _adjoint, "jacrev": _jacobian, "jacfwd": _jacobian, "hessian": _whole_hessian, "jvp of grad": _hessian, "grad of grad": _hessian, "grad of jvp": _hessian,
-    "jvp of jvp": _twice_forward,
+    "value": _value, "jvp": _forward, "linearize": _forward, "grad": _grad, "vjp": _vjp, "jvp and vjp": _adjoint,
+    "jacrev": _jacobian, "jacfwd": _jacobian, "hessian": _whole_hessian, "jvp of grad": _hessian,
+    "grad of grad": _hessian, "grad of jvp": _hessian, "jvp of jvp": _twice_forward,
 }  # fmt: skip
 
 
@@ -422,4 +426,4 @@ CHECKS: dict[str, Callable[[Point, Values, Any], None]] = {
 def trials(draw: Callable[[Any], Any], programs: st.SearchStrategy[Program]) -> list[Trial]:
     """A program under one composition, or two."""
     program = draw(programs)
-    return [Trial(program, draw(compositions(program))) for _ in range(draw(st.sampled_from((1, 1, 2))))]
+    return [Trial(program, draw(compositions(program))) for _ in range(draw(st.sampled_from((1, 2))))]

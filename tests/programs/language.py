@@ -105,6 +105,7 @@ class Maker:
         self.left = size
         self.nested = nested
         self.count = 0
+        self.used: set[Var] = set()
 
     # -- choices: the first option is the simplest, which is where Hypothesis goes when it shrinks ---------------------
 
@@ -128,9 +129,10 @@ class Maker:
     ) -> tuple[Program, list[float]]:
         """A program of about `size` equations; `outputs` chooses them. Also says how large they can be."""
         equations: list[Equation] = []
-        scope = Scope(self, [*around, *inputs], equations, depth, len(around))
-        for _ in range(size):
-            if self.left <= 0:
+        scope = Scope(self, list(around), list(inputs), equations, depth)
+        for i in range(size):
+            # a program can end after each equation, so that Hypothesis can take out any of them
+            if self.left <= 0 or (i and not self.number(0, 15)):
                 break
             scope.step()
         chosen = outputs(scope)
@@ -141,8 +143,8 @@ class Maker:
 class Scope:
     """A program in the making: the variables that it can use, and the equations so far."""
 
-    def __init__(self, maker: Maker, known: list[Any], equations: list[Equation], depth: int, outer: int) -> None:
-        self.maker, self.known, self.equations, self.depth, self.outer = maker, known, equations, depth, outer
+    def __init__(self, maker: Maker, outer: list[Any], known: list[Any], equations: list[Equation], depth: int) -> None:
+        self.maker, self.outer, self.known, self.equations, self.depth = maker, outer, known, equations, depth
 
     def emit(
         self, kind: str, operands: Sequence[Var], shape: Shape, bound: float, **options: Any
@@ -168,9 +170,21 @@ class Scope:
         return out
 
     def any(self, fits: Callable[[Shape], bool] = lambda s: True) -> tuple[Var, float] | None:
-        """One of the variables with a shape that fits, the latest ones first."""
-        found = [x for x in reversed(self.known) if fits(x[0].shape)]
-        return self.maker.choose(found[: 6 + self.outer]) if found else None
+        """One of the variables with a shape that fits: the latest ones, and rather one that nothing uses yet."""
+        used = self.maker.used
+        own = [x for x in reversed(self.known) if fits(x[0].shape)]
+        found = [x for x in own if x[0] not in used][:4] + [x for x in own if x[0] in used][:2]
+        found += [x for x in reversed(self.outer) if fits(x[0].shape)][: 2 if found else 6]
+        if not found:
+            return None
+        chosen = self.maker.choose(found)
+        used.add(chosen[0])
+        return chosen
+
+    def last(self, most: int) -> list[tuple[Var, float]]:
+        """Outputs: the latest variables that nothing uses, so that little is computed in vain."""
+        free = [x for x in reversed(self.known) if x[0] not in self.maker.used]
+        return free[: self.maker.number(1, most)] or [self.sure()]
 
     def some(self, least: int, most: int) -> list[tuple[Var, float]]:
         return [self.sure() for _ in range(self.maker.number(least, most))]
@@ -275,7 +289,12 @@ class Scope:
     def reshape(self) -> None:
         v, b = self.sure(lambda s: len(s) > 0)
         n = math.prod(v.shape)
-        self.emit("reshape", [v], self.maker.choose([s for s in ((2, 3), (3, 2), (n,), (n, 1), (1, n)) if math.prod(s) == n]), b)
+        self.emit(
+            "reshape",
+            [v],
+            self.maker.choose([s for s in ((2, 3), (3, 2), (n,), (n, 1), (1, n)) if math.prod(s) == n]),
+            b,
+        )
 
     def transpose(self) -> None:
         v, b = self.sure(lambda s: len(s) > 0)
@@ -317,15 +336,14 @@ class Scope:
         """A program inside this one; a closed one sees its inputs only."""
         m = self.maker
         made = [(m.new(s), b) for s, b in inputs]
-        return m.program(made, [] if closed else list(self.known), m.number(1, 4), self.depth + 1, outputs)
-
-    def results(self, scope: Scope) -> list[tuple[Var, float]]:
-        """One or two outputs of a body: its latest variables, for the most part."""
-        return [scope.known[-1], *scope.some(0, 1)]
+        around = [] if closed else [*self.outer, *self.known]
+        return m.program(made, around, m.number(1, 4), self.depth + 1, outputs)
 
     def call(self, kind: str, closed: bool = False, **options: Any) -> None:
         args = self.some(1, 2)
-        body, bounds = self.body([(v.shape, b) for v, b in args], self.results, closed)
+        if closed and self.maker.flag():  # a value from far away, which may be the same for all lanes of a batch
+            args.append(self.maker.choose((self.outer or self.known)[:3]))
+        body, bounds = self.body([(v.shape, b) for v, b in args], lambda scope: scope.last(2), closed)
         self.emit_many(kind, [v for v, _ in args], [v.shape for v in body.outputs], bounds, options, [body])
 
     def jit(self) -> None:
@@ -348,9 +366,9 @@ class Scope:
         for v, _ in args[1:]:
             axes.append(self.maker.choose([None, *[i for i, n in enumerate(v.shape) if n == size]]))
         lanes = [(v.shape if a is None else v.shape[:a] + v.shape[a + 1 :], b) for (v, b), a in zip(args, axes)]
-        body, bounds = self.body(lanes, lambda s: [x for x in self.results(s) if len(x[0].shape) < 2] or [s.fitted(())])
+        body, bounds = self.body(lanes, lambda s: [x for x in s.last(2) if len(x[0].shape) < 2] or [s.fitted(())])
         out_axes = tuple([self.maker.choose(range(len(v.shape) + 1)) for v in body.outputs])
-        shapes = [v.shape[:a] + (size,) + v.shape[a:] for v, a in zip(body.outputs, out_axes)]
+        shapes = [(*v.shape[:a], size, *v.shape[a:]) for v, a in zip(body.outputs, out_axes)]
         options = {"in_axes": tuple(axes), "out_axes": out_axes, "size": size}
         self.emit_many("vmap", [v for v, _ in args], shapes, bounds, options, [body])
 
@@ -358,7 +376,7 @@ class Scope:
         p, _ = self.sure()
         args = self.some(0, 2)
         inputs = [(v.shape, b) for v, b in args]
-        first, bounds = self.body(inputs, self.results)
+        first, bounds = self.body(inputs, lambda scope: scope.last(2))
         bodies, rows = [first], [bounds]
         for _ in thresholds:
             made, more = self.body(inputs, lambda s: [s.fitted(v.shape) for v in first.outputs])
@@ -412,13 +430,15 @@ class Scope:
         self.loop("fori_loop", True, [], 0, {"low": low, "high": high, "unroll": self.maker.choose([1, 1, 2])})
 
     def ending(self) -> dict[str, Any]:
-        """When a loop ends: after so many steps, or if a mean is above a threshold; what is added, it closes over."""
+        """When a loop ends: after so many steps, two more if the mean of a value that it closes over is above a
+        threshold, or if the mean of what it carries is.
+        """
         m = self.maker
-        added = self.sure()[0] if m.flag() else None
-        return {"steps": m.number(1, 4), "threshold": m.choose(THRESHOLDS), "added": added}
+        more = self.sure()[0] if m.number(0, 3) else None
+        return {"steps": m.number(1, 2), "threshold": m.choose(THRESHOLDS), "more": more, "stops": not m.number(0, 2)}
 
     def bounded_while(self) -> None:
-        self.loop("bounded_while", True, [], 0, {**self.ending(), "most": self.maker.number(1, 3)})
+        self.loop("bounded_while", True, [], 0, {**self.ending(), "most": self.maker.number(1, 4)})
 
     def while_loop(self) -> None:
         self.loop("while_loop", True, [], 0, self.ending())
@@ -426,11 +446,15 @@ class Scope:
 
 def closes(program: Program) -> bool:
     """Whether a program uses variables of the programs around it."""
-    own = {v for v in program.inputs} | {v for e in program.all_equations() for v in e.results}
+    own = set(program.inputs) | {v for e in program.all_equations() for v in e.results}
     own |= {v for e in program.all_equations() for body in e.bodies for v in body.inputs}
     used = [*program.outputs]
     for e in program.all_equations():
-        used += [*e.operands, *[v for body in e.bodies for v in body.outputs], *[x for x in [e.options.get("added")] if x]]
+        used += [
+            *e.operands,
+            *[v for body in e.bodies for v in body.outputs],
+            *[x for x in [e.options.get("more")] if x],
+        ]
     return not own.issuperset(used)
 
 
@@ -441,15 +465,17 @@ def _fits(shape: Shape | None) -> bool:
 @st.composite
 def programs(draw: Callable[[Any], Any]) -> Program:
     """Programs of up to 30 equations. One with an unbounded loop has no reverse-mode rule in it."""
-    size = draw(st.sampled_from((4, 6, 8, 10, 12, 14, 22)))
-    is_forward = draw(_up_to(7)) == 7
+    size = draw(st.sampled_from((8, 12, 6, 16, 10, 14, 24)))
+    is_forward = draw(_up_to(5)) == 5
     without = ("custom_vjp",) if is_forward else ("while_loop",)
-    maker = Maker(draw, size, [k for k in (*NESTED, "scan", "vmap", "scan") if k not in without])
-    inputs = [(maker.new(maker.choose(SHAPES)), 1.5) for _ in range(maker.number(1, 3))]
+    maker = Maker(
+        draw, size, [k for k in (*NESTED, "scan", "vmap", "scan", "custom_vjp", "while_loop") if k not in without]
+    )
+    inputs = [(maker.new(maker.choose(SHAPES)), 1.5) for _ in range(maker.choose((1, 2, 3, 2)))]
 
     def outputs(scope: Scope) -> list[tuple[Var, float]]:
         if is_forward and not any(e.kind == "while_loop" for e in scope.equations):
             scope.while_loop()
-        return [scope.known[-1], *scope.some(0, 1)]
+        return scope.last(3)
 
     return maker.program(inputs, [], size, 0, outputs)[0]

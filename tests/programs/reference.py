@@ -145,8 +145,10 @@ def _fori_loop(run: Run, e: Equation, operands: Values, values: dict[int, Any]) 
 
 def _while(run: Run, e: Equation, operands: Values, values: dict[int, Any]) -> Values:
     o, i = e.options, 0
-    added = 0.0 if o["added"] is None else values[o["added"].number].mean()
-    while i < o["steps"] and not run.above(operands[0].mean() + added, o["threshold"]):
+    steps = o["steps"]
+    if o["more"] is not None:
+        steps += 2 * int(run.above(values[o["more"].number].mean(), o["threshold"]))
+    while i < steps and not (o["stops"] and run.above(operands[0].mean(), o["threshold"])):
         if i == o.get("most"):
             break
         operands = run.program(e.bodies[0], [np.float64(i * 0.25), *operands], values)
