@@ -15,7 +15,7 @@ from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.op import LinearOp
 from atled.core.program import Equation, Program, Var, evaluate, pruned, record_closed
-from atled.core.trace import bind, responsible
+from atled.core.trace import bind, responsible, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.branches import record_tree, runs_in_python
 from atled.higher_order.call import Call, run_program, split_program
@@ -344,7 +344,8 @@ remat = checkpoint
 def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple[Any, ...], kwargs: Any) -> Any:
     dynamic = tuple([x for i, x in enumerate(args) if i not in static])
     leaves, structure = tree.flatten((dynamic, kwargs))
-    if responsible(leaves).level == 0 or runs_in_python():
+    # with nothing traced around, it cannot close over what is differentiated either
+    if runs_in_python() or (state.level == 0 and responsible(leaves).level == 0):
         return fun(*args, **kwargs)
 
     def merged(given: Any, named: Any) -> Any:

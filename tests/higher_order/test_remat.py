@@ -12,6 +12,7 @@ import atled.numpy as jnp
 from atled import lax
 from atled.ad_checkpoint import checkpoint_name
 from atled.engine import stablehlo
+from atled.transforms.linearize import linearize_flat
 
 policies = atled.checkpoint_policies
 W = np.random.RandomState(0).randn(4, 8, 8).astype("f4") / 3
@@ -109,6 +110,16 @@ def test_memory_is_saved():
         return atled.jit(atled.grad(scanned(f))).lower(ws, x).compile().memory_analysis().temp_size_in_bytes
 
     assert of_scan(atled.checkpoint(deep)) < 0.5 * of_scan(deep)
+
+
+def test_what_a_function_closes_over_is_not_kept_either():
+    def taped(f):
+        _, linear = linearize_flat(lambda x: [f(x)], [jnp.float32(0.5)])
+        return [type(e.op).__name__ for e in linear.equations]
+
+    one = jnp.float32(1.0)
+    assert taped(lambda x: atled.checkpoint(lambda a: jnp.sin(jnp.sin(a * x)))(one)) == ["Checkpoint"]
+    assert float(atled.grad(lambda x: atled.checkpoint(lambda: jnp.sin(x))())(0.0)) == 1.0
 
 
 def test_static_arguments_and_keywords():
