@@ -11,7 +11,8 @@ from atled.core import array as core_array
 from atled.core import dtypes, errors
 from atled.core.array import Array, describe
 from atled.core.program import Literal
-from atled.numpy import contractions, creation, elementwise, indexing, reductions, shapes
+from atled.core.trace import Tracer
+from atled.numpy import contractions, creation, elementwise, indexing, protocols, reductions, shapes
 from atled.numpy.promotion import made_array
 from atled.ops import conversion
 
@@ -187,3 +188,5 @@ def install() -> None:
     members["repeat"] = shapes.repeat
     members["take"] = indexing.take
     core_array.fill(members)
+    Tracer.__array_ufunc__ = protocols.array_ufunc  # type: ignore[attr-defined]  # those on a device become NumPy's
+    Tracer.__array_function__ = protocols.array_function  # type: ignore[attr-defined]
