@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atled.core import dtypes
+from atled.core import dtypes, errors
 from atled.core.types import ArrayType
 
 
@@ -23,7 +23,6 @@ class Array:
 
     __slots__ = ()
     __array_priority__ = 100
-    __hash__ = None  # type: ignore[assignment]  # arrays compare elementwise, so they cannot be keys
 
     if TYPE_CHECKING:  # what `fill` adds, for readers and type checkers
         type: ArrayType
@@ -113,10 +112,20 @@ class Array:
     def nbytes(self) -> int:
         return self.type.size * self.type.dtype.itemsize
 
+    def __hash__(self) -> int:
+        raise TypeError(  # arrays compare elementwise, so they cannot be keys
+            errors.explained(
+                f"hash: arrays cannot be keys of a dict or members of a set; got {self.type}.",
+                "x.item() as the key; under jit, an array that is indexed instead of a dict.",
+            )
+        )
+
     def __len__(self) -> int:
         shape = self.type.shape
         if not shape:
-            raise TypeError("len: a 0-d array has no length.")
+            raise TypeError(
+                errors.explained(f"len: a 0-d array has no length; got {self.type}.", "x.size, which is 1, or x.ndim.")
+            )
         return shape[0]
 
 

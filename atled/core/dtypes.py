@@ -269,8 +269,10 @@ def promote(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
         if joined is None:
             a, b = _node_name(top), _node_name(other)
             raise PromotionError(
-                f"promotion: {a} and {b} have no common dtype; convert one of them, such as x.astype('float32')."
-            )
+                f"promotion: {a} and {b} have no common dtype."
+                + ("\n  try: random.split or random.fold_in for a new key; keys are not numbers."
+                   if key_dtype in (top, other) else "\n  try: convert one of them, such as x.astype('float32').")
+            )  # fmt: skip
         if settings.promotion == "strict":
             weak = [isinstance(n, str) for n in (top, other)]
             if not any(weak) or (not all(weak) and joined is not (other if weak[0] else top)):

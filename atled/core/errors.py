@@ -98,9 +98,27 @@ def for_user(error: E_) -> E_:
     error.__traceback__ = _chain(kept)
     if is_own:
         _say_where(error, Source(kept[-1].tb_frame.f_code, kept[-1].tb_lasti) if kept else here())
+    _hide_frames()
+    return error
+
+
+def explained(says: str, instead: str = "") -> str:
+    """A message for an error that does not pass `for_user`: what was wrong, the user's line, what to write instead."""
+    _hide_frames()
+    return says + describe(here()) + (f"\n  try: {instead}" if instead else "")
+
+
+def located(error: E_) -> E_:
+    """An error with the user's line in its message, for code that raises it without passing `for_user`."""
+    _say_where(error, here())
+    _hide_frames()
+    return error
+
+
+def _hide_frames() -> None:
+    """Leave the library's frames out where an error that nobody catches is printed."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
-    return error
 
 
 def _user_frames(entry: Any) -> tuple[list[Any], bool]:

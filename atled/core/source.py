@@ -7,6 +7,7 @@ line and text are worked out when somebody asks. Frames of the library itself ar
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import linecache
 import os
@@ -15,7 +16,8 @@ from types import CodeType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_is_library: dict[str, bool] = {"<atled>": True}  # "<atled>" is the file name of generated functions
+# "<atled>" is the file name of generated functions; cached properties and context managers pass through the others.
+_is_library: dict[str, bool] = {"<atled>": True, functools.__file__: True, contextlib.__file__: True}
 
 
 def is_library_file(filename: str) -> bool:
@@ -51,10 +53,14 @@ class Source:
     @property
     def position(self) -> tuple[int, int]:
         """Line and column, both counted from one; zero where the code object does not know."""
-        positions = _positions(self.code)
-        at = self.lasti // 2
-        line, _, column, _ = positions[at] if at < len(positions) else (None,) * 4
+        line, _, column, _ = self.span
         return line or self.code.co_firstlineno, (column or 0) + 1
+
+    @property
+    def span(self) -> tuple[Any, Any, Any, Any]:
+        """First and last line, first and last column of the expression that was running; columns from zero."""
+        positions, at = _positions(self.code), self.lasti // 2
+        return positions[at] if at < len(positions) else (None, None, None, None)
 
     @property
     def line(self) -> int:
@@ -94,11 +100,11 @@ def describe(source: Source | None) -> str:
     return f"\n  in {source.function}, {source}" + (f"\n    {text}" if text else "")
 
 
-def rewritten(source: Source | None, number: int, template: str) -> str:
+def rewritten(source: Source | None, number: int, template: str, called: str = "") -> str:
     """The source line with one operand of the expression at that place changed, or nothing if it cannot be found.
 
     Operands are those of an operator, or the arguments of a call; of a method, its object comes first. In `template`,
-    `{}` stands for the operand as it was written.
+    `{}` stands for the operand as it was written. With `called`, a call must be one of that function.
     """
     found = _expression(source) if source is not None else None
     if source is None or found is None:
@@ -108,7 +114,7 @@ def rewritten(source: Source | None, number: int, template: str) -> str:
         operands: list[ast.expr] = [node.left, node.right]
     elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
         operands = [node.left, node.comparators[0]]
-    elif isinstance(node, ast.Call):
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(called):
         operands = list(node.args)
     else:
         return ""
@@ -116,7 +122,7 @@ def rewritten(source: Source | None, number: int, template: str) -> str:
         return ""
     at = operands[number]
     before, inner = segment[: at.col_offset], segment[at.col_offset : at.end_col_offset]
-    if not isinstance(at, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+    if template.startswith("{}") and not isinstance(at, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
         inner = f"({inner})"
     made = before + template.format(inner) + segment[at.end_col_offset :]
     line = text[:start] + made + text[start + len(segment) :]
@@ -125,8 +131,7 @@ def rewritten(source: Source | None, number: int, template: str) -> str:
 
 def _expression(source: Source) -> tuple[Any, str, int, str] | None:
     """The expression at a place: its tree, the line, the column that it starts at, its text."""
-    positions, at = _positions(source.code), source.lasti // 2
-    line, end_line, start, end = positions[at] if at < len(positions) else (None,) * 4
+    line, end_line, start, end = source.span
     text = linecache.getline(source.file, line or 0).rstrip("\n")
     if line is None or line != end_line or start is None or end is None or not text.isascii():
         return None

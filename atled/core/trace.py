@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from atled.core import errors, leaks, source
+from atled.core import errors, leaks, rewriting, source
 from atled.core.array import Array
 from atled.core.types import ArrayType
 
@@ -102,6 +102,9 @@ class step:  # noqa: N801
         state.steps = self.before
 
 
+_CHOICE = "numpy.where(c, a, b) to choose values, lax.cond to choose what to compute, or a static argument."
+
+
 class Tracer(Array):
     """An array inside a transformation. Subclasses add what their interpreter knows of it."""
 
@@ -119,8 +122,8 @@ class Tracer(Array):
             raise errors.TracerBoolConversionError(
                 f"bool: the truth value of a traced {self.type} is not known here."
                 + self._where()
-                + "\n  try: numpy.where(c, a, b) to choose values, lax.cond to choose what to compute, "
-                "or a static argument."
+                + "\n  try: "
+                + ((self.type.kind == "b" and rewriting.truth()) or _CHOICE)
             )
         return bool(value)
 
@@ -139,7 +142,11 @@ class Tracer(Array):
             raise errors.TracerIntegerConversionError(
                 f"index: a Python integer was asked of a traced {self.type}, whose value is not known here."
                 + self._where()
-                + "\n  try: index an array instead of a list, lax.fori_loop instead of range, or a static argument."
+                + "\n  try: "
+                + (
+                    rewriting.integer()
+                    or "keep it in an array, or make the argument static: jit(f, static_argnames=...)."
+                )
             )
         return value.__index__()
 
@@ -147,7 +154,8 @@ class Tracer(Array):
         raise errors.TracerArrayConversionError(
             f"numpy.asarray: a NumPy array was asked of a traced {self.type}, which has no values to copy here."
             + self._where()
-            + "\n  try: the function of the same name in atled.numpy."
+            + "\n  try: "
+            + (rewriting.of_our_own() or "the function of the same name in atled.numpy.")
         )
 
     def item(self, *index: int) -> Any:
@@ -175,7 +183,8 @@ class Tracer(Array):
             raise error(
                 f"{what}: a Python value was asked of a traced {self.type}, whose value is not known here."
                 + self._where()
-                + "\n  try: keep the computation in arrays, or make the argument static."
+                + "\n  try: "
+                + (rewriting.number() or "keep the computation in arrays, or make the argument static.")
             )
         return value
 
@@ -184,7 +193,8 @@ class Tracer(Array):
             raise errors.ConcretizationTypeError(
                 f"{what}: the Python number would lose the derivative that is being taken of this {self.type}."
                 + self._where()
-                + f"\n  try: {what}(lax.stop_gradient(x)) if a constant is meant, or the function in atled.numpy."
+                + f"\n  try: {rewriting.number() or 'the function in atled.numpy'}, "
+                f"or {what}(lax.stop_gradient(x)) if a constant is meant."
             )
         return self._python_value(what, errors.ConcretizationTypeError)
 
@@ -204,7 +214,10 @@ def bind(op: Any, *operands: Any) -> Any:
                 interpreter = axis.interpreter
     if not interpreter.is_open:
         raise leaked(next(x for x in operands if isinstance(x, Tracer) and not x.interpreter.is_open))
-    return interpreter.process(op, operands)
+    try:
+        return interpreter.process(op, operands)
+    except Exception as error:
+        raise errors.for_user(error)  # noqa: B904
 
 
 def responsible(operands: Iterable[Any]) -> Interpreter:
@@ -230,8 +243,10 @@ def named_axis(name: Any) -> Axis:
     except KeyError:
         known = ", ".join(map(repr, state.axes)) or "none"
         raise NameError(
-            f"collective: there is no axis named {name!r} here; the axes in scope are: {known}."
-            "\n  try: vmap(f, axis_name=...), or shard_map over a mesh with that axis."
+            errors.explained(
+                f"collective: there is no axis named {name!r} here; the axes in scope are: {known}.",
+                f"vmap(f, axis_name={name!r}), or shard_map over a mesh with that axis.",
+            )
         ) from None
 
 
@@ -241,10 +256,19 @@ def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     return errors.UnexpectedTracerError(
         f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "
         "and was used later."
-        + tracer._where()
+        + source.describe(source.here())
+        + _origin(tracer)
         + (f"\n  It was kept in {kept}." if kept else "")
         + "\n  try: return the value from the transformed function instead of storing it outside."
     )
+
+
+def _origin(tracer: Any) -> str:
+    """Where a recorded value was made."""
+    for equation in getattr(tracer.interpreter, "equations", ()):
+        if any([v is tracer.variable for v in equation.results]) and equation.source is not None:
+            return source.describe(equation.source).replace("\n  in ", "\n  made in ", 1)
+    return ""
 
 
 def _closed_tracers() -> list[Tracer]:

@@ -13,6 +13,8 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from atled.core import errors
+
 
 class DictKey(NamedTuple):
     """The step of a path into a dict."""
@@ -309,12 +311,12 @@ def _match(structure: Structure, tree: Any, found: list[Any], path: tuple[Any, .
     node = _nodes[structure.kind]
     children, meta = node.flatten(tree)
     children = builtins.list(children)
+    if meta != structure.meta:
+        raise TreeError(f"tree: structures differ at {where}: expected {structure.meta!r}, got {meta!r}.")
     if len(children) != len(structure.children):
         raise TreeError(
             f"tree: structures differ at {where}: expected {len(structure.children)} children, got {len(children)}."
         )
-    if meta != structure.meta:
-        raise TreeError(f"tree: structures differ at {where}: expected {structure.meta!r}, got {meta!r}.")
     for key, s, t in zip(node.keys(tree, len(children)), structure.children, children, strict=False):
         _match(s, t, found, (*path, key))
 
@@ -338,7 +340,11 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], b
     {'a': 11}
     """
     found, shape = flatten(tree, is_leaf)
-    others = [shape.flatten_up_to(r) for r in rest]
+    try:
+        others = [shape.flatten_up_to(r) for r in rest]
+    except TreeError as error:
+        way_out = "trees with the same keys, lengths and classes; tree.structure(x) shows them."
+        raise TreeError(errors.explained(str(error), way_out)) from None
     return _build(shape, iter([f(*xs) for xs in zip(found, *others, strict=True)]))
 
 

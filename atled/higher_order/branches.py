@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import config, errors, source, tree
-from atled.core.array import Array, type_of
+from atled.core import config, dtypes, errors, rewriting, source, tree
+from atled.core.array import Array, describe, type_of
 from atled.core.config import settings
 from atled.core.op import Op
 from atled.core.program import Program, Recorder, evaluate, record
@@ -237,8 +237,10 @@ def _scalar(name: str, what: str, x: Any) -> ArrayType:
     t = type_of(x)
     if t.shape != ():
         raise TypeError(
-            f"{name}: {what} must be a scalar; got {t}."
-            "\n  try: numpy.where to choose element by element, or vmap." + source.describe(source.here())
+            errors.explained(
+                f"{name}: {what} must be a scalar; got {t}.",
+                "numpy.where to choose element by element, or vmap; (...).any() or .all() for one of many.",
+            )
         )
     return t
 
@@ -251,6 +253,12 @@ def _choose(name: str, index: Any, functions: Sequence[Callable[..., Any]], oper
 
 
 def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    for f in functions:
+        if not callable(f):
+            raise TypeError(
+                f"{name}: the branches must be functions; got {describe(f)}."
+                f"\n  try: {rewriting.chosen() or 'numpy.where(c, x, y), which chooses between values'}"
+            )
     chosen = index.known() if isinstance(index, Tracer) else index
     if runs_in_python() and chosen is not None:
         return functions[int(chosen)](*operands)
@@ -259,7 +267,7 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
 
     def make() -> tuple[Cond, list[Any], tree.Structure]:
         recorded = [record_tree(f, structure, types) for f in functions]
-        check_same_trees(name, [getattr(f, "__name__", "branch") for f in functions], recorded)
+        check_same_trees(name, _labels(name, functions), recorded)
         # what any branch closes over is an operand of all
         captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
         wanted = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
@@ -294,6 +302,14 @@ def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], ma
             _recordings.pop(next(iter(_recordings)))
         _recordings[key] = found
     return found
+
+
+def _labels(name: str, functions: Sequence[Callable[..., Any]]) -> list[str]:
+    """What to call branches in messages: by name, or by place where names do not tell them apart."""
+    names = [getattr(f, "__name__", "<lambda>") for f in functions]
+    if len(set(names)) == len(names) and "<lambda>" not in names:
+        return names
+    return ["false_fun", "true_fun"] if name == "cond" else [f"branch {i}" for i in range(len(names))]
 
 
 class Recorded:
@@ -345,17 +361,27 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
             raise TypeError(
                 f"{name}: the branches must return the same tree; {names[0]} gives {first.structure}, "
                 f"{label} gives {other.structure}." + source.describe(source.here())
-            )
+                + "\n  try: return as many arrays from each, with zeros where a branch has nothing to give."
+            )  # fmt: skip
         rows = list(zip(first.program.output_types, other.program.output_types))
         if any([(a.shape, a.dtype) != (b.shape, b.dtype) for a, b in rows]):
             paths = [
                 tree.keystr(p) for p, _ in tree.leaves_with_path(first.structure.unflatten(list(range(len(rows)))))
             ]
             lines = [
-                f"\n    {'result' + p}: {names[0]} gives {a}, {label} gives {b}"
+                f"{'result' + p}: {names[0]} gives {a}, {label} gives {b}"
                 for p, (a, b) in zip(paths, rows)
                 if (a.shape, a.dtype) != (b.shape, b.dtype)
             ]
+            a, b = next((a, b) for a, b in rows if (a.shape, a.dtype) != (b.shape, b.dtype))
+            wanted = max(a.dtype, b.dtype, key=lambda d: "biufck".index(dtypes.kind(d)))
+            way_out = (
+                f"x.astype({wanted.name!r}), or a number of that kind."
+                if a.shape == b.shape
+                else "numpy.zeros_like(x)."
+            )
             raise TypeError(
-                f"{name}: the branches must return the same types." + "".join(lines) + source.describe(source.here())
+                f"{name}: the branches must return the same types; {'; '.join(lines)}."
+                + source.describe(source.here())
+                + f"\n  try: {way_out}"
             )

@@ -396,6 +396,11 @@ def _as_types(custom: _Custom, what: str, values: Sequence[Any], types: Sequence
             raise TypeError(
                 f"{custom.kind}: the rule of {custom.name} must give {what} {t}; got {got}."
                 + source.describe(source.here())
+                + (
+                    f"\n  try: numpy.broadcast_to(g, {t.shape}), or a sum over the axes that are too many."
+                    if got.shape != t.shape
+                    else f"\n  try: g.astype({t.dtype.name!r})."
+                )
             )
         out.append(x if got is t else conversion.convert(x, t.dtype, t.weak))
     return out
@@ -425,7 +430,10 @@ class custom_jvp(_Custom):  # noqa: N801
     @property
     def has_rule(self) -> bool:  # type: ignore[override]
         if self.rule is None:
-            raise AttributeError(f"custom_jvp: {self.name} has no rule yet.\n  try: @{self.name}.defjvp")
+            raise AttributeError(
+                f"custom_jvp: {self.name} must have a rule before it is differentiated; it has none yet."
+                f"\n  try: @{self.name}.defjvp above the function that is the rule."
+            )
         return True
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
@@ -466,6 +474,7 @@ class custom_jvp(_Custom):  # noqa: N801
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise TypeError(
                 f"custom_jvp: the rule of {self.name} must return a pair (result, tangent); got {describe(found)}."
+                f"\n  try: return {self.name}(*primals), tangent"
             )
         out = call.outputs(found[0], "the rule's result")
         assert call.out_structure is not None
@@ -529,7 +538,10 @@ class custom_vjp(_Custom):  # noqa: N801
     @property
     def has_rule(self) -> bool:  # type: ignore[override]
         if self.fwd is None:
-            raise AttributeError(f"custom_vjp: {self.name} has no rule yet.\n  try: {self.name}.defvjp(fwd, bwd)")
+            raise AttributeError(
+                f"custom_vjp: {self.name} must have a rule before it is differentiated; it has none yet."
+                f"\n  try: {self.name}.defvjp(fwd, bwd)"
+            )
         return True
 
     def defvjp(
@@ -565,6 +577,7 @@ class custom_vjp(_Custom):  # noqa: N801
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise TypeError(
                 f"custom_vjp: fwd of {self.name} must return a pair (result, residuals); got {describe(found)}."
+                "\n  try: return result, None if bwd needs nothing."
             )
         return call.outputs(found[0], "fwd"), _Residuals(found[1])
 
@@ -585,7 +598,8 @@ class custom_vjp(_Custom):  # noqa: N801
             raise TypeError(
                 f"custom_vjp: bwd of {self.name} must return a tuple with a cotangent for each of {count} arguments; "
                 f"got {got}." + source.describe(source.here())
-            )
+                + "\n  try: None for an argument that has no derivative; (g,), with a comma, for one argument."
+            )  # fmt: skip
         leaves: list[Any] = []
         for one, child in zip(found, call.structure.children, strict=True):
             leaves += _cotangents(self, one, child)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atled.core import tree
+from atled.core import errors, tree
 from atled.core.config import fast
 from atled.core.trace import Tracer
 from atled.core.tree_code import Code, builder, matcher
@@ -182,7 +182,7 @@ def failure_of(buffers: Sequence[Any], error: Exception) -> RuntimeError:
     """What to raise for a launch that failed: a buffer that was given away, or the engine's own reason."""
     for b in buffers:
         if b.is_deleted():
-            return failed(b, RuntimeError("deleted"))
+            return errors.located(failed(b, RuntimeError("deleted")))
     return failed(buffers[0] if buffers else None, error)
 
 

@@ -121,7 +121,7 @@ class While(Op):
         raise ValueError(
             "while_loop: reverse mode would have to keep every step, and their number is not known."
             + source.describe(source.here())
-            + "\n  try: while_loop(..., max_steps=n), fori_loop with static bounds, or scan; or forward mode (jvp)."
+            + "\n  try: while_loop(..., max_steps=n), fori_loop with known bounds, or scan; or forward mode (jvp)."
         )
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
@@ -206,7 +206,10 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
     asks = remembered([cond_fun], key, lambda: record_tree(cond_fun, structure, types))
     if asks.program.output_types != (ArrayType((), np.dtype(bool)),):
         got = ", ".join(map(str, asks.program.output_types)) or "nothing"
-        raise TypeError(f"while_loop: the condition must be one boolean; cond_fun gives {got}.")
+        raise TypeError(
+            f"while_loop: the condition must be one boolean; cond_fun gives {got}."
+            "\n  try: a comparison, n > 0; for arrays, (x > 0).any() or (x > 0).all()."
+        )
     op = While(asks.program, body.program, len(asks.captured), len(body.captured))
     (out,) = structure.unflatten(bind(op, *asks.captured, *body.captured, *start))
     return out
@@ -252,7 +255,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     for x in (lower, upper):
         t = type_of(x)
         if t.shape != () or t.kind not in "iu":
-            raise TypeError(f"fori_loop: the bounds must be integers; got {describe(x)}.")
+            raise TypeError(
+                errors.explained(
+                    f"fori_loop: the bounds must be integers; got {describe(x)}.", "int(n), or n // 2 instead of n / 2."
+                )
+            )
     try:
         if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
             first, count = int(lower), int(upper) - int(lower)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from atled.compiler.builder import Value
-from atled.core import errors, source, tree
+from atled.core import errors, rewriting, source, tree
 from atled.core.array import describe, type_of
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var, evaluate, pruned, record
@@ -384,11 +384,18 @@ def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll:
     slices, x_structure = tree.flatten(xs)
     types = [type_of(x) for x in slices]
     if any([t.ndim == 0 for t in types]):
-        raise ValueError("scan: the arrays in xs are sliced along their first axis; a scalar has none.")
+        bad = next(t for t in types if t.ndim == 0)
+        raise ValueError(
+            f"scan: the arrays in xs are sliced along their first axis; got {bad}, which has none."
+            "\n  try: numpy.array(xs) to make an array of a list of numbers."
+        )
     lengths = {t.shape[0] for t in types} | (set() if length is None else {int(length)})
     if len(lengths) > 1:
         named = [f"{t} in xs" for t in types] + ([] if length is None else [f"length={length}"])
-        raise ValueError("scan: all arrays must have one length along the first axis; got " + ", ".join(named) + ".")
+        raise ValueError(
+            f"scan: all arrays must have one length along the first axis; got {', '.join(named)}."
+            f"\n  try: x[:{min(lengths)}] for the longer ones, or pad the shorter ones."
+        )
     if not lengths:
         raise ValueError("scan: xs has no arrays, so the length is not known.\n  try: scan(f, init, length=n).")
     (count,) = lengths
@@ -445,7 +452,11 @@ def _watched(
 
 def _pair(out: Any) -> Any:
     if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise TypeError(f"scan: the function must return a pair (carry, y); got {describe(out)}.")
+        got = f"a tuple of {len(out)}" if isinstance(out, tuple) else describe(out)
+        raise TypeError(
+            f"scan: the function must return a pair (carry, y); got {got}."
+            "\n  try: return carry, None if nothing is to be stacked."
+        )
     return ((out[0],), out[1])
 
 
@@ -484,7 +495,10 @@ def _carried(
         if got != structure:
             raise TypeError(
                 f"{name}: the carry must keep its tree; it starts as {structure.children[0]}, "
-                f"and the body gives {got.children[0] if got.children else got}." + source.describe(source.here())
+                f"and the body gives {got.children[0] if got.children else got}."
+                + source.describe(source.here())
+                + "\n  try: return the same tuple or dict as the start"
+                + (", and what else there is as the second result." if name == "scan" else ".")
             )
         out = body.program.output_types[: len(types)]
         if all([(a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(types, out)]):
@@ -520,7 +534,25 @@ def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType],
         for p, a, b in zip(paths, want, got)
         if (a.shape, a.dtype) != (b.shape, b.dtype)
     ]
-    return f"{name}: the carry must keep its types." + "".join(rows) + source.describe(source.here())
+    first, more = rows[0].strip(), "".join(rows[1:5])
+    a, b = next((a, b) for a, b in zip(want, got) if (a.shape, a.dtype) != (b.shape, b.dtype))
+    return (
+        f"{name}: the carry must keep its type; {first}.{more}{source.describe(source.here())}"
+        f"\n  try: {_start(name, len(want), a, b)}"
+    )
+
+
+def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
+    """What to try for a carry that changes its type: the line with another start, if the carry is one array."""
+    place = source.here()
+    number = {"scan": 1, "while_loop": 2}.get(name)
+    template, way_out = f"{{}}.astype({got.dtype.name!r})", f"x.astype({want.dtype.name!r}) in the body."
+    if want.shape != got.shape:
+        template = f"{rewriting.numpy_name(place)}.full({got.shape}, {{}})"
+        way_out = f"start with shape {got.shape}, or bring the result back to shape {want.shape}."
+    if count != 1 or number is None or (want.shape != got.shape and want.shape):
+        return way_out
+    return source.rewritten(place, number, template, name) or way_out
 
 
 def repeat(

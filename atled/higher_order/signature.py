@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 
 from atled.core import tree
 from atled.core.array import Array, describe, type_of
+from atled.core.dtypes import bits
 from atled.core.program import Program
 from atled.engine.array import DeviceArray
+
+_KIND = inspect.Parameter
 
 
 class Options(NamedTuple):
@@ -37,13 +40,20 @@ class Signature:
         self.options = options
 
     @functools.cached_property
-    def parameters(self) -> list[str]:
-        """Names of the positional parameters, as far as they can be found out."""
+    def _declared(self) -> list[tuple[str, Any]] | None:
+        """Names and kinds of all parameters, without their defaults, which may be large; None if they are not known."""
         try:
             found = inspect.signature(self._function()).parameters.values()
         except (TypeError, ValueError):
-            return []
-        return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            return None
+        return [(p.name, p.kind) for p in found]
+
+    @functools.cached_property
+    def parameters(self) -> list[str]:
+        """Names of the positional parameters, as far as they can be found out."""
+        return [
+            name for name, kind in self._declared or () if kind in (_KIND.POSITIONAL_ONLY, _KIND.POSITIONAL_OR_KEYWORD)
+        ]
 
     @functools.cached_property
     def static(self) -> tuple[set[int], set[str]]:
@@ -56,6 +66,7 @@ class Signature:
         return self._positions_and_names(self.options.donate_argnums, self.options.donate_argnames)
 
     def _positions_and_names(self, numbers: Sequence[int], names: Sequence[str]) -> tuple[set[int], set[str]]:
+        self._check(numbers, names)
         count = len(self.parameters)
         positions = {n % count if n < 0 and count else n for n in numbers}
         both = set(names)
@@ -65,6 +76,27 @@ class Signature:
             if name in both:
                 positions.add(i)
         return positions, both
+
+    def _check(self, numbers: Sequence[int], names: Sequence[str]) -> None:
+        """Complain about names and positions that no parameter has."""
+        if self._declared is None:
+            return
+        kinds = {kind for _, kind in self._declared}
+        known = [name for name, kind in self._declared if kind is not _KIND.VAR_POSITIONAL]
+        for name in names:
+            if name not in known and _KIND.VAR_KEYWORD not in kinds:
+                close = [k for k in known if k.startswith(name) or name.startswith(k)]
+                raise ValueError(
+                    f"jit: static and donated names must be parameters; {self.name} has {', '.join(known) or 'none'}; "
+                    f"got {name!r}.\n  try: {f'the name {close[0]!r}' if close else 'one of its parameters'}."
+                )
+        count = len(self.parameters)
+        for n in numbers:
+            if not -count <= n < count and _KIND.VAR_POSITIONAL not in kinds:
+                raise ValueError(
+                    f"jit: static and donated positions must be those of parameters; {self.name} has {count} of them; "
+                    f"got {n}.\n  try: a number from 0 to {count - 1}; they count from 0."
+                )
 
     def label(self, key: Any) -> str:
         """What to call an argument, given its position or name."""
@@ -108,7 +140,8 @@ class Arguments:
             bad = next(s for s in statics if not _is_hashable(s[2]))
             raise ValueError(
                 f"jit: static arguments must be hashable; argument {signature.label(bad[0])} of {signature.name} "
-                f"is {describe(bad[2])}.\n  try: a tuple instead of a list, or leave the argument dynamic."
+                f"is {describe(bad[2])}."
+                f"\n  try: {_HASHABLE.get(type(bad[2]), 'x.item(), a Python number')}, or leave the argument dynamic."
             ) from None
         for x in self.leaves:
             if not isinstance(x, Array):
@@ -130,6 +163,9 @@ class Arguments:
         return args, {**rest, **{k: v for k, v in fixed.items() if isinstance(k, str)}}
 
 
+_HASHABLE = {list: "a tuple instead of a list", dict: "tuple(x.items())", set: "frozenset(x)"}
+
+
 def _is_hashable(x: Any) -> bool:
     try:
         hash(x)
@@ -140,7 +176,12 @@ def _is_hashable(x: Any) -> bool:
 
 def _check_leaf(signature: Signature, call: Arguments, x: Any) -> None:
     try:
-        type_of(x)
+        t = type_of(x)
+        if isinstance(x, int) and t.kind == "i" and not -(2 ** (bits(t.dtype) - 1)) <= x < 2 ** (bits(t.dtype) - 1):
+            raise OverflowError(
+                f"{signature.name}: Python integers must fit into {t.dtype.name}; got {x}."
+                "\n  try: numpy.asarray(n, 'int64'), an array that is wide enough, or a float."
+            )
     except TypeError:
         names = [n for n, leaf in zip(leaf_names(signature, call), call.leaves, strict=False) if leaf is x]
         which = f"argument {names[0]} of {signature.name}" if names else "an argument"
@@ -151,6 +192,8 @@ def _check_leaf(signature: Signature, call: Arguments, x: Any) -> None:
 
 
 def _static_hint(name: str) -> str:
+    if name == "self":
+        return "\n  try: tree.register_dataclass for its class, or static_argnames='self' if the object never changes."
     return f"\n  try: jit(f, static_argnames={name.split('[')[0].split('.')[0]!r}) if it is a setting."
 
 

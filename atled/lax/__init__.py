@@ -11,6 +11,7 @@ from typing import Any
 import numpy as _np
 
 from atled.core import dtypes as _dtypes
+from atled.core import errors as _errors
 from atled.core import tree as _tree
 from atled.core.array import type_of as _type_of
 from atled.higher_order.branches import cond, switch  # noqa: F401
@@ -296,7 +297,12 @@ def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any =
     """Vector and matrix products."""
     a, b = _type_of(lhs), _type_of(rhs)
     if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2) or a.shape[-1] != b.shape[0]:
-        raise TypeError(f"dot: vectors and matrices with matching axes are needed; got {a} and {b}.")
+        raise TypeError(
+            _errors.explained(
+                f"dot: the last axis of {a} and the first of {b} must have the same length, and at most two axes each.",
+                "a transpose, x.T; or numpy.matmul for more axes.",
+            )
+        )
     return dot_general(lhs, rhs, (((a.ndim - 1,), (0,)), ((), ())), precision, preferred_element_type)
 
 

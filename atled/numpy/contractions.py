@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes
+from atled.core import dtypes, source
 from atled.core.array import Array, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
@@ -32,6 +32,17 @@ def _product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, resul
     return contraction.dot_general(x, y, contracting, batch, precision_name(precision), wanted)
 
 
+def _transposed(s: ArrayType, t: ArrayType) -> str:
+    """What to try for two matrices that do not fit: one of them transposed, if that does."""
+    place = source.here()
+    for number, fits in ((1, s.shape[-1] == t.shape[-1]), (0, s.ndim > 1 and s.shape[-2] == t.shape[-min(t.ndim, 2)])):
+        operand = (s, t)[number]
+        if fits and operand.ndim > 1:
+            line = source.rewritten(place, number, "{}.T" if operand.ndim == 2 else "{}.mT", "matmul")
+            return line or f"the transpose of {operand}, x.mT."
+    return "the transpose of one of them, or einsum, which names the axes."
+
+
 @library_function(static=_STATIC)
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Matrix products over the last two axes; 1-d operands are rows or columns, leading axes broadcast.
@@ -43,12 +54,15 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     x, y = promote_dtypes("matmul", a, b)
     s, t = type_of(x), type_of(y)
     if not s.ndim or not t.ndim:
-        raise ValueError(f"matmul: operands must have at least one axis; got {s} and {t}. Use * for scalars.")
+        raise ValueError(
+            f"matmul: operands must have at least one axis; got {s} and {t}.\n  try: * instead of @ for a scalar."
+        )
     inner = (s.shape[-1], t.shape[-2] if t.ndim > 1 else t.shape[0])
     if inner[0] != inner[1]:
         raise ValueError(
             f"matmul: the last axis of {s} and the {'second to last' if t.ndim > 1 else 'only'} axis of {t} must have "
             f"the same length; got {inner[0]} and {inner[1]} (shapes {s.shape} and {t.shape})."
+            f"\n  try: {_transposed(s, t)}"
         )
     lead = broadcast_shapes(s.shape[:-2], t.shape[:-2])
     out = _matmul(x, y, lead, precision, preferred_element_type)
@@ -258,7 +272,10 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
     left, arrow, right = subscripts.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(types):
-        raise ValueError(f"einsum: {subscripts!r} is for {len(inputs)} operands; got {len(types)}.")
+        raise ValueError(
+            f"einsum: {subscripts!r} is for {len(inputs)} operands; got {len(types)}."
+            "\n  try: one group of labels for each operand, with commas between them."
+        )
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in subscripts]
     hidden = max(
         [t.ndim - len(s.replace("...", "")) for s, t in zip(inputs, types, strict=True) if "..." in s], default=0
@@ -269,10 +286,17 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
         count = t.ndim - len(s.replace("...", ""))
         labels = s.replace("...", dots[hidden - count :]) if "..." in s else s
         if len(labels) != t.ndim or count < 0:
-            raise ValueError(f"einsum: {s!r} has {len(s.replace('...', ''))} labels for {t}, which has {t.ndim} axes.")
+            raise ValueError(
+                f"einsum: every axis must have a label; got {len(s.replace('...', ''))} labels {s!r} for {t}, which "
+                f"has {t.ndim} axes."
+                f"\n  try: {'ijklmnopqr'[: t.ndim]!r}, or '...' for the axes that are just kept."
+            )
         for c, n in zip(labels, t.shape, strict=True):
             if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
-                raise ValueError(f"einsum: axis {c!r} of {subscripts!r} has lengths {sizes[c]} and {n}.")
+                raise ValueError(
+                    f"einsum: axes with one label must have one length; got {sizes[c]} and {n} for {c!r} in "
+                    f"{subscripts!r}.\n  try: the labels in the order of the axes of {' and '.join(map(str, types))}."
+                )
             sizes[c] = max(sizes[c], n)
         full.append(labels)
     if arrow:
@@ -284,6 +308,7 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
     if unknown or len(set(output)) != len(output):
         raise ValueError(
             f"einsum: the result {output!r} of {subscripts!r} must use each label of the operands once at most."
+            f"\n  try: labels out of {''.join(dict.fromkeys(''.join(inputs)))!r} after the arrow."
         )
     return full, output
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes
+from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, describe, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
@@ -26,19 +26,36 @@ def _static_shape(name: str, dims: Any) -> tuple[int, ...]:
     if isinstance(dims, Tracer):
         raise ConcretizationTypeError(
             f"{name}: a shape must be known; got a traced {dims.type}." + dims._where()
-            + "\n  try: jit(f, static_argnames=...) for the argument that the shape comes from."
+            + "\n  try: jit(f, static_argnames=...) for the argument that the shape comes from, or x.shape of an array."
         )  # fmt: skip
     if isinstance(dims, (int, np.integer)) or (isinstance(dims, Array) and dims.ndim == 0):
         dims = (dims,)
     try:
         out = tuple([d.__index__() for d in dims])
     except (TypeError, AttributeError):
-        if any(isinstance(d, Tracer) for d in dims):
+        if isinstance(dims, Iterable) and any(isinstance(d, Tracer) for d in dims):
             raise
-        raise TypeError(f"{name}: a shape is an int or a sequence of ints; got {dims!r}.") from None
+        raise TypeError(
+            errors.explained(
+                f"{name}: a shape is an int or a sequence of ints; got {dims!r}.",
+                "n // 2 instead of n / 2, or int(n)." if isinstance(dims, float) else f"{name}((2, 3)).",
+            )
+        ) from None
     if any(n < 0 for n in out):
-        raise ValueError(f"{name}: a shape has no negative lengths; got {out}.")
+        raise ValueError(errors.explained(f"{name}: a shape has no negative lengths; got {out}."))
     return out
+
+
+def _dtype(name: str, dtype: Any) -> Any:
+    """The dtype of a new array; a number there was meant to be a length."""
+    if isinstance(dtype, int):
+        raise TypeError(
+            errors.explained(
+                f"{name}: the shape comes as one tuple, and then the dtype; got {dtype} as the dtype.",
+                rewriting.called_with("({0}, {1})", function=name) or f"{name}((2, 3)).",
+            )
+        )
+    return dtypes.canonical(float if dtype is None else dtype)
 
 
 @library_function(static=("dims", "dtype", "value", "weak"))
@@ -59,9 +76,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     Array([[0, 0],
            [0, 0]], dtype=int8)
     """
-    return _placed(
-        _filled(_static_shape("zeros", shape), dtypes.canonical(float if dtype is None else dtype), 0), device
-    )
+    return _placed(_filled(_static_shape("zeros", shape), _dtype("zeros", dtype), 0), device)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
@@ -70,9 +85,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     >>> ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return _placed(
-        _filled(_static_shape("ones", shape), dtypes.canonical(float if dtype is None else dtype), 1), device
-    )
+    return _placed(_filled(_static_shape("ones", shape), _dtype("ones", dtype), 1), device)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
@@ -138,7 +151,13 @@ def _checked_number(x: Any, dtype: Any) -> Any:
     if isinstance(x, int) and dtypes.kind(dtype) in "iu":
         info = dtypes.iinfo(dtype)
         if not int(info.min) <= x <= int(info.max):
-            raise OverflowError(f"asarray: {x} does not fit into {dtype.name}; ask for a wider dtype, such as int64.")
+            raise OverflowError(
+                errors.explained(
+                    f"asarray: the number must fit into {dtype.name}; got {x}.",
+                    rewriting.called_with("{0}", "dtype={numpy}.int64", function="array")
+                    or "dtype='int64', or a float.",
+                )
+            )
     return np.asarray(x, dtype)
 
 
@@ -183,7 +202,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     try:
         view = memoryview(a)
     except TypeError:
-        raise TypeError(f"asarray: cannot make an array of {describe(a)}.") from None
+        raise TypeError(_no_array(a)) from None
     return asarray(np.asarray(view), dtype, device=device)
 
 
@@ -206,6 +225,30 @@ def _leaf_types(a: Any, found: list[Any]) -> None:
             found.append(x)
 
 
+def _item_type(x: Any) -> ArrayType:
+    try:
+        return type_of(x)
+    except TypeError:
+        raise TypeError(_no_array(x)) from None
+
+
+def _no_array(x: Any) -> str:
+    what = {
+        str: "a number for each word, such as its position in a list",
+        type(None): "numpy.nan where there is no number",
+    }
+    return errors.explained(
+        f"asarray: the elements must be numbers; got {describe(x)}.",
+        what.get(type(x), "numbers, or lists of numbers") + ".",
+    )
+
+
+def _lengths(a: Any) -> str:
+    """The lengths of nested lists, as far as they go."""
+    found = [str(len(x)) if isinstance(x, (list, tuple)) else "a number" for x in a]
+    return "lengths " + " and ".join(dict.fromkeys(found)) if len(set(found)) > 1 else "lists that differ further in"
+
+
 def _from_sequence(a: Any, wanted: Any) -> Any:
     items: list[Any] = []
     _leaf_types(a, items)
@@ -216,15 +259,20 @@ def _from_sequence(a: Any, wanted: Any) -> Any:
         return to_device(host)
     if wanted is None:
         types = (
-            [type_of(x) for x in items]
+            [_item_type(x) for x in items]
             if len(items) < 10_000
-            else [type_of(x) for x in {type(i): i for i in items}.values()]
+            else [_item_type(x) for x in {type(i): i for i in items}.values()]
         )
         wanted, _ = common_dtype(types)
     try:
         host = np.array(a)
     except ValueError:
-        raise ValueError("asarray: nested lists must have the same lengths at each level.") from None
+        raise ValueError(
+            errors.explained(
+                f"asarray: nested lists must have the same lengths at each level; got {_lengths(a)}.",
+                "pad the shorter ones, or keep a list of arrays.",
+            )
+        ) from None
     if host.dtype == object:
         bad = next(
             x
@@ -233,7 +281,7 @@ def _from_sequence(a: Any, wanted: Any) -> Any:
         )
         if isinstance(bad, int):
             raise OverflowError(f"asarray: {bad} does not fit into {wanted.name}.")
-        raise TypeError(f"asarray: cannot make an array of {describe(bad)}.")
+        raise TypeError(_no_array(bad))
     if host.dtype.kind in "iu" and dtypes.kind(wanted) in "iu" and host.size:
         info = dtypes.iinfo(wanted)
         if host.min() < int(info.min) or host.max() > int(info.max):

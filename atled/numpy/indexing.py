@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes, errors, source
+from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
 from atled.core.config import fast
 from atled.core.program import Recorder
@@ -47,7 +47,10 @@ def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry,
     entries = _expand_masks(entries)
     used = sum([_axes_used(e) for e in entries])
     if used > len(dims):
-        raise IndexError(f"index: too many indices: the array has {len(dims)} axes, and {used} are indexed.")
+        raise IndexError(
+            f"index: an array of shape {tuple(dims)} takes {_count(len(dims), 'index', 'indices')} at most; got {used}."
+            f"\n  try: {'one index for each axis' if dims else 'x itself, a single element'}, or None for a new axis."
+        )
     dots = [i for i, e in enumerate(entries) if e is Ellipsis]
     if len(dots) > 1:
         raise IndexError("index: an index can have one ellipsis ('...') at most.")
@@ -66,6 +69,10 @@ def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry,
             spec.append(_position_entry(e, n, axis, is_eager, operands))
         axis += 1
     return tuple(spec), operands
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
 
 
 def _axes_used(e: Any) -> int:
@@ -87,8 +94,8 @@ def _expand_masks(entries: list[Any]) -> list[Any]:
                 if host is None:
                     raise errors.NonConcreteBooleanIndexError(
                         f"index: a traced mask {type_of(e)} selects an unknown number of elements." + e._where()
-                        + "\n  try: numpy.where(mask, x, fill), numpy.nonzero(mask, size=n), "
-                        "or x.at[mask].set(v) to write."
+                        + f"\n  try: {rewriting.masked() or 'numpy.where(mask, x, fill)'}, "
+                        "or numpy.nonzero(mask, size=n) for the positions."
                     )  # fmt: skip
             out.extend([np.asarray(i, np.int32) for i in np.nonzero(np.asarray(host))])
         else:
@@ -104,12 +111,18 @@ def _slice_entry(e: slice, n: int, is_eager: bool, operands: list[Any]) -> Entry
     try:
         start, stop, step = e.indices(n)
     except TypeError:
-        bad = next(
-            (v for v in (e.start, e.stop, e.step) if v is not None and not isinstance(v, (int, np.integer))), None
-        )
+        given = [v for v in (e.start, e.stop, e.step) if v is not None and not isinstance(v, (int, np.integer))]
+        bad = next((v for v in given if isinstance(v, Tracer)), given[0])
         if isinstance(bad, Tracer):
-            raise
-        raise TypeError(f"index: slices are made of integers; got {describe(bad)}.") from None
+            raise errors.TracerIntegerConversionError(
+                "index: the bounds of a slice must be known, because its length depends on them; got a traced "
+                f"{bad.type}.{bad._where()}"
+                "\n  try: numpy.where(numpy.arange(len(x)) < n, x, 0), lax.dynamic_slice for a known length, or a "
+                "static argument."
+            ) from None
+        raise TypeError(
+            f"index: slices are made of integers; got {describe(bad)}.\n  try: n // 2 instead of n / 2, or int(n)."
+        ) from None
     length = len(range(start, stop, step))
     if length == n and step == 1:
         return Entry(SLICE, 0, n, 1)
@@ -125,7 +138,8 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
         if not -n <= i < n:
             raise IndexError(
                 f"index: {i} is out of bounds for axis {axis} with length {n}." + source.describe(source.here())
-                + "\n  try: x.at[i].get(mode='clip') or (mode='fill') if that is meant."
+                + (f"\n  try: an index from {-n} to {n - 1}, or" if n else "\n  try:")
+                + " x.at[i].get(mode='clip') or (mode='fill') if that is meant."
             )  # fmt: skip
         i = i + n if i < 0 else i
         if is_eager:
@@ -135,12 +149,20 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
     if not isinstance(e, (Array, np.ndarray)):
         if hasattr(e, "__index__"):
             return _position_entry(e.__index__(), n, axis, is_eager, operands)
+        way_out = {
+            float: "n // 2 instead of n / 2, or int(i).",
+            str: "a dict of arrays, {'name': x}, to look up by name.",
+        }
         raise TypeError(
             f"index: indices are integers, slices, None, '...' and integer or bool arrays; got {describe(e)}."
+            + (f"\n  try: {way_out[type(e)]}" if type(e) in way_out else "")
         )
     t = type_of(e)
     if t.kind not in "iu":
-        raise TypeError(f"index: index arrays must be of integers or bools; got {t}.")
+        raise TypeError(
+            f"index: index arrays must be of integers or bools; got {t}."
+            "\n  try: i // 2 instead of i / 2, or i.astype(int)."
+        )
     if isinstance(e, np.ndarray):
         if e.size and not (e.min() >= -n and e.max() < n):
             worst = e.max() if e.max() >= n else e.min()
@@ -385,22 +407,21 @@ def _wrapped(operands: list[Any], spec: Sequence[Entry], dims: Sequence[int]) ->
 
 def setitem(x: Any, index: Any, value: Any) -> None:
     """Arrays are immutable: says how the line is written instead."""
-    where = source.here()
-    line = where.text if where is not None else ""
-    name, _, rest = line.partition("[")
-    rewritten = ""
-    if rest and "]" in rest and "=" in rest:
-        inside, _, right = rest.partition("]")
-        operator, _, amount = right.strip().partition("=")
-        method = {"": "set", "+": "add", "*": "multiply", "/": "divide", "**": "power"}.get(operator.strip())
-        value_text = f"-({amount.strip()})" if operator.strip() == "-" else amount.strip()
-        method = "add" if operator.strip() == "-" else method
-        if method:
-            rewritten = f"\n  try: {name.strip()} = {name.strip()}.at[{inside}].{method}({value_text})"
     raise TypeError(
-        "item assignment: arrays are immutable; x[i] = v is written x = x.at[i].set(v)."
-        + source.describe(where)
-        + rewritten
+        errors.explained(
+            f"item assignment: arrays are immutable; got {type_of(x)}.",
+            rewriting.update() or "x = x.at[i].set(v) instead of x[i] = v.",
+        )
+    )
+
+
+def delitem(x: Any, index: Any) -> None:
+    """Arrays are immutable: says how the line is written instead."""
+    raise TypeError(
+        errors.explained(
+            f"item deletion: arrays are immutable; got {type_of(x)}.",
+            rewriting.update() or "x = numpy.delete(x, i), or x = x[i:] to keep a part.",
+        )
     )
 
 
@@ -424,7 +445,10 @@ def _update(
         and broadcast_shapes(got[-len(p.shape) :] if p.shape else (), p.shape) == p.shape
         and set(got[: len(got) - len(p.shape)]) <= {1}
     ):
-        raise ValueError(f"at: a value of shape {got} does not broadcast to the {p.shape} that are written.")
+        raise ValueError(
+            f"at: the value must broadcast to the shape {p.shape} that is written; got {type_of(value)}."
+            f"\n  try: a value of shape {p.shape}, or a single number."
+        )
     if len(got) > len(p.shape):
         value = shape.reshape(value, got[len(got) - len(p.shape) :])
     full = shape.reshape(broadcast_to(value, p.shape), p.inner)
@@ -708,5 +732,20 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: str | N
     if axis is None:
         x, axis = shape.reshape(x, (x.size,)), 0
     if x.ndim != i.ndim:
-        raise ValueError(f"take_along_axis: array and indices must have as many axes; got {x.type} and {i.type}.")
+        raise ValueError(
+            errors.explained(
+                f"take_along_axis: array and indices must have as many axes; got {x.type} and {i.type}.",
+                _with_axis(x.type, i.type, axis)
+                or "numpy.expand_dims(indices, axis) for the missing axis, or numpy.take.",
+            )
+        )
     return _take_along_axis(x, i, axis, {None: "fill", "promise_in_bounds": "promise"}.get(mode, mode))
+
+
+def _with_axis(x: ArrayType, i: ArrayType, axis: int) -> str:
+    """The line with an axis added to the indices, where they lack the one that is taken along."""
+    at = axis % x.ndim
+    if i.shape != (*x.shape[:at], *x.shape[at + 1 :]):
+        return ""
+    index = ", ".join([":"] * at + ["None"] + [":"] * (x.ndim - 1 - at))
+    return source.rewritten(source.here(), 1, f"{{}}[{index}]", "take_along_axis")

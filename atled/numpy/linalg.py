@@ -105,7 +105,10 @@ def solve(a: Any, b: Any) -> Any:
     (x, y), wanted = matrices("solve", a, b, square=True)
     is_vector = type_of(y).ndim == 1
     if type_of(y).ndim == 0 or type_of(y).shape[-1 if is_vector else -2] != type_of(x).shape[-1]:
-        raise ValueError(f"solve: {type_of(a)} cannot be solved for {type_of(b)}.")
+        raise ValueError(
+            f"solve: b must have as many rows as a; got {type_of(a)} and {type_of(b)}."
+            "\n  try: b.T if its columns are on the other axis, or b[:, None] for one column."
+        )
     if is_vector:
         y = shape.reshape(y, (*type_of(y).shape, 1))
     out = in_dtype(solve_matrices(*broadcast_leading("solve", x, y)), wanted)

@@ -17,6 +17,15 @@ def work_dtype(dtype: Any) -> Any:
     return dtypes.float32 if dtypes.kind(dtype) == "f" and dtypes.bits(dtype) < 32 else dtype
 
 
+_INSTEAD = {
+    "solve": "numpy.linalg.lstsq(a, b), the solution with the least squared error.",
+    "inv": "numpy.linalg.pinv(a), the pseudoinverse.",
+    "cholesky": "a @ a.T, which is square and positive, or numpy.linalg.qr, which takes any matrix.",
+    "eigh": "numpy.linalg.svd, which takes any matrix.",
+    "eig": "numpy.linalg.svd, which takes any matrix.",
+}
+
+
 def matrices(name: str, *operands: Any, square: bool = False) -> tuple[list[Any], Any]:
     """Operands in one dtype that decompositions take, and the dtype that results are to have; checks the first."""
     found = promote_inexact(name, *operands)
@@ -24,8 +33,10 @@ def matrices(name: str, *operands: Any, square: bool = False) -> tuple[list[Any]
     found = [cast(x, work_dtype(wanted)) for x in found]
     t = type_of(found[0])
     if t.ndim < 2 or (square and t.shape[-1] != t.shape[-2]):
+        way_out = "a matrix with as many rows as columns." if square else "x[:, None] for a column."
         raise ValueError(
             f"{name}: expected {'square ' if square else ''}matrices on the last two axes; got {type_of(operands[0])}."
+            f"\n  try: {_INSTEAD.get(name, way_out)}"
         )
     return found, wanted
 

@@ -8,28 +8,44 @@ from typing import Any
 import numpy as np
 
 from atled.core import array as core_array
-from atled.core import dtypes
-from atled.core.array import Array
+from atled.core import dtypes, errors
+from atled.core.array import Array, describe
 from atled.core.program import Literal
-from atled.numpy import contractions, creation, elementwise, indexing, reductions, shapes
+from atled.core.trace import Tracer
+from atled.numpy import contractions, creation, elementwise, indexing, protocols, reductions, shapes
+from atled.numpy.promotion import made_array
 from atled.ops import conversion
 
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, Literal)
 
 
-def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False) -> Any:
+def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False, is_equality: bool = False) -> Any:
     """A binary operator; operands that are not numbers may have something to say themselves."""
+    refused = (list, tuple) if is_equality else (list, tuple, str, type(None))
     if is_reflected:
 
         def reflected(self: Any, other: Any) -> Any:
-            return f(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+            return f(other, self) if isinstance(other, _OPERANDS) else _deferred(f, other, self, refused)
 
         return reflected
 
     def direct(self: Any, other: Any) -> Any:
-        return f(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        return f(self, other) if isinstance(other, _OPERANDS) else _deferred(f, self, other, refused)
 
     return direct
+
+
+def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, ...]) -> Any:
+    """Let the other operand of an operator answer, unless it is known to have no answer."""
+    number = int(isinstance(x, Array))
+    if type((x, y)[number]) not in refused:
+        return NotImplemented
+    raise TypeError(
+        errors.explained(
+            f"{f.__name__}: operands must be arrays or numbers; got {describe(x)} and {describe(y)}.",
+            made_array((x, y)[number]),
+        )
+    )
 
 
 _BINARY = {
@@ -64,7 +80,12 @@ def _transpose(self: Any, *axes: Any) -> Any:
 
 def _iter(self: Any) -> Any:
     if self.ndim == 0:
-        raise TypeError("iteration: a 0-d array has no elements to go through.")
+        raise TypeError(
+            errors.explained(
+                f"iteration: a 0-d array has no elements to go through; got {self.type}.",
+                "range(n) or lax.fori_loop to count up to a number; x.reshape(1) for an array of one element.",
+            )
+        )
     if self.type.kind == "k" or self.shape[0] > 64:
         return iter([self[i] for i in range(self.shape[0])])
     return iter(shapes.unstack(self))
@@ -128,12 +149,13 @@ def install() -> None:
         members[f"__{name}__"] = _operator(f)
         members[f"__r{name}__"] = _operator(f, True)
     for name, f in _COMPARE.items():
-        members[f"__{name}__"] = _operator(f)
+        members[f"__{name}__"] = _operator(f, is_equality=name in ("eq", "ne"))
     for name, f in _UNARY.items():
         members[f"__{name}__"] = f
     members |= {
         "__getitem__": indexing.getitem,
         "__setitem__": indexing.setitem,
+        "__delitem__": indexing.delitem,
         "__iter__": _iter,
         "__round__": lambda self, n=0: elementwise.round(self, n),
         "__array_namespace__": _namespace,
@@ -166,3 +188,5 @@ def install() -> None:
     members["repeat"] = shapes.repeat
     members["take"] = indexing.take
     core_array.fill(members)
+    Tracer.__array_ufunc__ = protocols.array_ufunc  # type: ignore[attr-defined]  # those on a device become NumPy's
+    Tracer.__array_function__ = protocols.array_function  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, source
+from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
 from atled.core.config import settings
 from atled.core.program import Literal
@@ -25,10 +25,17 @@ def operand_type(name: str, x: Any) -> ArrayType:
     try:
         return type_of(x)
     except TypeError:
-        hint = ""
-        if isinstance(x, (list, tuple)):
-            hint = f"\n  try: {name}(numpy.asarray(x)), which makes the conversion visible."
-        raise TypeError(f"{name}: expected an array or a number; got {describe(x)}.{hint}") from None
+        way_out = made_array(x) or "an array or a number."
+        raise TypeError(f"{name}: expected an array or a number; got {describe(x)}.\n  try: {way_out}") from None
+
+
+def made_array(x: Any) -> str:
+    """What to try where an operand is not an array: the line with a list made one."""
+    if isinstance(x, (list, tuple)):
+        return rewriting.listed() or "numpy.asarray(x), which makes the conversion visible."
+    if x is None:
+        return "look where the None comes from: a function without `return` gives one."
+    return "float(x) or int(x) to make a number of the text." if isinstance(x, str) else ""
 
 
 def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
@@ -39,8 +46,17 @@ def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
         x = x.value
     if weak:
         return Literal(np.asarray(x).astype(dtype).item(), ArrayType((), dtype, True))
-    value = np.asarray(x, dtype) if np.ndim(x) == 0 and not isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)
-    return value
+    if np.ndim(x) or isinstance(x, np.ndarray):
+        return np.asarray(x).astype(dtype)
+    try:
+        return np.asarray(x, dtype)
+    except OverflowError:
+        raise OverflowError(
+            errors.explained(
+                f"promotion: the number must fit into {dtype.name}, the dtype of the array; got {x}.",
+                "numpy.asarray(n, 'int64'), an array that is wide enough, or a float.",
+            )
+        ) from None
 
 
 def common_dtype(types: Sequence[ArrayType]) -> tuple[Any, bool]:
@@ -107,7 +123,10 @@ def promote_inexact(name: str, *operands: Any) -> list[Any]:
     types = [operand_type(name, x) for x in operands]
     for t in types:
         if t.kind == "k":
-            raise TypeError(f"{name}: random keys are not numbers; got {t}.")
+            raise TypeError(
+                f"{name}: random keys are not numbers; got {t}."
+                "\n  try: random.normal(key) or another draw, which gives numbers."
+            )
     dtype, weak = common_dtype(types)
     wanted = inexact_dtype(dtype)
     weak = weak or (wanted is not dtype and all(t.weak for t in types))
@@ -140,8 +159,15 @@ def broadcast_to(x: Any, dims: tuple[int, ...]) -> Any:
     t = type_of(x)
     if t.shape == dims:
         return x
-    if broadcast_shapes(t.shape, dims) != tuple(dims):
-        raise ValueError(f"broadcast_to: {t} (shape {t.shape}) does not broadcast to shape {tuple(dims)}.")
+    try:
+        fits = broadcast_shapes(t.shape, dims) == tuple(dims)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"broadcast_to: lengths must be equal, or 1; got {t} (shape {t.shape}) for shape {tuple(dims)}."
+            + _fitting((t.shape, dims))
+        )
     return shape.broadcast(x, dims, tuple(range(len(dims) - t.ndim, len(dims))))
 
 
@@ -185,7 +211,9 @@ def check_axis(name: str, axis: int, ndim: int) -> int:
     if not isinstance(axis, (int, np.integer)):
         axis = axis.__index__()
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{name}: axis {axis} is out of bounds for an array with {ndim} axes.")
+        axes = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis; a 0-d array has none"
+        has = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
+        raise ValueError(errors.explained(f"{name}: axis {axis} is out of bounds for an array with {has}.", f"{axes}."))
     return int(axis) % ndim
 
 

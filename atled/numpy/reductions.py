@@ -101,7 +101,10 @@ def _extremum(name: str, op: Any, identity: Any, combine: Any) -> Any:
         if where is not None and initial is None:
             raise ValueError(f"{name}: `where` needs `initial`, because nothing may be selected.")
         if initial is None and 0 in [t.shape[i] for i in axes]:
-            raise ValueError(f"{name}: an empty axis has no extremum; got {t} over axes {axes}. Give `initial`.")
+            raise ValueError(
+                f"{name}: an empty axis has no extremum; got {t} over axes {axes}."
+                "\n  try: initial=..., the result for no elements."
+            )
         if t.kind == "c":
             return _complex_extremum(a, axes, name, keepdims)
         return _reduce(op, name, a, axis, t.dtype, keepdims, initial, where, identity, combine)

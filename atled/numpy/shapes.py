@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core import dtypes, errors, rewriting
+from atled.core.array import Array, describe, type_of
+from atled.core.errors import ConcretizationTypeError
+from atled.core.trace import Tracer
+from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import remainder
@@ -20,15 +23,26 @@ from atled.ops import conversion, cumulative, indexing, reduction, shape
 from atled.ops import elementwise as ew
 
 
+def _dividing(dims: Sequence[int], size: int) -> str:
+    known = prod([n for n in dims if n != -1])
+    return f"lengths whose product divides {size}; {known} does not."
+
+
 def _resolved(dims: Sequence[Any], size: int) -> tuple[int, ...]:
     """A shape with one length possibly given as -1."""
     out = [d.__index__() for d in dims]
     if out.count(-1) > 1 or any(n < -1 for n in out):
-        raise ValueError(f"reshape: a shape holds one -1 at most, and no other negative length; got {tuple(out)}.")
+        raise ValueError(
+            f"reshape: a shape holds one -1 at most, and no other negative length; got {tuple(out)}."
+            "\n  try: -1 for one axis, and the lengths of the others."
+        )
     if -1 in out:
         known = prod([n for n in out if n != -1])
         if known == 0 or size % known:
-            raise TypeError(f"reshape: {size} elements do not fit into shape {tuple(out)}.")
+            raise TypeError(
+                f"reshape: the number of elements must stay the same; got {size} elements for shape {tuple(out)}."
+                f"\n  try: {_dividing(out, size)}"
+            )
         out[out.index(-1)] = size // known
     return tuple(out)
 
@@ -71,7 +85,10 @@ def transpose(a: Any, axes: Any = None) -> Any:
     t = operand_type("transpose", a)
     order = tuple(range(t.ndim))[::-1] if axes is None else tuple([check_axis("transpose", i, t.ndim) for i in axes])
     if len(order) != t.ndim or len(set(order)) != t.ndim:
-        raise ValueError(f"transpose: {axes} is not a permutation of the {t.ndim} axes of {t}.")
+        raise ValueError(
+            f"transpose: {axes} is not a permutation of the {t.ndim} axes of {t}."
+            f"\n  try: each of {tuple(range(t.ndim))} once, or swapaxes to exchange two."
+        )
     return shape.transpose(a, order)
 
 
@@ -137,8 +154,19 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     t = operand_type("squeeze", a)
     axes = tuple(i for i, n in enumerate(t.shape) if n == 1) if axis is None else check_axes("squeeze", axis, t.ndim)
     if any(t.shape[i] != 1 for i in axes):
-        raise ValueError(f"squeeze: only axes of length one can be taken away; got {t} and axis {axis}.")
+        raise ValueError(
+            f"squeeze: only axes of length one can be taken away; got {t} and axis {axis}.\n  try: {_singletons(t)}"
+        )
     return shape.reshape(a, [n for i, n in enumerate(t.shape) if i not in axes])
+
+
+def _singletons(t: ArrayType) -> str:
+    found = [str(i) for i, n in enumerate(t.shape) if n == 1]
+    return (
+        f"axis={' or '.join(found)}, of length 1."
+        if found
+        else "x[0] to take one element of the axis, or x.mean(axis)."
+    )
 
 
 @library_function(static=("shape",), is_thin=True)
@@ -166,7 +194,11 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, np.ndarray):
         return list(arrays)
     if not isinstance(arrays, (list, tuple)):
-        raise TypeError(f"{name}: a list or tuple of arrays is needed; got {type(arrays).__name__}.")
+        raise TypeError(
+            errors.explained(
+                f"{name}: a list or tuple of arrays is needed; got {describe(arrays)}.", f"{name}([x, y])."
+            )
+        )
     if not arrays:
         raise ValueError(f"{name}: at least one array is needed.")
     return list(arrays)
@@ -179,7 +211,10 @@ def _concatenate(arrays: list[Any], axis: int | None, dtype: Any) -> Any:
         return shape.concatenate([shape.reshape(x, (type_of(x).size,)) for x in xs], 0)
     first = type_of(xs[0])
     if first.ndim == 0:
-        raise ValueError("concatenate: 0-d arrays have no axis to be joined along; use stack.")
+        raise ValueError(
+            f"concatenate: arrays must have an axis to be joined along; got {first}."
+            "\n  try: stack, which makes a new axis."
+        )
     return shape.concatenate(xs, check_axis("concatenate", axis, first.ndim))
 
 
@@ -194,6 +229,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     >>> concatenate([np.zeros(2, "float32"), np.ones(1, "float32")])
     Array([0., 0., 1.], dtype=float32)
     """
+    if isinstance(axis, (Array, np.ndarray)) and type_of(axis).ndim:
+        raise TypeError(
+            errors.explained(
+                f"concatenate: the arrays come as one list, and then the axis; got {type_of(axis)} as the axis.",
+                rewriting.called_with("[{0}, {1}]", function="concatenate") or "concatenate([x, y]).",
+            )
+        )
     return _concatenate(_sequence("concatenate", arrays), axis, dtype)
 
 
@@ -205,7 +247,10 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
     xs = _common("stack", arrays, dtype)
     first = type_of(xs[0])
     if any(type_of(x).shape != first.shape for x in xs):
-        raise ValueError(f"stack: arrays must have one shape; got {', '.join(str(type_of(x).shape) for x in xs)}.")
+        raise ValueError(
+            f"stack: arrays must have one shape; got {', '.join(str(type_of(x)) for x in xs)}."
+            "\n  try: concatenate to join them along an axis they have, or pad the shorter ones."
+        )
     at = check_axis("stack", axis, first.ndim + 1)
     dims = (*first.shape[:at], 1, *first.shape[at:])
     return shape.concatenate([shape.reshape(x, dims) for x in xs], at)
@@ -296,7 +341,12 @@ def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int,
     if isinstance(sections, (int, np.integer)):
         n = int(sections)
         if n <= 0 or (is_exact and length % n):
-            raise ValueError(f"{name}: {length} elements cannot be split into {n} equal parts.")
+            raise ValueError(
+                errors.explained(
+                    f"{name}: {length} elements cannot be split into {n} equal parts.",
+                    "array_split, whose parts may differ by one, or a list of the positions to split at.",
+                )
+            )
         sizes = [length // n + (i < length % n) for i in range(n)]
         return tuple(np.cumsum(sizes)[:-1].tolist())
     points = [int(i) for i in np.asarray(sections)]
@@ -401,6 +451,12 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     counts = asarray(repeats)
     if counts.ndim == 0:
         counts = _broadcast_to(counts, (x.shape[at],))
+    if total_repeat_length is None and isinstance(counts, Tracer) and counts.known() is None:
+        raise ConcretizationTypeError(
+            f"repeat: the length of the result depends on the counts, which are not known here; got {counts.type}."
+            + counts._where()
+            + "\n  try: total_repeat_length=n, which fixes the length."
+        )
     if total_repeat_length is None:
         total_repeat_length = int(np.sum(np.asarray(counts)) * (x.shape[at] if counts.size == 1 else 1))
     return _repeat_counts(x, counts, total_repeat_length, at)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors
+from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, type_of
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
@@ -280,7 +280,7 @@ def _rises(edges: Any) -> Any:
 # -- results whose shape depends on values ----------------------------------------------------------------------------
 
 
-def concrete(name: str, x: Any, way_out: str = "give `size`, which fixes the shape of the result.") -> np.ndarray:
+def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
     """The values of x; complains if they are not known while a program is being recorded."""
     if isinstance(x, Tracer):
         value = x.known()
@@ -288,7 +288,7 @@ def concrete(name: str, x: Any, way_out: str = "give `size`, which fixes the sha
             raise errors.ConcretizationTypeError(
                 f"{name}: the shape of the result depends on values, which are not known here; got a traced {x.type}."
                 + x._where()
-                + f"\n  try: {way_out}"
+                + f"\n  try: {way_out or rewriting.called_also_with('size=n', name) or 'size=n, to fix the shape.'}"
             )
         x = value
     return np.asarray(x)
@@ -399,7 +399,12 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("where: x and y must both be given, or neither.")
+        raise ValueError(
+            errors.explained(
+                "where: x and y must both be given, or neither; got one of them.",
+                rewriting.called_with("{0}", "{1}", "0.0", function="where") or "where(condition, x, 0.0).",
+            )
+        )
     if size is not None or fill_value is not None:
         raise ValueError("where: `size` and `fill_value` are for the form with the condition alone.")
     return _where(condition, x, y)

@@ -46,7 +46,11 @@ class Host:
                 got = f"{type(x).__name__}"
             raise TypeError(
                 f"callback: {self.name} must return {t}, as it was announced; it returned {got}."
-                + (f"\n  try: np.asarray(result, {t.dtype.name!r})" if host.shape == t.shape else "")
+                + (
+                    f"\n  try: np.asarray(result, {t.dtype.name!r})"
+                    if host.shape == t.shape
+                    else f"\n  try: ShapeDtypeStruct({host.shape}, ...) if that is the right shape."
+                )
             )
         return np.ascontiguousarray(host).reshape(t.shape)
 

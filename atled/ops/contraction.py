@@ -12,6 +12,7 @@ from atled.core.op import LinearOp
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear
 from atled.ops import conversion, elementwise, shape
+from atled.ops.family import matching
 
 PRECISIONS = {"default": "DEFAULT", "fastest": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
               "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}  # fmt: skip
@@ -55,7 +56,9 @@ class DotGeneral(LinearOp):
                     f"(shapes {x.shape} and {y.shape})."
                 )
         if x.dtype is not y.dtype and self.result is None:
-            raise TypeError(f"dot: operands must have the same dtype; got {x} and {y}.")
+            raise TypeError(
+                f"dot: operands must have the same dtype; got {x} and {y}.\n  try: {matching('dot', (x, y))}"
+            )
         if x.kind == "k" or y.kind == "k":
             raise TypeError(f"dot: operands must be numbers; got {x} and {y}.")
         dims = [x.shape[a] for a in xb]

@@ -55,6 +55,8 @@ class Convolution(LinearOp):
             raise TypeError(
                 f"conv: x has {features} features{groups}, the kernel takes {inputs}; got {x} (shape {x.shape}) "
                 f"and {kernel} (shape {kernel.shape})."
+                f"\n  try: a kernel whose axis {self.axes.kernel[1]} is {features // self.feature_groups} long, or "
+                "other dimension_numbers if the features are on another axis."
             )
         if outputs % self.feature_groups or outputs % self.batch_groups or x.shape[self.axes.x[0]] % self.batch_groups:
             raise TypeError(f"conv: groups do not divide the features or the batch of {x} and {kernel}.")

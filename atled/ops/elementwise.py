@@ -246,6 +246,10 @@ class Bitwise(Flat):
 
     takes = "biu"
 
+    def wrong_kind(self, t: ArrayType) -> TypeError:
+        way_out = "comparisons in parentheses, (x > 0) & (y > 0), because & and | come before them."
+        return TypeError(f"{super().wrong_kind(t)}\n  try: {way_out}")
+
 
 class And(Bitwise):
     """x & y."""

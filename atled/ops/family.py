@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled import ops
-from atled.core import dtypes
+from atled.core import dtypes, source
 from atled.core.array import Array, describe, type_of
 from atled.core.op import LinearOp, Op, instantiate
 from atled.core.program import Literal
@@ -53,7 +53,7 @@ class Elementwise(Op):
 
     def mismatch(self, rule: str, types: Sequence[ArrayType]) -> TypeError:
         got = " and ".join(map(repr, types))
-        return TypeError(f"{self.name}: {rule}; got {got} (shapes {' and '.join(str(t.shape) for t in types)}).")
+        return TypeError(f"{self.name}: {rule}; got {got}.\n  try: {matching(self.name, types)}")
 
     def wrong_kind(self, t: ArrayType) -> TypeError:
         kinds = " or ".join(KINDS[k] for k in self.takes)
@@ -81,6 +81,17 @@ class Elementwise(Op):
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         return bind(self, *align(batched, operands))
+
+
+def matching(name: str, types: Sequence[ArrayType]) -> str:
+    """What to try for operands of different dtypes or shapes: these functions convert nothing by themselves."""
+    kinds = [t.dtype for t in types]
+    if len(set(kinds)) == 2 and dtypes.key_dtype not in kinds:
+        wanted, _ = dtypes.promote(*[(dtype, False) for dtype in kinds])
+        number = next((i for i, dtype in enumerate(kinds) if dtype is not wanted), 0)
+        line = source.rewritten(source.here(), number, f"{{}}.astype({wanted.name!r})", name)
+        return line or f"x.astype({wanted.name!r}) for one of them."
+    return "the function of atled.numpy, which promotes and broadcasts, or x.reshape and x.astype before."
 
 
 def spread_tangent(tangent: Any, out: Any) -> Any:

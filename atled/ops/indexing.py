@@ -361,7 +361,10 @@ class DynamicUpdateSlice(LinearOp):
 def check_window(name: str, x: ArrayType, sizes: Sequence[int], starts: Sequence[ArrayType]) -> None:
     """Complain if a window does not fit, or its position is not one integer for each axis."""
     if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=False)):
-        raise TypeError(f"{name}: a window of {tuple(sizes)} does not fit into {x}.")
+        raise TypeError(
+            f"{name}: the window must fit into the array; got a window of {tuple(sizes)} for {x}."
+            f"\n  try: {x.ndim} lengths, up to {x.shape}."
+        )
     if len(starts) != x.ndim or any(s.shape != () or s.kind not in "iu" for s in starts):
         raise TypeError(f"{name}: one integer scalar is needed for each axis of {x}; got {list(starts)}.")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes
+from atled.core import dtypes, rewriting
 from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
 from atled.core.op import LinearOp, Op, instantiate
@@ -30,6 +30,7 @@ class Reshape(LinearOp):
             raise TypeError(
                 f"reshape: the number of elements must stay the same; got {x} (shape {x.shape}, {x.size} elements) "
                 f"for shape {self.shape}, {prod(self.shape)} elements."
+                "\n  try: -1 for one of the lengths, which is then worked out from the others."
             )
         return x.with_shape(self.shape)
 
@@ -96,6 +97,10 @@ class Transpose(LinearOp):
         return transpose(x, (0, *[a + 1 for a in self.permutation]))
 
 
+def _fit_along(axis: int, x: ArrayType, y: ArrayType) -> bool:
+    return (x.shape[:axis], x.shape[axis + 1 :]) == (y.shape[:axis], y.shape[axis + 1 :]) and x.ndim == y.ndim
+
+
 class Concatenate(LinearOp):
     """Arrays one after another along an axis."""
 
@@ -112,7 +117,14 @@ class Concatenate(LinearOp):
         rest = [(x.dtype, x.shape[: self.axis], x.shape[self.axis + 1 :]) for x in xs]
         if any(r != rest[0] for r in rest):
             shapes = ", ".join(map(repr, xs))
-            raise TypeError(f"concatenate: operands must agree but for axis {self.axis}; got {shapes}.")
+            axes = [a for a in range(first.ndim) if all([_fit_along(a, first, x) for x in xs])]
+            way_out = "x[None] to add an axis, or stack for a new one."
+            if axes:
+                line = rewriting.called_with("{0}", f"axis={axes[0]}", function="concatenate")
+                way_out = line or f"axis={axes[0]}, along which they fit."
+            raise TypeError(
+                f"concatenate: operands must agree but for axis {self.axis}; got {shapes}.\n  try: {way_out}"
+            )
         length = sum([x.shape[self.axis] for x in xs])
         dims = (*first.shape[: self.axis], length, *first.shape[self.axis + 1 :])
         return ArrayType(dims, first.dtype, all([x.weak for x in xs]))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, source
+from atled.core import dtypes, errors, source
 from atled.core.array import Array, describe, type_of
 from atled.engine.array import DeviceArray, wrap
 from atled.higher_order.jit import library_function
@@ -31,17 +31,31 @@ class KeyReuseWarning(UserWarning):
 def check_key(name: str, key: Any) -> Any:
     """A single key, from a key or from its two words."""
     if not isinstance(key, (Array, np.ndarray)):
-        raise TypeError(f"random.{name}: expected a key, such as random.key(0); got {describe(key)}.")
+        template = "random.key({})" if isinstance(key, int) else "random.key(0), {}"
+        line = source.rewritten(source.here(), 0, template, name)
+        raise TypeError(
+            errors.explained(
+                f"random.{name}: the first argument must be a key; got {describe(key)}.",
+                line or "random.key(0), which makes a key of a seed.",
+            )
+        )
     t = type_of(key)
     if t.kind != "k":
         if t.dtype is not dtypes.uint32 or t.shape[-1:] != (2,):
-            raise TypeError(f"random.{name}: expected a key, such as random.key(0); got {t}.")
+            raise TypeError(
+                errors.explained(
+                    f"random.{name}: the first argument must be a key; got {t}.",
+                    "random.key(0), which makes a key of a seed.",
+                )
+            )
         key = wrap_key_data(key)
         t = type_of(key)
     if t.shape != ():
         raise TypeError(
-            f"random.{name}: one key is needed; got {t.shape} keys."
-            f"\n  try: vmap(lambda k: random.{name}(k, ...))(keys), or keys[0]."
+            errors.explained(
+                f"random.{name}: one key is needed; got {t}.",
+                f"vmap(lambda k: random.{name}(k, ...))(keys), or keys[0].",
+            )
         )
     return key
 
@@ -74,7 +88,7 @@ def _words_of_seed(seed: Any) -> Any:
         high = 0 if -(2**31) <= n < 0 else (n >> 32) & 0xFFFFFFFF
         return np.array([high, n & 0xFFFFFFFF], np.uint32)
     if not isinstance(seed, (Array, np.ndarray)):
-        raise TypeError(f"random.key: a seed is an integer; got {describe(seed)}.")
+        raise TypeError(errors.explained(f"random.key: a seed is an integer; got {describe(seed)}.", "random.key(0)."))
     t = type_of(seed)
     if t.kind not in "iu" or t.shape != ():
         raise TypeError(f"random.key: a seed is an integer scalar; got {t}.")

@@ -51,13 +51,19 @@ class _Flat:
         aux: Any = None
         if self.has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
-                raise TypeError(f"has_aux: the function must return a pair (output, auxiliary); got {describe(out)}.")
+                raise TypeError(
+                    f"has_aux: the function must return a pair (output, auxiliary); got {describe(out)}."
+                    "\n  try: return output, auxiliary from the function, or leave out has_aux=True."
+                )
             out, aux = out
         found, self.out_structure = tree.flatten(out)
         self.aux_leaves, self.aux_structure = tree.flatten(aux)
         for x in found:
             if not _is_array_like(x):
-                raise TypeError(f"the differentiated function must return arrays; got {describe(x)}.")
+                raise TypeError(
+                    f"derivative: the function must return arrays or numbers; got {describe(x)}."
+                    "\n  try: has_aux=True, and return (output, auxiliary) with everything else in the second."
+                )
         self.count = len(found)
         return found + [x for x in self.aux_leaves if _is_array_like(x)]
 
@@ -88,12 +94,16 @@ def jvp(
     (0.0, 1.0)
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError("jvp: primals and tangents are tuples, one entry for each argument of the function.")
+        raise TypeError(
+            f"jvp: primals and tangents must be tuples, one entry for each argument of the function; got "
+            f"{describe(primals)} and {describe(tangents)}.\n  try: jvp(f, (x,), (t,))."
+        )
     leaves, structure = tree.flatten(tuple(primals))
     tangent_leaves, tangent_structure = tree.flatten(tuple(tangents))
     if structure != tangent_structure:
         raise TypeError(
             f"jvp: primals and tangents must have the same structure; got {structure} and {tangent_structure}."
+            "\n  try: a tangent for each argument, zeros_like(x) for those that stay as they are."
         )
     checked = [_check_tangent(x, t) for x, t in zip(leaves, tangent_leaves, strict=True)]
     flat = _Flat(f, structure, {}, has_aux)
@@ -115,7 +125,14 @@ def _check_tangent(x: Any, t: Any) -> Any:
             t = conversion.convert(t, want.dtype) if got.dtype is not want.dtype else t
             got = want
     if got.shape != want.shape or got.dtype is not want.dtype:
-        raise TypeError(f"jvp: the tangent of {type_of(x)} must be {want}; got {got}.")
+        raise TypeError(
+            f"jvp: the tangent of {type_of(x)} must be {want}; got {got}."
+            + (
+                f"\n  try: t.astype({want.dtype.name!r})."
+                if got.shape == want.shape and want.kind != "0"
+                else "\n  try: numpy.ones_like(x), or another array with the shape and dtype of the argument."
+            )
+        )
     return Zero(want) if want.kind == "0" else t
 
 
@@ -187,6 +204,7 @@ def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active:
         if given_structure != out_structure:
             raise TypeError(
                 f"vjp: the cotangents must have the structure of the output, {out_structure}; got {given_structure}."
+                "\n  try: one cotangent for each output, in the same tuple or dict."
             )
         checked = [_check_cotangent(t, c) for t, c in zip(out_types, given, strict=True)]
         back = transpose_linearized(linear, checked)
@@ -206,7 +224,10 @@ def _check_cotangent(t: ArrayType, c: Any) -> Any:
     if got.weak and got.kind == want.kind and got.shape == want.shape:
         return conversion.convert(c, want.dtype)
     if got.shape != want.shape or got.dtype is not want.dtype:
-        raise TypeError(f"vjp: the cotangent of an output {t} must be {want}; got {got}.")
+        raise TypeError(
+            f"vjp: the cotangent of an output {t} must be {want}; got {got}."
+            "\n  try: numpy.ones_like(y) for an output y, or another array like it."
+        )
     return c
 
 
@@ -339,6 +360,12 @@ def _argument_numbers(f: Any, argnums: int | Sequence[int], args: Sequence[Any])
             raise ValueError(
                 f"grad: argnums asks for argument {n} of {getattr(f, '__name__', 'the function')}, "
                 f"which was called with {len(args)} positional arguments."
+                + "\n  try: "
+                + (
+                    f"argnums from 0 to {len(args) - 1}; they count from 0."
+                    if args
+                    else "arguments without their names, f(x)."
+                )
             )
     return [n % len(args) for n in numbers]
 
@@ -372,15 +399,17 @@ def _check_differentiable(x: Any, holomorphic: bool, allow_int: bool) -> None:
             + "\n  try: a float argument such as 3.0, argnums= to choose others, or allow_int=True."
         )
     if t.kind == "k":
-        raise TypeError("grad: random keys have no derivative; choose other arguments with argnums=.")
+        raise TypeError(
+            f"grad: random keys have no derivative; got {t}.\n  try: argnums= to choose the other arguments."
+        )
 
 
 def _seed(value: Any, holomorphic: bool) -> Any:
     if not _is_array_like(value):
-        raise TypeError(
-            f"grad: the function must return a scalar; got {describe(value)}."
-            "\n  try: jacrev for arrays, has_aux=True for (scalar, more), or .sum() or .mean()."
-        )
+        way_out = "has_aux=True for (scalar, more), or return one scalar."
+        if value is None:
+            way_out = "return the scalar: a function without a `return` gives None."
+        raise TypeError(f"grad: the function must return a scalar; got {describe(value)}.\n  try: {way_out}")
     t = type_of(value)
     if t.shape != ():
         raise TypeError(
@@ -391,7 +420,11 @@ def _seed(value: Any, holomorphic: bool) -> Any:
     if holomorphic and t.kind != "c":
         raise TypeError(f"grad: holomorphic=True needs a complex result; got {t}.")
     if not holomorphic and t.kind != "f":
-        hint = "holomorphic=True, or a real result such as abs(z)" if t.kind == "c" else "a float result"
+        hint = (
+            "holomorphic=True, or a real result such as abs(z)"
+            if t.kind == "c"
+            else "a float result; steps have no slope"
+        )
         raise TypeError(f"grad: the function must return a real scalar; got {t}.\n  try: {hint}.")
     return shape.full(t.tangent(), 1)
 

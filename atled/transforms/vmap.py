@@ -203,7 +203,16 @@ def _flat_axes(name: str, axes: Any, target: Any) -> list[Any]:
     try:
         subtrees = prefix.flatten_up_to(target)
     except ValueError as error:
-        raise ValueError(f"vmap: {name} must be a prefix of the tree it describes. {error}") from None
+        if isinstance(axes, tuple) and isinstance(target, tuple) and len(axes) != len(target):
+            what, many = ("arguments", "argument") if name == "in_axes" else ("results", "result")
+            raise ValueError(
+                f"vmap: {name} must have an entry for each {many}; got {len(axes)} for {len(target)} {what}."
+                "\n  try: an entry for each, None for those that are not mapped."
+            ) from None
+        raise ValueError(
+            f"vmap: {name} must be a prefix of the tree it describes. {error}"
+            "\n  try: one axis for a whole dict or list, or a dict or list with an axis for each part."
+        ) from None
     out = []
     for axis, subtree in zip(found, subtrees, strict=True):
         if not _is_axis(axis):
@@ -219,14 +228,26 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | Non
         if axis is not None:
             t = type_of(x)
             if not -t.ndim <= axis < t.ndim:
-                raise ValueError(f"vmap: in_axes asks for axis {axis} of {t}, which has {t.ndim} axes{_at(path)}.")
+                has = f"{t.ndim} {'axis' if t.ndim == 1 else 'axes'}"
+                way_out = "in_axes=None for it, which hands the same value to all"
+                if t.ndim:
+                    way_out = f"an axis from {-t.ndim} to {t.ndim - 1}"
+                raise ValueError(
+                    f"vmap: in_axes asks for axis {axis} of {t}, which has {has}{_at(path)}.\n  try: {way_out}."
+                )
             sizes.setdefault(t.shape[axis], f"{t.shape[axis]} for {t} along axis {axis}{_at(path)}")
     if axis_size is not None:
         sizes.setdefault(axis_size, f"{axis_size} for axis_size")
     if len(sizes) > 1:
-        raise ValueError("vmap: mapped axes must have one size; got " + ", and ".join(sizes.values()) + ".")
+        raise ValueError(
+            f"vmap: mapped axes must have one size; got {', and '.join(sizes.values())}."
+            "\n  try: in_axes=(0, None) for an argument that is the same for all, or two vmaps for all pairs."
+        )
     if not sizes:
-        raise ValueError("vmap: no argument is mapped, so the batch has no size; give in_axes, or axis_size=n.")
+        raise ValueError(
+            "vmap: one argument must be mapped, because the size of the batch comes from it; got no axis in in_axes."
+            "\n  try: in_axes=0 for an argument, or axis_size=n."
+        )
     return next(iter(sizes))
 
 
@@ -247,13 +268,18 @@ def _to_axis(x: Any, is_mapped: bool, axis: Any, size: int) -> Any:
         if is_mapped:
             t = type_of(x)
             raise ValueError(
-                f"vmap: out_axes is None for a result that differs between examples, {ArrayType(t.shape[1:], t.dtype)}."
+                "vmap: out_axes may be None for a result that is the same for all examples; "
+                f"got {ArrayType(t.shape[1:], t.dtype)}, which differs."
                 + source.describe(source.here())
+                + "\n  try: out_axes=0, and .mean(axis=0) or another reduction of the result."
             )
         return x
     if not is_mapped:
         x = shape.add_axis(x, size)
     ndim = type_of(x).ndim
     if not -ndim <= axis < ndim:
-        raise ValueError(f"vmap: out_axes asks for axis {axis} of a result with {ndim} axes.")
+        raise ValueError(
+            f"vmap: out_axes asks for axis {axis} of a result with {ndim} axes, the batch included."
+            f"\n  try: an axis from {-ndim} to {ndim - 1}."
+        )
     return shape.move_axis(x, 0, axis % ndim)

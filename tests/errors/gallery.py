@@ -2,36 +2,25 @@
 
 One row is one mistake. `bad` raises on the line marked with `# here`; `good` is what the message leads to. In `says`, a
 regular expression for the first line of the message, `suggests` one for the rest. `python tests/errors/pages.py`
-writes a page for each into `docs/errors/`, with JAX's message for the same code beside ours.
+writes a page for each into `docs/errors/`, with JAX's message for the same code beside ours. The other files of the
+gallery hold the mistakes of one theme each.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from gallery_shapes import SHAPES
+from gallery_tracing import TRACING
+from gallery_transforms import TRANSFORMS
+from gallery_values import VALUES
+from mistake import IMPORTS, Mistake
 
-
-class Mistake(NamedTuple):
-    """One mistake."""
-
-    name: str  # the page
-    title: str
-    error: str  # the class of the exception
-    says: str
-    suggests: str
-    why: str
-    bad: str
-    good: str
-    jax: str = ""  # the same mistake in JAX's words, where changing the imports is not enough
-
-
-IMPORTS = """\
-import numpy as np
-import atled
-import atled.numpy as jnp
-from atled import lax, random
-"""
+__all__ = ["GALLERY", "IMPORTS", "Mistake"]
 
 GALLERY = [
+    *TRACING,
+    *SHAPES,
+    *VALUES,
+    *TRANSFORMS,
     Mistake(
         "if-on-a-traced-value",
         "`if` on a traced value",

@@ -35,7 +35,7 @@ def of_jax(mistake: Mistake) -> str:
     found = lines[starts[-1] :] if starts else lines[-3:]
     found = [line for line in found if not line.startswith(("---", "For simplicity, JAX"))]
     text = "\n".join(found[:30])
-    return re.sub(r"0x[0-9a-f]+", "0x...", text)
+    return re.sub(r"(?<=object id )\d+", "...", re.sub(r"0x[0-9a-f]+", "0x...", text))
 
 
 def of_atled(mistake: Mistake) -> str:

@@ -21,10 +21,14 @@ def run(code: str, file: str = "train.py") -> tuple[BaseException | None, str]:
     text = IMPORTS + textwrap.dedent(code)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     try:
-        exec(compile(text, file, "exec"), {"__name__": "train"})
+        exec(compile(text, file, "exec", dont_inherit=True), {"__name__": "train"})
     except BaseException as error:
         return error, text
     return None, text
+
+
+def test_there_are_sixty():
+    assert len({m.name for m in GALLERY}) == len(GALLERY) >= 60
 
 
 @pytest.mark.filterwarnings("ignore")

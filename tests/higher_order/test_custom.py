@@ -208,9 +208,9 @@ def test_bad_rules_are_named(name, wrap):
 
 
 def test_missing_rules_and_wrong_arguments():
-    with pytest.raises(AttributeError, match="has no rule yet"):
+    with pytest.raises(AttributeError, match=r"custom_jvp: .* must have a rule"):
         atled.grad(atled.custom_jvp(lambda x: x))(1.0)
-    with pytest.raises(AttributeError, match="has no rule yet"):
+    with pytest.raises(AttributeError, match=r"custom_vjp: .* must have a rule"):
         atled.grad(atled.custom_vjp(lambda x: x))(1.0)
     with pytest.raises(TypeError, match="nondiff_argnums"):
         by_jvp("text", 1.0)

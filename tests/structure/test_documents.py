@@ -20,7 +20,7 @@ def test_python_blocks_run(file: pathlib.Path):
     names: dict = {"__name__": "__document__"}
     for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
         line = text[: match.start()].count("\n") + 1
-        exec(compile("\n" * line + match[1], str(file), "exec"), names)
+        exec(compile("\n" * line + match[1], str(file), "exec", dont_inherit=True), names)
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=[str(f.relative_to(ROOT)) for f in DOCUMENTS])
