@@ -273,6 +273,8 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     traced = _trace(shared, call, [a.type for a in arrays])
     if traced.notes:
         _say(traced.notes)
+    if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over what is being transformed
+        return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
     if shared.options.device is not None:
         device, committed = shared.options.device, True

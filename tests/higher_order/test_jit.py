@@ -344,3 +344,10 @@ def test_parameters_may_have_any_name():
         assert float(g(*ones)) == 17.0 and float(g(*ones, KeyError=3.0)) == 18.0
     h = atled.jit(lambda x, _UNSET=1, *, fast=2.0: x * fast)
     assert [float(h(2.0)) for _ in range(3)] == [4.0] * 3 and float(h(2.0, fast=3.0)) == 6.0
+
+
+def test_a_function_may_close_over_what_is_transformed():
+    f = lambda v: atled.jit(lambda a: a * v * v)(2.0)
+    assert float(atled.grad(f)(3.0)) == 12.0
+    assert [float(x) for x in atled.vmap(f)(jnp.arange(3.0))] == [0.0, 2.0, 8.0]
+    assert float(atled.grad(atled.grad(f))(3.0)) == 4.0
