@@ -116,7 +116,7 @@ SECOND_ORDER = ("jvp of grad", "grad of grad", "grad of jvp", "jvp of jvp")
 # how often each is drawn; the first is what Hypothesis shrinks to
 _DRAWN = (
     "value", "jvp", "jvp", "linearize", "grad", "grad", "grad", "vjp", "vjp", "jvp and vjp", "jacrev", "jacfwd",
-    *SECOND_ORDER, *SECOND_ORDER[:2], "hessian",
+    *SECOND_ORDER, *SECOND_ORDER[:3], "hessian",
 )  # fmt: skip
 
 
