@@ -341,7 +341,7 @@ class Scope:
 
     def call(self, kind: str, closed: bool = False, **options: Any) -> None:
         args = self.some(1, 2)
-        if closed and self.maker.flag():  # a value from far away, which may be the same for all lanes of a batch
+        if closed and self.maker.number(0, 2):  # a value from far away, which may be the same for all lanes of a batch
             args.append(self.maker.choose((self.outer or self.known)[:3]))
         body, bounds = self.body([(v.shape, b) for v, b in args], lambda scope: scope.last(2), closed)
         self.emit_many(kind, [v for v, _ in args], [v.shape for v in body.outputs], bounds, options, [body])
