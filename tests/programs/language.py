@@ -341,7 +341,7 @@ class Scope:
 
     def call(self, kind: str, closed: bool = False, **options: Any) -> None:
         args = self.some(1, 2)
-        if closed and self.maker.flag():  # a value from far away, which may be the same for all lanes of a batch
+        if closed and self.maker.number(0, 2):  # a value from far away, which may be the same for all lanes of a batch
             args.append(self.maker.choose((self.outer or self.known)[:3]))
         body, bounds = self.body([(v.shape, b) for v, b in args], lambda scope: scope.last(2), closed)
         self.emit_many(kind, [v for v, _ in args], [v.shape for v in body.outputs], bounds, options, [body])
@@ -434,7 +434,8 @@ class Scope:
         threshold, or if the mean of what it carries is.
         """
         m = self.maker
-        more = self.sure()[0] if m.number(0, 3) else None
+        # an input is as often below a threshold as above it, so the lanes of a batch end at different steps
+        more = m.choose([*[v for v, _ in (*self.outer, *self.known)][:3], self.sure()[0]]) if m.number(0, 3) else None
         return {"steps": m.number(1, 2), "threshold": m.choose(THRESHOLDS), "more": more, "stops": not m.number(0, 2)}
 
     def bounded_while(self) -> None:

@@ -147,7 +147,7 @@ def test_the_language_is_used():
     kinds, names, sizes, open_ones = collections.Counter(), collections.Counter(), [], 0
 
     @seed(1)
-    @settings(quiet, max_examples=400, phases=[Phase.generate])
+    @settings(quiet, max_examples=600, phases=[Phase.generate])
     @given(trials(programs()))
     def look(found):
         nonlocal open_ones
