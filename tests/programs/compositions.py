@@ -14,7 +14,7 @@ from typing import Any
 import build
 import numpy as np
 from hypothesis import strategies as st
-from language import POLICIES, Program, Shape, closes
+from language import POLICIES, Program, Shape
 from reference import Run, Values
 
 
@@ -158,9 +158,7 @@ def compositions(draw: Callable[[Any], Any], program: Program) -> Composition:
     inner = wraps((*_INNER, *[("vmap",)] * 4) if "custom_vjp" in program.kinds() else _INNER, shapes)
     between = wraps(((), ("jit",), ("checkpoint",), ("jit", "checkpoint")), []) if " of " in derivative else ()
     more = {"tangents": shapes, "cotangents": _output_shapes(program, inner), "": []}[DERIVATIVES[derivative].takes]
-    # known: grad(lambda v: jit(lambda a: a + v)(1.0)) fails in eager mode, so what closes over is compiled as a whole
-    is_open = any([e.kind == "jit" and closes(e.bodies[0]) for e in program.all_equations()])
-    outer = wraps([w for w in _OUTER if "jit" in w] if is_open else _OUTER, [*shapes, *more])
+    outer = wraps(_OUTER, [*shapes, *more])
     return Composition(inner, derivative, between, outer, draw(st.integers(0, 999)))
 
 
