@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compositions import DERIVATIVES, Composition, Point, Rough, Trial, Wrap, close, trials
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from language import NESTED, Equation, Program, Var, closes, programs
+from language import NESTED, Equation, Program, Var, closes
 from reference import Run
 
 import atled
@@ -25,7 +25,7 @@ quiet = settings(
 
 @seed(20000)
 @settings(quiet, max_examples=300, report_multiple_bugs=False)
-@given(trials(programs()))
+@given(trials)
 def test_transforms_of_random_programs(found):
     for trial in found:
         try:
@@ -148,7 +148,7 @@ def test_the_language_is_used():
 
     @seed(1)
     @settings(quiet, max_examples=600, phases=[Phase.generate])
-    @given(trials(programs()))
+    @given(trials)
     def look(found):
         nonlocal open_ones
         kinds.update(found[0].program.kinds())
