@@ -428,7 +428,7 @@ def random_trials(data: bytes) -> list[Trial]:
     """A program under one composition, or two, made by bytes: the first ones choose compositions."""
     program = random_program(Choices(data[COMPOSING:]))
     choices = Choices(data[:COMPOSING])
-    return [Trial(program, random_composition(choices, program)) for _ in range(choices.of((1, 2)))]
+    return [Trial(program, random_composition(choices, program)) for _ in range(choices.of((1, 1, 1, 2)))]
 
 
 COMPOSING = 40
