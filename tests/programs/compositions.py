@@ -14,7 +14,7 @@ from typing import Any
 import build
 import numpy as np
 from hypothesis import strategies as st
-from language import POLICIES, Program, Shape
+from language import POLICIES, Choices, Program, Shape, random_program
 from reference import Run, Values
 
 
@@ -133,16 +133,15 @@ def _batched(shape: Shape, axis: int | None, size: int) -> Shape:
     return shape if axis is None else (*shape[:axis], size, *shape[axis:])
 
 
-@st.composite
-def compositions(draw: Callable[[Any], Any], program: Program) -> Composition:
+def random_composition(choices: Choices, program: Program) -> Composition:
     """A composition that a program has."""
 
     def wrap(kind: str, shapes: list[Shape]) -> Wrap:
         if kind == "checkpoint":
-            return Wrap(kind, policy=draw(st.sampled_from(POLICIES)))
+            return Wrap(kind, policy=choices.of(POLICIES))
         if kind != "vmap":
             return Wrap(kind)
-        axes = [draw(st.sampled_from([0, None, None, *range(1, len(s) + 1)])) for s in shapes]
+        axes = [choices.of([0, None, None, *range(1, len(s) + 1)]) for s in shapes]
         if all([a is None for a in axes]):
             axes[0] = 0
         made = Wrap(kind, in_axes=tuple(axes), size=2)
@@ -150,16 +149,16 @@ def compositions(draw: Callable[[Any], Any], program: Program) -> Composition:
         return made
 
     def wraps(options: Sequence[tuple[str, ...]], shapes: list[Shape]) -> tuple[Wrap, ...]:
-        return tuple([wrap(kind, shapes) for kind in draw(st.sampled_from(options))])
+        return tuple([wrap(kind, shapes) for kind in choices.of(options)])
 
-    derivative = draw(st.sampled_from(possible(program)))
+    derivative = choices.of(possible(program))
     shapes = [v.shape for v in program.inputs]
     # a reverse-mode rule is batched only if the batch is inside the derivative
     inner = wraps((*_INNER, *[("vmap",)] * 4) if "custom_vjp" in program.kinds() else _INNER, shapes)
     between = wraps(((), ("jit",), ("checkpoint",), ("jit", "checkpoint")), []) if " of " in derivative else ()
     more = {"tangents": shapes, "cotangents": _output_shapes(program, inner), "": []}[DERIVATIVES[derivative].takes]
     outer = wraps(_OUTER, [*shapes, *more])
-    return Composition(inner, derivative, between, outer, draw(st.integers(0, 999)))
+    return Composition(inner, derivative, between, outer, choices.below(256))
 
 
 _INNER = (
@@ -423,8 +422,12 @@ CHECKS: dict[str, Callable[[Point, Values, Any], None]] = {
 }  # fmt: skip
 
 
-@st.composite
-def trials(draw: Callable[[Any], Any], programs: st.SearchStrategy[Program]) -> list[Trial]:
-    """A program under one composition, or two."""
-    program = draw(programs)
-    return [Trial(program, draw(compositions(program))) for _ in range(draw(st.sampled_from((1, 2))))]
+def random_trials(data: bytes) -> list[Trial]:
+    """A program under one composition, or two, made by bytes: the first ones choose compositions."""
+    program = random_program(Choices(data[COMPOSING:]))
+    choices = Choices(data[:COMPOSING])
+    return [Trial(program, random_composition(choices, program)) for _ in range(choices.of((1, 1, 1, 2)))]
+
+
+COMPOSING = 40
+trials = st.binary(min_size=COMPOSING + 80, max_size=COMPOSING + 600).map(random_trials)

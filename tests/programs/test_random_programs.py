@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compositions import DERIVATIVES, Composition, Point, Rough, Trial, Wrap, close, trials
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from language import NESTED, Equation, Program, Var, closes, programs
+from language import NESTED, Equation, Program, Var, closes
 from reference import Run
 
 import atled
@@ -25,7 +25,7 @@ quiet = settings(
 
 @seed(20000)
 @settings(quiet, max_examples=300, report_multiple_bugs=False)
-@given(trials(programs()))
+@given(trials)
 def test_transforms_of_random_programs(found):
     for trial in found:
         try:
@@ -148,7 +148,7 @@ def test_the_language_is_used():
 
     @seed(1)
     @settings(quiet, max_examples=600, phases=[Phase.generate])
-    @given(trials(programs()))
+    @given(trials)
     def look(found):
         nonlocal open_ones
         kinds.update(found[0].program.kinds())
@@ -169,6 +169,9 @@ def test_numbers_meet_float64_arrays_exactly():
     assert float(jnp.asarray(np.ones(2))[0] + 0.1) == 1.1
 
 
-@pytest.mark.xfail(strict=True, reason="a launch takes what a function closes over for an array; see compositions.py")
-def test_a_compiled_function_closes_over_a_tracer():
-    assert float(atled.grad(lambda v: atled.jit(lambda a: a * v)(jnp.float32(2.0)))(3.0)) == 2.0
+@pytest.mark.xfail(reason="max(x) and x == max(x) are compiled apart; fused multiply-add makes them differ")
+def test_the_derivative_of_a_maximum_is_the_same_when_compiled():
+    weights, _, x = np.random.default_rng(0).uniform(-1.5, 1.5, (3, 3))
+    steps = 0.31 * np.arange(3)[:, None]
+    slope = atled.grad(lambda x: jnp.sum(weights * jnp.sin(jnp.max(x[:, None] * x + steps, axis=0))))
+    np.testing.assert_allclose(atled.jit(slope)(jnp.asarray(x)), slope(jnp.asarray(x)), rtol=1e-9)
