@@ -68,7 +68,7 @@ def reason(compiles: list[Compile], now: Compile, signature: Signature) -> str:
 
 def _differences(before: Compile, now: Compile, signature: Signature) -> list[str]:
     if before.structure != now.structure:
-        return [f"the tree of arguments was {before.structure} and is {now.structure}"] * 99
+        return [f"the tree of arguments changed: {_changes(before.names, now.names)}"] * 99
     rows = [
         f"argument {name} was {a} and is {b}"
         for name, a, b in zip(now.names, before.types, now.types, strict=True)
@@ -82,3 +82,13 @@ def _differences(before: Compile, now: Compile, signature: Signature) -> list[st
     if len(rows) > 1:
         rows[0] += f", and {len(rows) - 1} more"
     return rows or ["the function itself, what it closes over, or the device is another one"]
+
+
+def _changes(before: tuple[str, ...], now: tuple[str, ...]) -> str:
+    """Which arguments came and went, the first of each."""
+    found = []
+    for names, others, what in ((before, now, "gone"), (now, before, "new")):
+        only = [n for n in names if n not in set(others)]
+        if only:
+            found.append(f"{only[0]} is {what}" + (f", and {len(only) - 1} more" if len(only) > 1 else ""))
+    return "; ".join(found) or "containers of another kind"
