@@ -169,3 +169,12 @@ def describe(x: Any) -> str:
     if x is None:
         return "None"
     return f"{type(x).__name__}" + (f" {x!r}" if isinstance(x, str) and len(x) < 30 else "")
+
+
+def is_array_like(x: Any) -> bool:
+    """Whether a value is an array, or a number that can be one."""
+    try:
+        type_of(x)
+    except TypeError:
+        return False
+    return True

@@ -44,7 +44,6 @@ class Finding:
         return self.source.line if self.source is not None else 0
 
     def __str__(self) -> str:
-        of = f" of {', '.join(self.operands)}" if self.operands else ""
         text = f"{self.op}: the result has a {self.what} that its operands do not have.{source.describe(self.source)}"
         if self.is_backward:
             text += "\n  on the way back: in the derivative of that line"
@@ -52,7 +51,7 @@ class Finding:
             text += f"\n  in step {index}" + ("" if count is None else f" of {count}") + f" of {loop}"
         for index, size in self.lanes:
             text += f"\n  in lane {index} of {size} of vmap"
-        text += f"\n  operands: {of[4:]}" if of else ""
+        text += f"\n  operands: {', '.join(self.operands)}" if self.operands else ""
         if self.because is not None:
             at = self.because
             text += f"\n  The inf is of {at.op}" + (" on the way back" if at.is_backward else "")

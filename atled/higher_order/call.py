@@ -24,6 +24,10 @@ class Call(Op):
     takes_keys = True
     program: Program
 
+    def again(self, program: Program) -> Call:
+        """The op for what a transform made of the program."""
+        return Call(program)
+
     @property
     def axes(self) -> tuple[Any, ...]:
         """The named axes that collectives in the program run over."""
@@ -54,7 +58,7 @@ class Call(Op):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents])
         made, nonzero = jvp_program(self.program, given)
-        out = bind(Call(made), *primals, *[t for t in tangents if type(t) is not Zero])
+        out = bind(self.again(made), *primals, *[t for t in tangents if type(t) is not Zero])
         count = len(self.program.outputs)
         moved = iter(out[count:])
         types = self.program.output_types
@@ -77,13 +81,13 @@ class Call(Op):
         given = tuple([type(c) is not Zero for c in cotangent])
         made, nonzero = transpose_program(self.program, is_linear, given)
         values = [x for x in operands if type(x) is not Linear]
-        out = iter(bind(Call(made), *values, *[c for c in cotangent if type(c) is not Zero]))
+        out = iter(bind(self.again(made), *values, *[c for c in cotangent if type(c) is not Zero]))
         flags = iter(nonzero)
         return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
-        return Partly(bind(Call(made), *operands), flags)
+        return Partly(bind(self.again(made), *operands), flags)
 
 
 def run_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:

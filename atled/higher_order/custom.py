@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, errors, source, tree
-from atled.core.array import describe, type_of
+from atled.core.array import describe, is_array_like, type_of
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record, record_closed
 from atled.core.trace import bind, responsible, state
@@ -181,14 +181,8 @@ def summing(program: Program, flags: tuple[bool, ...], batched: Sequence[bool], 
     made, out_flags = batch_program(program, flags, size, None, name)
 
     def f(*operands: Any) -> list[Any]:
-        out = []
-        for x, has_axis, is_batched in zip(evaluate(made, operands), out_flags, batched):
-            if is_batched:
-                x = x if has_axis else shape.add_axis(x, size)
-            else:
-                x = reduction.reduce_sum(x if has_axis else shape.add_axis(x, size), (0,))
-            out.append(x)
-        return out
+        rows = [x if f else shape.add_axis(x, size) for x, f in zip(evaluate(made, operands), out_flags)]
+        return [x if b else reduction.reduce_sum(x, (0,)) for x, b in zip(rows, batched)]
 
     return record_closed(f, made.input_types, program.name)
 
@@ -324,14 +318,17 @@ class _Custom:
     def _call(self, args: tuple[Any, ...]) -> Any:
         call = _Arguments(self, args)
         interpreter = responsible(call.leaves)
-        if interpreter.level == 0 or not self.has_rule:
+        if interpreter.level == 0:
             return self.fun(*args)
+        self.check_rule()
         if isinstance(interpreter, Jvp):
             return self.differentiate(interpreter, call)
         program, captured = record(call.function, [type_of(x) for x in call.leaves], self.name)
         return call.result(bind(self.op(call, program, captured), *captured, *call.leaves))
 
-    has_rule = False
+    def check_rule(self) -> None:
+        """Complain if there is no rule yet."""
+        raise NotImplementedError
 
     def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
         raise NotImplementedError
@@ -427,14 +424,12 @@ class custom_jvp(_Custom):  # noqa: N801
     kind = "custom_jvp"
     rule: Callable[..., Any] | None = None
 
-    @property
-    def has_rule(self) -> bool:  # type: ignore[override]
+    def check_rule(self) -> None:
         if self.rule is None:
             raise AttributeError(
                 f"custom_jvp: {self.name} must have a rule before it is differentiated; it has none yet."
                 f"\n  try: @{self.name}.defjvp above the function that is the rule."
             )
-        return True
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule: `jvp(*nondiff, primals, tangents)` gives the result and its tangent."""
@@ -535,14 +530,12 @@ class custom_vjp(_Custom):  # noqa: N801
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
 
-    @property
-    def has_rule(self) -> bool:  # type: ignore[override]
+    def check_rule(self) -> None:
         if self.fwd is None:
             raise AttributeError(
                 f"custom_vjp: {self.name} must have a rule before it is differentiated; it has none yet."
                 f"\n  try: {self.name}.defvjp(fwd, bwd)"
             )
-        return True
 
     def defvjp(
         self,
@@ -651,7 +644,7 @@ class _Residuals:
 
     def __init__(self, found: Any) -> None:
         self.leaves, self.structure = tree.flatten(found)
-        self.is_array = [_is_array_like(x) for x in self.leaves]
+        self.is_array = [is_array_like(x) for x in self.leaves]
         self.arrays = [x for x, a in zip(self.leaves, self.is_array) if a]
 
     def rebuilt(self, arrays: Sequence[Any]) -> Any:
@@ -662,14 +655,6 @@ class _Residuals:
         """Let go of the arrays."""
         self.leaves = [None if a else x for x, a in zip(self.leaves, self.is_array)]
         self.arrays = []
-
-
-def _is_array_like(x: Any) -> bool:
-    try:
-        type_of(x)
-    except TypeError:
-        return False
-    return True
 
 
 def _cotangents(custom: custom_vjp, found: Any, structure: tree.Structure) -> list[Any]:

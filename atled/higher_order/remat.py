@@ -20,10 +20,7 @@ from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.branches import record_tree, runs_in_python
 from atled.higher_order.call import Call, run_program, split_program
 from atled.ops import contraction, shape
-from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
-from atled.transforms.transpose import transpose_program
-from atled.transforms.vmap import Partly, batch_program
 
 
 class Offload(NamedTuple):
@@ -46,14 +43,6 @@ class Checkpoint(Call):
         """The same treatment for another program."""
         return Checkpoint(program, self.policy, self.prevent_cse)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        given = tuple([type(t) is not Zero for t in tangents])
-        made, nonzero = jvp_program(self.program, given)
-        out = bind(self.again(made), *primals, *[t for t in tangents if type(t) is not Zero])
-        kinds = self.program.output_types
-        moved = iter(out[len(kinds) :])
-        return out[: len(kinds)], tuple([next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, kinds)])
-
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         is_known = tuple([not tape.owns(x) for x in operands])
         part = self.program.memo(("kept", is_known, self.policy), lambda: Kept(self.program, is_known, self.policy))
@@ -68,21 +57,14 @@ class Checkpoint(Call):
         return tuple([next(ready) if k else next(written) for k in part.known_outputs])
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
-        is_linear = tuple([type(x) is Linear for x in operands])
-        given = tuple([type(c) is not Zero for c in cotangent])
-        made, nonzero = transpose_program(self.program, is_linear, given)
-        values = [x for x in operands if type(x) is not Linear]
-        cotangents = [c for c in cotangent if type(c) is not Zero]
-        if self.prevent_cse and values:  # nothing is computed again before the cotangents are there
-            behind = shape.optimization_barrier(*values, *cotangents)
-            values, cotangents = list(behind[: len(values)]), list(behind[len(values) :])
-        out = iter(bind(self.again(made), *values, *cotangents))
-        flags = iter(nonzero)
-        return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
-
-    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
-        made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
-        return Partly(bind(self.again(made), *operands), flags)
+        is_value = [type(x) is not Linear for x in operands]
+        is_given = [type(c) is not Zero for c in cotangent]
+        if self.prevent_cse and any(is_value):  # nothing is computed again before the cotangents are there
+            values = [x for x, v in zip(operands, is_value) if v]
+            behind = iter(shape.optimization_barrier(*values, *[c for c, g in zip(cotangent, is_given) if g]))
+            operands = tuple([next(behind) if v else x for x, v in zip(operands, is_value)])
+            cotangent = tuple([next(behind) if g else c for c, g in zip(cotangent, is_given)])
+        return super().transpose(cotangent, *operands)
 
 
 class Kept:

@@ -474,16 +474,17 @@ def carried(
     cuts = [] if extra is None else list(extra[1])
     inputs = tree.structure((*init, *more))
     key = (name, inputs, tuple(types), tuple(cuts))
-    types, body = remembered([f], key, lambda: _carried(name, f, structure, inputs, types, cuts, arrange))
+    types, body = remembered([f], key, lambda: _carried(name, f, structure, inputs, types, extra, arrange))
     start = [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(leaves, types)]
     return start, structure, body
 
 
 def _carried(
     name: str, f: Callable[..., Any], structure: tree.Structure, inputs: tree.Structure, types: list[ArrayType],
-    cuts: list[ArrayType], arrange: Callable[[Any], Any],
+    extra: Any, arrange: Callable[[Any], Any],
 ) -> tuple[list[ArrayType], Recorded]:  # fmt: skip
     """The body of a loop, recorded, and the types of its carry."""
+    cuts = [] if extra is None else list(extra[1])
 
     def run(*args: Any) -> Any:
         return arrange(f(*args))
@@ -491,7 +492,7 @@ def _carried(
     run.__name__ = getattr(f, "__name__", name)
     while True:
         body = record_tree(run, inputs, [*types, *cuts])
-        got = body.structure if name != "scan" else body.structure.children[0]
+        got = body.structure if extra is None else body.structure.children[0]
         if got != structure:
             raise TypeError(
                 f"{name}: the carry must keep its tree; it starts as {structure.children[0]}, "

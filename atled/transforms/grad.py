@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, errors, tree
-from atled.core.array import describe, type_of
+from atled.core.array import describe, is_array_like, type_of
 from atled.core.op import instantiate
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
@@ -59,27 +59,19 @@ class _Flat:
         found, self.out_structure = tree.flatten(out)
         self.aux_leaves, self.aux_structure = tree.flatten(aux)
         for x in found:
-            if not _is_array_like(x):
+            if not is_array_like(x):
                 raise TypeError(
                     f"derivative: the function must return arrays or numbers; got {describe(x)}."
                     "\n  try: has_aux=True, and return (output, auxiliary) with everything else in the second."
                 )
         self.count = len(found)
-        return found + [x for x in self.aux_leaves if _is_array_like(x)]
+        return found + [x for x in self.aux_leaves if is_array_like(x)]
 
     def results(self, values: Sequence[Any]) -> tuple[Any, Any]:
         """The output and the auxiliary output, from flat values."""
         rest = iter(values[self.count :])
-        aux = [next(rest) if _is_array_like(x) else x for x in self.aux_leaves]
+        aux = [next(rest) if is_array_like(x) else x for x in self.aux_leaves]
         return self.out_structure.unflatten(values[: self.count]), self.aux_structure.unflatten(aux)
-
-
-def _is_array_like(x: Any) -> bool:
-    try:
-        type_of(x)
-    except TypeError:
-        return False
-    return True
 
 
 @_public
@@ -405,7 +397,7 @@ def _check_differentiable(x: Any, holomorphic: bool, allow_int: bool) -> None:
 
 
 def _seed(value: Any, holomorphic: bool) -> Any:
-    if not _is_array_like(value):
+    if not is_array_like(value):
         way_out = "has_aux=True for (scalar, more), or return one scalar."
         if value is None:
             way_out = "return the scalar: a function without a `return` gives None."
