@@ -77,8 +77,8 @@ class Builder(Protocol):
         """Lower a function that is written with ops."""
         ...
 
-    def call(self, program: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
-        """Call a program as a function of the module, emitted once."""
+    def call(self, program: Any, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
+        """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one."""
         ...
 
     def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:

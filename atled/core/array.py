@@ -6,7 +6,7 @@ from the type alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,6 +160,23 @@ def type_of(x: Any) -> ArrayType:
 _PYTHON: dict[Any, str] = {bool: "b", int: "i", float: "f", complex: "c"}
 # NumPy's default scalars come out of ordinary arithmetic (np.sqrt(2)), so they give way as Python numbers do.
 _WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "c"}
+
+
+def types_of(values: Sequence[Any]) -> list[ArrayType]:
+    """The types of values that are used together. Next to 64-bit arrays, a Python number keeps its 64 bits."""
+    types = [type_of(x) for x in values]
+    if any([t.dtype.name in _WIDE and not t.weak for t in types]):
+        return [t if isinstance(x, Array) else wide(t) for x, t in zip(values, types)]
+    return types
+
+
+def wide(t: ArrayType) -> ArrayType:
+    """The type that a number of this type has next to 64-bit arrays."""
+    return ArrayType((), np.dtype(_WIDER[t.kind]), True) if t.weak and t.kind in _WIDER else t
+
+
+_WIDE = ("float64", "complex128")
+_WIDER = {"f": "float64", "c": "complex128"}
 
 
 def describe(x: Any) -> str:

@@ -291,11 +291,11 @@ on_global_change.append(forget)
 client.on_fork.append(forget)
 
 
-def as_array(x: Any) -> DeviceArray:
-    """Any concrete operand as an array on a device."""
+def as_array(x: Any, type: ArrayType | None = None) -> DeviceArray:
+    """Any concrete operand as an array on a device; numbers may be asked for with a type."""
     if isinstance(x, DeviceArray):
         return x
-    type = type_of(x)
+    type = type or type_of(x)
     return to_device(x, type) if type.shape else scalar(getattr(x, "value", x), type)
 
 

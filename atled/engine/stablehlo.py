@@ -328,11 +328,13 @@ class BlockBuilder:
         self.location = location
         return out[0] if single[0] else tuple(out)
 
-    def call(self, program: Program, operands: Sequence[Value]) -> tuple[Value, ...]:
+    def call(self, program: Program, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
         if not self.module.has_calls:
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
         symbol = self.module.function(program, self.platform, self.is_nested)
-        attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
+        attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
+        if is_closed:
+            attributes["mhlo.frontend_attributes"] = {"inlineable": "false"}
         out = self.emit("func.call", operands, program.output_types, attributes)
         return (out,) if len(program.output_types) == 1 else out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atled.core import tree
-from atled.core.array import type_of
+from atled.core.array import type_of, types_of
 from atled.core.program import Program, Recorder
 from atled.core.trace import Tracer, state
 from atled.core.types import ShapeDtypeStruct
@@ -108,7 +108,7 @@ class Compiled:
         signature, traced = self._traced._signature, self._traced._traced
         call = Arguments(signature, args, kwargs)
         want = traced.program.input_types[len(traced.captured) :]
-        got = [type_of(x) for x in call.leaves]
+        got = types_of(call.leaves)
         if call.structure != traced.in_structure:
             raise TypeError(f"{traced.name}: compiled for arguments {traced.in_structure}; got {call.structure}.")
         for name, w, g in zip(leaf_names(signature, call), want, got, strict=True):
@@ -117,9 +117,10 @@ class Compiled:
         if any(isinstance(x, Tracer) for x in call.leaves) or type(state.base) is Recorder:
             raise TypeError(f"{traced.name}: a compiled function cannot be transformed; use the jitted function.")
         ready, held = self._executable, [as_array(x)._buffer for x in traced.captured]
-        arrays = [as_array(x) for x in call.leaves]
+        arrays = [as_array(x, t) for x, t in zip(call.leaves, got, strict=True)]
         if self._site is None:
-            self._site = Site(0, Form(None), call, traced.out_structure, True, dict(NAMESPACE))
+            is_wide = got != [type_of(x) for x in call.leaves]
+            self._site = Site(0, Form(None), call, traced.out_structure, True, is_wide, dict(NAMESPACE))
         entry = (ready.execute, ready.handlers, ready.placed, held)
         self._site.remember(call, arrays, entry, traced.out_structure)
         out = ready(held + [a._buffer for a in arrays])

@@ -11,7 +11,7 @@ import reprlib
 from typing import Any, NamedTuple
 
 from atled.core import config, source, tree
-from atled.core.array import type_of
+from atled.core.array import types_of
 from atled.core.config import settings
 from atled.core.types import ArrayType
 from atled.higher_order.signature import Arguments, Signature, leaf_names
@@ -32,7 +32,7 @@ class Compile(NamedTuple):
 
 def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
     names = () if signature.options.is_inline else tuple(leaf_names(signature, call))
-    types = tuple([type_of(x) for x in call.leaves])
+    types = tuple(types_of(call.leaves))
     return Compile(types, call.statics, milliseconds, names, call.structure, config.trace_key())
 
 

@@ -17,7 +17,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from atled.core import config, errors, tree
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, describe, type_of, types_of
 from atled.core.config import fast, settings, watch
 from atled.core.program import Program, Recorder, evaluate, inline, record
 from atled.core.trace import Tracer, bind, state
@@ -183,8 +183,10 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):
         if options.is_inline:
             return _splice(shared, call)
-        traced = _trace(shared, call, [type_of(x) for x in call.leaves])
-        operands = [*traced.captured, *call.leaves]
+        types = types_of(call.leaves)
+        traced = _trace(shared, call, types)
+        given = [x if isinstance(x, Array) else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
+        operands = [*traced.captured, *given]
         if not settings.jit:
             out = evaluate(traced.program, operands)
         else:
@@ -268,9 +270,10 @@ def _check_result(shared: Shared, x: Any) -> None:
 
 
 def _launch(shared: Shared, call: Arguments) -> Any:
-    arrays = [x if type(x) is DeviceArray else as_array(x) for x in call.leaves]
+    types = types_of(call.leaves)
+    arrays = [x if type(x) is DeviceArray else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
     start = time.perf_counter()
-    traced = _trace(shared, call, [a.type for a in arrays])
+    traced = _trace(shared, call, types)
     if traced.notes:
         _say(traced.notes)
     if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over what is being transformed
@@ -308,14 +311,16 @@ def _launch(shared: Shared, call: Arguments) -> Any:
 def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[DeviceArray], entry: Any) -> None:
     """Let the next call like this one take the launch path."""
     shape = (len(call.args), *call.kwargs)
-    site_key = (shape, call.structure, None if shared.options.is_inline else call.is_array)
+    is_wide = [a.type for a in arrays] != [type_of(x) for x in call.leaves]
+    site_key = (shape, call.structure, None if shared.options.is_inline else call.is_array, is_wide)
     site = shared.sites.get(site_key)
     if site is None:
         if shared.form is None:
             shared.form = Form(shared.f)
         site = shared.sites[site_key] = Site(
-            len(shared.sites), shared.form, call, traced.out_structure, shared.options.is_inline, shared.namespace
-        )
+            len(shared.sites), shared.form, call, traced.out_structure, shared.options.is_inline, is_wide,
+            shared.namespace,
+        )  # fmt: skip
         shared.recent.setdefault(shape, []).append(site)
     site.remember(call, arrays, entry, traced.out_structure)
     if shared.code is FIRST_CODE:
@@ -414,7 +419,7 @@ def trace(f: Callable[..., Any], shared: Shared, args: tuple[Any, ...], kwargs: 
     """Record a function for arguments, which may be `ShapeDtypeStruct`s, without compiling it."""
     try:
         call = Arguments(shared.signature, args, kwargs)
-        types = [type_of(x) for x in call.leaves]
+        types = types_of(call.leaves)
         return TracedFunction(_trace(shared, call, types), call, shared.signature)
     except Exception as error:
         raise errors.for_user(error)  # noqa: B904

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atled.core import errors, tree
+from atled.core.array import type_of, wide
 from atled.core.config import fast
 from atled.core.trace import Tracer
 from atled.core.tree_code import Code, builder, matcher
@@ -83,7 +84,7 @@ class Site:
     """Generated code for calls of one shape: so many arguments, these keywords, these trees, this kind of result."""
 
     def __init__(
-        self, number: int, form: Form, call: Arguments, result: tree.Structure, is_inline: bool,
+        self, number: int, form: Form, call: Arguments, result: tree.Structure, is_inline: bool, is_wide: bool,
         namespace: dict[str, Any],
     ) -> None:  # fmt: skip
         self.entries: dict[Any, Any] = {}
@@ -110,8 +111,9 @@ class Site:
             named = {n: f"kwargs[{n!r}]" for n in call.kwargs}
         arrays, statics = [], []
         # a function of the library may get an array now and a number next; other functions have a site for each
-        either = "{0} if type({0}) is A else leaf({0})"
-        take = {True: either, False: either} if is_inline else {True: "{0}", False: "leaf({0})"}
+        other = "wide_leaf({0})" if is_wide else "leaf({0})"
+        either = f"{{0}} if type({{0}}) is A else {other}"
+        take = {True: either, False: either} if is_inline else {True: "{0}", False: other}
         leaves = iter(call.is_array)
         for key, _ in items:
             value = names[key] if isinstance(key, int) else named[key]
@@ -178,6 +180,13 @@ def _leaf(x: Any) -> Any:
         return as_array(x)
 
 
+def _wide_leaf(x: Any) -> Any:
+    """The same, next to 64-bit arrays: numbers keep their 64 bits."""
+    if isinstance(x, Tracer):
+        raise Mismatch
+    return as_array(x, wide(type_of(x)))
+
+
 def failure_of(buffers: Sequence[Any], error: Exception) -> RuntimeError:
     """What to raise for a launch that failed: a buffer that was given away, or the engine's own reason."""
     for b in buffers:
@@ -194,6 +203,7 @@ NAMESPACE = {
     "A": DeviceArray,
     "UNSET": UNSET,
     "leaf": _leaf,
+    "wide_leaf": _wide_leaf,
 }
 # the names that generated code uses itself; a function with such a parameter is called the general way
 _OWN = "args|kwargs|miss|execute|handlers|placed|captured|build|buffers|results|error|type|len|dict|list|tuple|kind"

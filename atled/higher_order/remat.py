@@ -67,6 +67,18 @@ class Checkpoint(Call):
         return super().transpose(cotangent, *operands)
 
 
+def without_barriers(program: Program) -> Program:
+    """A program whose checkpoints may share what they compute, because it does not hold the first computation."""
+
+    def alone(e: Equation) -> Equation:
+        if type(e.op) is not Checkpoint:
+            return e
+        return Equation(Checkpoint(e.op.program, e.op.policy, False), e.operands, e.results, e.source)
+
+    equations = [alone(e) for e in program.equations]
+    return Program(program.inputs, equations, program.outputs, program.name)
+
+
 class Kept:
     """A program split by what is known, with little kept between the parts.
 

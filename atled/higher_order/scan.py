@@ -26,6 +26,7 @@ from atled.higher_order.lean import lean, run_again
 from atled.higher_order.products import late_terms
 from atled.higher_order.products import sums as sums_of
 from atled.higher_order.progress import Bar
+from atled.higher_order.remat import without_barriers
 from atled.ops import conversion, elementary, elementwise, indexing, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.transpose import transpose_program
@@ -251,7 +252,10 @@ class Scan(Op):
         c_lin, x_lin = [type(v) is Linear for v in c], [type(v) is Linear for v in x]
         y_given = [type(t) is not Zero for t in cotangent[count:]]
         flags = (*c_lin, *([True] * count), *x_lin)
-        made, _ = transpose_program(self.body, flags, (*([True] * count), *y_given), True)
+        alone = self.body.memo(
+            "without barriers", lambda: without_barriers(self.body)
+        )  # the other pass is another loop
+        made, _ = transpose_program(alone, flags, (*([True] * count), *y_given), True)
         tc, _, tx = self.parts(self.body.input_types)
         sums = [t for t, f in zip(tc, c_lin) if f]
         fixed = [t for t, f in zip(tc, c_lin) if not f]

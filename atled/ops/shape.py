@@ -14,6 +14,7 @@ from atled.core import dtypes, rewriting
 from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
 from atled.core.op import LinearOp, Op, instantiate
+from atled.core.program import Program, Var
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import elementwise, reduction
@@ -314,7 +315,8 @@ class OptimizationBarrier(Op):
 
     def lower(self, build: Any, *operands: Any) -> Any:
         if build.platform == "cpu" and build.is_nested:  # small loops become one function, which knows no barriers
-            return operands
+            inputs = tuple([Var(x.type) for x in operands])
+            return build.call(Program(inputs, [], inputs, "barrier"), operands, is_closed=True)
         out = build.emit("stablehlo.optimization_barrier", operands, [x.type for x in operands])
         return out if type(out) is tuple else (out,)
 

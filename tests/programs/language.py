@@ -62,16 +62,14 @@ class Program:
 UNARY = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "exp_tanh": math.e, "inverse": 0.5}  # and bounds of their values
 BINARY = ("add", "mul", "sub", "div", "maximum")
 SHAPING = ("broadcast", "reshape", "transpose", "slice", "concatenate", "index", "pick")
-# "max" is left out: compiled, its derivative can miss the largest element; see the known defects in the tests
 FIRST_ORDER = (
-    *UNARY, "scale", "constant", *BINARY, "where", "sum", "mean", "cumsum", "matmul", *SHAPING,
+    *UNARY, "scale", "constant", *BINARY, "where", "sum", "mean", "max", "cumsum", "matmul", *SHAPING,
 )  # fmt: skip
 NESTED = (
     "jit", "checkpoint", "vmap", "cond", "switch", "scan", "fori_loop", "bounded_while", "custom_jvp", "custom_vjp",
     "while_loop",
 )  # fmt: skip
-# Python numbers in programs are exact in float32: eager calls round them to the default dtype
-THRESHOLDS = (0.0146484375, -0.3720703125, 0.2607421875, 0.7392578125)  # values do not meet these by chance
+THRESHOLDS = (0.0147, -0.3721, 0.2607, 0.7393)  # values do not meet these by chance
 POLICIES = (None, "everything_saveable", "nothing_saveable", "dots_saveable", "dots_with_no_batch_dims_saveable")
 SHAPES: tuple[Shape, ...] = ((), (3,), (2, 3), (2,), (3, 2), (3, 3), (2, 2))
 LARGEST = 8.0  # no value is larger
