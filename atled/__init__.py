@@ -24,6 +24,7 @@ from atled.core.config import (
     numpy_dtype_promotion,
 )  # fmt: skip
 from atled.core.dtypes import float0
+from atled.core.sharding import make_mesh, set_mesh
 from atled.core.trace import checking_leaks
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.client import (
@@ -37,7 +38,14 @@ from atled.engine.client import (
 )  # fmt: skip
 from atled.engine.eager import Evaluate
 from atled.higher_order.jit import clear_caches, eval_shape, jit, make_program
-from atled.transfer import block_until_ready, device_get, device_put
+from atled.transfer import (
+    block_until_ready,
+    device_get,
+    device_put,
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)  # fmt: skip
 from atled.transforms.grad import (
     grad,
     hessian,
@@ -54,7 +62,20 @@ from atled.transforms.vmap import vmap
 from atled.version import __version__
 
 if TYPE_CHECKING:
-    from atled import ad_checkpoint, custom_batching, debug, dtypes, errors, export, lax, nn, random, scipy, tree_util
+    from atled import (
+        ad_checkpoint,
+        custom_batching,
+        debug,
+        dtypes,
+        errors,
+        export,
+        lax,
+        nn,
+        random,
+        scipy,
+        sharding,
+        tree_util,
+    )  # fmt: skip
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
     from atled.higher_order.nans import find_nans
@@ -65,7 +86,7 @@ make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
     "ad_checkpoint", "custom_batching", "debug", "dtypes", "errors", "export", "lax", "nn", "random", "scipy",
-    "tree_util",
+    "sharding", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
@@ -91,7 +112,9 @@ __all__ = [
     "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision", "device_count",
     "device_get", "device_put", "devices", "disable_jit", "dtypes", "effects_barrier", "enable_x64", "errors",
     "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev",
-    "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices", "make_jaxpr",
-    "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "pure_callback",
-    "random", "remat", "scipy", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
+    "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
+    "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
+    "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count",
+    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "sharding", "tree", "tree_util",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

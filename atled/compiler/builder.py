@@ -81,6 +81,10 @@ class Builder(Protocol):
         """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one."""
         ...
 
+    def constrain(self, x: Value, sharding: Any) -> Value:
+        """The value, split over a mesh."""
+        ...
+
     def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:
         """Call a function that was exported."""
         ...

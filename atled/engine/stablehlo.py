@@ -21,7 +21,7 @@ from atled.compiler.builder import I32, U8, U64, Value
 from atled.compiler.lower import lower
 from atled.core import dtypes
 from atled.core.program import Program, record, uncollected
-from atled.core.sharding import physical
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
 from atled.core.types import ArrayType
 
@@ -142,6 +142,7 @@ class Module:
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
         self.functions: dict[Any, tuple[str, Any]] = {}
         self.names: set[str] = {"main"}
+        self.meshes: dict[Mesh, str] = {}
         self.locations: dict[Any, Any] = {}
         self.has_calls = (
             True  # programs that are called become functions; otherwise their equations stand in the caller
@@ -157,6 +158,33 @@ class Module:
             known = self.functions[key] = (self.fresh_name(program.name), program)
             self.emit_function(known[0], program, platform, "private", is_nested=is_nested)
         return known[0]
+
+    def mesh(self, mesh: Mesh) -> str:
+        """The symbol of a mesh, declared on first use."""
+        found = self.meshes.get(mesh)
+        if found is None:
+            found = self.meshes[mesh] = "mesh" if not self.meshes else f"mesh_{len(self.meshes)}"
+            axes = ", ".join([f"{_quoted(n)}={k}" for n, k in mesh.shape.items()])
+            attributes = {
+                "sym_name": ir.StringAttr.get(found),
+                "mesh": ir.Attribute.parse(f"#sdy.mesh<[{axes}]>"),
+            }
+            _create("sdy.mesh", [], [], attributes, loc=_UNKNOWN, ip=ir.InsertionPoint.at_block_begin(self.module.body))
+        return found
+
+    def sharding(self, sharding: NamedSharding, t: ArrayType) -> Any:
+        """The attribute for how an array is split."""
+        stored = physical_sharding(sharding, t)
+        return ir.Attribute.parse(self.sharding_text(stored.mesh, stored.spec, len(physical(t)[0])))
+
+    def sharding_text(self, mesh: Mesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
+        """The same as text; with `is_open`, dimensions that the spec leaves whole may be split further."""
+        parts = []
+        for d in range(ndim):
+            names = [_quoted(n) for n in spec.axes(d)]
+            free = (d < len(spec) and spec[d] is PartitionSpec.UNCONSTRAINED) or (is_open and not names)
+            parts.append(f"{{{', '.join([*names, *(['?'] if free else [])])}}}")
+        return f"#sdy.sharding<@{self.mesh(mesh)}, [{', '.join(parts)}]>"
 
     def fresh_name(self, wanted: str) -> str:
         base = name = _symbol(wanted)
@@ -182,7 +210,7 @@ class Module:
 
     def emit_function(
         self, name: str, program: Program, platform: str, visibility: str, argument_attributes: Sequence[Any] = (),
-        is_nested: bool = False,
+        result_attributes: Sequence[Any] = (), is_nested: bool = False,
     ) -> None:  # fmt: skip
         ins = [_type(t) for t in program.input_types]
         outs = [_type(t) for t in program.output_types]
@@ -193,6 +221,8 @@ class Module:
         }
         if argument_attributes:
             attributes["arg_attrs"] = ir.ArrayAttr.get([_attribute(a) for a in argument_attributes])
+        if result_attributes:
+            attributes["res_attrs"] = ir.ArrayAttr.get([_attribute(a) for a in result_attributes])
         at = ir.InsertionPoint(self.module.body)
         function = _create("func.func", [], [], attributes, regions=1, loc=_UNKNOWN, ip=at)
         locations = [ir.Location.name(n) for n in program.input_names] or [_UNKNOWN] * len(ins)
@@ -203,6 +233,10 @@ class Module:
         results = lower(build, program, arguments)
         build.at(None, "return")
         build.emit("func.return", results, ())
+
+
+def _quoted(name: Any) -> str:
+    return '"' + re.sub(r'["\\]', "_", str(name)) + '"'
 
 
 def _symbol(name: str) -> str:
@@ -338,6 +372,10 @@ class BlockBuilder:
         out = self.emit("func.call", operands, program.output_types, attributes)
         return (out,) if len(program.output_types) == 1 else out
 
+    def constrain(self, x: Value, sharding: NamedSharding) -> Value:
+        attributes = {"sharding": self.module.sharding(sharding, x.type)}
+        return self.emit("sdy.sharding_constraint", (x,), (x.type,), attributes)
+
     def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:
         symbol = self.module.portable_function(data, name)
         attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
@@ -422,13 +460,26 @@ def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
     return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(a, type=index) for a in arrays])  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-def build(program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True) -> Module:
+def build(
+    program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None
+) -> Module:
     """The module of a program; `donated[i]` names the output that may reuse the memory of input i."""
-    attributes = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
     with uncollected(), lock, context, _UNKNOWN:
         module = Module(program.name)
         module.has_calls = has_calls
-        module.emit_function("main", program, platform, "public", attributes)
+        attributes: list[dict[str, Any]] = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
+        results: list[dict[str, Any]] = []
+        if spread is not None:
+            gone = [*[d is not None for d in donated], *([False] * (len(spread.ins) - len(donated)))]
+            attributes = [
+                {"sdy.sharding": module.sharding(s, t), **({"jax.buffer_donor": True} if g else {})}
+                for s, t, g in zip(spread.ins, program.input_types, gone, strict=True)
+            ]
+            results = [
+                {} if s is None else {"sdy.sharding": module.sharding(s, t)}
+                for s, t in zip(spread.outs, program.output_types, strict=True)
+            ]
+        module.emit_function("main", program, platform, "public", attributes, results)
     return module
 
 
