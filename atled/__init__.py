@@ -38,14 +38,7 @@ from atled.engine.client import (
 )  # fmt: skip
 from atled.engine.eager import Evaluate
 from atled.higher_order.jit import clear_caches, eval_shape, jit, make_program
-from atled.transfer import (
-    block_until_ready,
-    device_get,
-    device_put,
-    make_array_from_callback,
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)  # fmt: skip
+from atled.transfer import block_until_ready, device_get, device_put
 from atled.transforms.grad import (
     grad,
     hessian,
@@ -76,10 +69,17 @@ if TYPE_CHECKING:
         sharding,
         tree_util,
     )  # fmt: skip
+    from atled.engine.parts import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
     from atled.higher_order.nans import find_nans
+    from atled.higher_order.pmap import pmap
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
+    from atled.higher_order.shard_map import shard_map
 
 trace.install(Evaluate())
 make_jaxpr = make_program  # the name that JAX programs use
@@ -89,10 +89,17 @@ _MODULES = (
     "sharding", "tree_util",
 )  # fmt: skip
 _NAMES = {
+    "engine.parts": (
+        "make_array_from_callback",
+        "make_array_from_process_local_data",
+        "make_array_from_single_device_arrays",
+    ),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
     "higher_order.nans": ("find_nans",),
+    "higher_order.pmap": ("pmap",),
     "higher_order.remat": ("checkpoint", "checkpoint_policies", "remat"),
+    "higher_order.shard_map": ("shard_map",),
 }
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
 
@@ -114,7 +121,8 @@ __all__ = [
     "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev",
     "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
     "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count",
-    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "sharding", "tree", "tree_util",
+    "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "pmap", "process_count",
+    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "tree",
+    "tree_util",
     "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

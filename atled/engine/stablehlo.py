@@ -10,6 +10,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import jaxlib._jax as _jax
@@ -103,6 +104,8 @@ def _make_attribute(value: Any) -> Any:
     if isinstance(value, float):
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):
+        if value == "#unit":
+            return ir.UnitAttr.get()
         return ir.Attribute.parse(value) if value.startswith("#") else ir.StringAttr.get(value)
     if isinstance(value, tuple):
         if all(isinstance(v, str) for v in value) and value:
@@ -148,15 +151,16 @@ class Module:
             True  # programs that are called become functions; otherwise their equations stand in the caller
         )
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
+        self.channels = 0  # one for each collective
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
 
-    def function(self, program: Program, platform: str, is_nested: bool) -> str:
+    def function(self, program: Program, platform: str, is_nested: bool, manual: Mesh | None) -> str:
         """The symbol of a program's function, emitted on first use: one for loops, one for the rest."""
-        key = (id(program), is_nested)
+        key = (id(program), is_nested, manual)
         known = self.functions.get(key)
         if known is None:
             known = self.functions[key] = (self.fresh_name(program.name), program)
-            self.emit_function(known[0], program, platform, "private", is_nested=is_nested)
+            self.emit_function(known[0], program, platform, "private", is_nested=is_nested, manual=manual)
         return known[0]
 
     def mesh(self, mesh: Mesh) -> str:
@@ -210,7 +214,7 @@ class Module:
 
     def emit_function(
         self, name: str, program: Program, platform: str, visibility: str, argument_attributes: Sequence[Any] = (),
-        result_attributes: Sequence[Any] = (), is_nested: bool = False,
+        result_attributes: Sequence[Any] = (), is_nested: bool = False, manual: Mesh | None = None,
     ) -> None:  # fmt: skip
         ins = [_type(t) for t in program.input_types]
         outs = [_type(t) for t in program.output_types]
@@ -228,7 +232,7 @@ class Module:
         locations = [ir.Location.name(n) for n in program.input_names] or [_UNKNOWN] * len(ins)
         block = ir.Block.create_at_start(function.regions[0], ins, locations)
         build = BlockBuilder(self, platform, program.name, ir.InsertionPoint(block))
-        build.is_nested = is_nested
+        build.is_nested, build.manual = is_nested, manual
         arguments = [Value(h, t) for h, t in zip(block.arguments, program.input_types, strict=True)]
         results = lower(build, program, arguments)
         build.at(None, "return")
@@ -246,7 +250,7 @@ def _symbol(name: str) -> str:
 class BlockBuilder:
     """The builder of one block. `Builder` in the compiler folder says what the methods mean."""
 
-    __slots__ = ("constants", "ip", "is_nested", "location", "module", "platform", "scope", "token")
+    __slots__ = ("constants", "ip", "is_nested", "location", "manual", "module", "platform", "scope", "token")
 
     def __init__(self, module: Module, platform: str, scope: str, ip: Any) -> None:
         self.module = module
@@ -254,6 +258,7 @@ class BlockBuilder:
         self.scope = scope
         self.ip = ip
         self.is_nested = False  # inside a region of an operation, such as the body of a loop, or called from there
+        self.manual: Mesh | None = None  # the mesh of whose devices each runs this block on its own part
         self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
         self.location = _UNKNOWN
         self.token: Value | None = None  # what the next callback with an effect waits for
@@ -285,6 +290,7 @@ class BlockBuilder:
         types: Sequence[ArrayType],
         attributes: dict[str, Any] | None = None,
         regions: Sequence[Any] = (),
+        terminator: str = "stablehlo.return",
     ) -> Any:
         handles = [v.handle if v.handle is not None else self._materialize(v) for v in operands]
         op = _create(
@@ -298,7 +304,7 @@ class BlockBuilder:
         )
         if regions:
             for region, (block_types, body) in zip(op.regions, regions, strict=True):
-                self._fill(region, block_types, body)
+                self._fill(region, block_types, body, terminator)
         if len(types) == 1:
             return Value(op.result, types[0])
         return tuple([Value(h, t) for h, t in zip(op.results, types, strict=True)])
@@ -306,12 +312,12 @@ class BlockBuilder:
     def region(self, types: Sequence[ArrayType], body: Callable[..., Any]) -> Any:
         return types, body
 
-    def _fill(self, region: Any, types: Sequence[ArrayType], body: Callable[..., Any]) -> None:
+    def _fill(self, region: Any, types: Sequence[ArrayType], body: Callable[..., Any], terminator: str) -> None:
         block = ir.Block.create_at_start(region, [_type(t) for t in types], [self.location] * len(types))
         inner = BlockBuilder(self.module, self.platform, self.scope, ir.InsertionPoint(block))
-        inner.location, inner.is_nested = self.location, True
+        inner.location, inner.is_nested, inner.manual = self.location, True, self.manual
         out = body(inner, *[Value(h, t) for h, t in zip(block.arguments, types, strict=True)])
-        inner.emit("stablehlo.return", out if isinstance(out, (tuple, list)) else (out,), ())
+        inner.emit(terminator, out if isinstance(out, (tuple, list)) else (out,), ())
 
     def _materialize(self, v: Value) -> Any:
         v.handle = self.constant(v.literal, v.type).handle
@@ -365,12 +371,61 @@ class BlockBuilder:
     def call(self, program: Program, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
         if not self.module.has_calls:
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
-        symbol = self.module.function(program, self.platform, self.is_nested)
+        symbol = self.module.function(program, self.platform, self.is_nested, self.manual)
         attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         if is_closed:
             attributes["mhlo.frontend_attributes"] = {"inlineable": "false"}
         out = self.emit("func.call", operands, program.output_types, attributes)
         return (out,) if len(program.output_types) == 1 else out
+
+    def manual_computation(
+        self, mesh: Mesh, axes: Sequence[Any], operands: Sequence[Value], ins: Sequence[PartitionSpec],
+        outs: Sequence[PartitionSpec], types: Sequence[ArrayType], out_types: Sequence[ArrayType], body: Any,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        if mesh.size == 1:  # the partitioner does not run
+            before, self.manual = self.manual, mesh
+            try:
+                return tuple(body(self, *operands))
+            finally:
+                self.manual = before
+        is_partial = set(axes) != set(mesh.axis_names)
+
+        def per_value(specs: Sequence[PartitionSpec], types: Sequence[ArrayType]) -> Any:
+            parts = []
+            for spec, t in zip(specs, types, strict=True):
+                stored = physical_sharding(NamedSharding(mesh, spec), t)
+                text = self.module.sharding_text(mesh, stored.spec, len(physical(t)[0]), is_partial)
+                parts.append(text.removeprefix("#sdy.sharding"))
+            return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(parts)}]>")
+
+        attributes = {
+            "in_shardings": per_value(ins, [v.type for v in operands]),
+            "out_shardings": per_value(outs, out_types),
+            "manual_axes": ir.Attribute.parse(f"#sdy<manual_axes{{{', '.join(map(_quoted, axes))}}}>"),
+        }
+        before, self.manual = self.manual, mesh
+        try:
+            out = self.emit(
+                "sdy.manual_computation", operands, out_types, attributes, [(types, body)], terminator="sdy.return"
+            )
+        finally:
+            self.manual = before
+        return _as_tuple(out)
+
+    def groups(self, axes: Sequence[Any]) -> np.ndarray:
+        names = ", ".join(map(repr, axes))
+        if self.manual is None or any([a not in self.manual.shape for a in axes]):
+            raise NotImplementedError(
+                f"collective: the axis {names} is not one of a vmap or mesh around this computation."
+            )
+        order = [self.manual.axis_names.index(a) for a in axes]
+        rest = [a for a in range(len(self.manual.axis_names)) if a not in order]
+        numbers = np.arange(self.manual.size).reshape(self.manual.devices.shape)
+        return numbers.transpose(rest + order).reshape(-1, prod([self.manual.shape[a] for a in axes]))
+
+    def channel(self) -> str:
+        self.module.channels += 1
+        return f"#stablehlo.channel_handle<handle = {self.module.channels}, type = 1>"
 
     def constrain(self, x: Value, sharding: NamedSharding) -> Value:
         attributes = {"sharding": self.module.sharding(sharding, x.type)}
@@ -447,7 +502,7 @@ class _Quiet(BlockBuilder):
 
     def __init__(self, outer: BlockBuilder, location: Any) -> None:
         super().__init__(outer.module, outer.platform, outer.scope, outer.ip)
-        self.constants, self.is_nested = outer.constants, outer.is_nested
+        self.constants, self.is_nested, self.manual = outer.constants, outer.is_nested, outer.manual
         self.location = location
 
     def at(self, source: Source | None, name: str) -> None:
