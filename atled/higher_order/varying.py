@@ -101,6 +101,9 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
                     names[v] = called[x] if type(x) is Var else x
                 continue
             union = frozenset().union(*[axes[x] for x in operands if type(x) is Var])
+            if type(op) is collectives.Pvary:
+                names[e.results[0]] = spread(operands[0], union | frozenset(op.axes), e.source)
+                continue
             if op.is_collective:
                 union |= frozenset(op.axes) & frozenset(mesh.axis_names)
             operands = [spread(x, union, e.source) for x in operands]
