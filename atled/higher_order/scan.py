@@ -549,15 +549,14 @@ def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType],
 
 def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
     """What to try for a carry that changes its type: the line with another start, if the carry is one array."""
-    place = source.here()
     number = {"scan": 1, "while_loop": 2}.get(name)
     template, way_out = f"{{}}.astype({got.dtype.name!r})", f"x.astype({want.dtype.name!r}) in the body."
     if want.shape != got.shape:
-        template = f"{rewriting.numpy_name(place)}.full({got.shape}, {{}})"
+        template = f"{{numpy}}.full({got.shape}, {{}})"
         way_out = f"start with shape {got.shape}, or bring the result back to shape {want.shape}."
     if count != 1 or number is None or (want.shape != got.shape and want.shape):
         return way_out
-    return source.rewritten(place, number, template, name) or way_out
+    return rewriting.with_operand(number, template, name) or way_out
 
 
 def repeat(
