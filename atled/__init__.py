@@ -25,7 +25,6 @@ from atled.core.config import (
 )  # fmt: skip
 from atled.core.dtypes import float0
 from atled.core.sharding import make_mesh, set_mesh
-from atled.core.trace import checking_leaks
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.client import (
     default_backend,
@@ -76,6 +75,7 @@ if TYPE_CHECKING:
         sharding,
         tree_util,
     )  # fmt: skip
+    from atled.debug import checking_leaks
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
     from atled.higher_order.nans import find_nans
@@ -89,6 +89,7 @@ _MODULES = (
     "sharding", "tree_util",
 )  # fmt: skip
 _NAMES = {
+    "debug": ("checking_leaks",),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
     "higher_order.nans": ("find_nans",),
