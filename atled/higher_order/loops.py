@@ -19,8 +19,9 @@ from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record
 from atled.core.trace import Tracer, bind, step
 from atled.core.types import ArrayType, Zero
-from atled.higher_order.branches import cond, record_tree, remembered, runs_in_python, where_lanes
+from atled.higher_order.branches import cond, record_tree, runs_in_python, where_lanes
 from atled.higher_order.call import has_effects, named_axes
+from atled.higher_order.keys import remembered
 from atled.higher_order.remat import checkpoint
 from atled.higher_order.scan import carried, repeat
 from atled.ops import conversion, elementwise, reduction, shape

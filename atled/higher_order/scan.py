@@ -19,9 +19,10 @@ from atled.core.program import Program, Var, evaluate, pruned, record
 from atled.core.sharding import physical
 from atled.core.trace import bind, step
 from atled.core.types import ArrayType, Linear, Zero
-from atled.higher_order.branches import Recorded, cond, record_tree, remembered, runs_in_python
+from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.callbacks import effect_callback
+from atled.higher_order.keys import remembered
 from atled.higher_order.lean import lean, run_again
 from atled.higher_order.products import late_terms
 from atled.higher_order.products import sums as sums_of
