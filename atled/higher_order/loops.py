@@ -1,8 +1,8 @@
 """`while_loop` and `fori_loop`: a program repeated while another one says so.
 
 What the loop closes over is not carried: it stays outside, and the compiled loop refers to it. The number of steps is
-not known, so reverse mode, which would have to keep every step, does not go through; forward mode does. With static
-bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
+not known, so linearize and reverse mode, which would have to keep every step, do not go through; forward mode does.
+With static bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class While(Op):
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         raise ValueError(
-            "while_loop: reverse mode would have to keep every step, and their number is not known."
+            "while_loop: linearize and reverse mode would have to keep every step, and their number is not known."
             + source.describe(source.here())
             + "\n  try: while_loop(..., max_steps=n), fori_loop with known bounds, or scan; or forward mode (jvp)."
         )
