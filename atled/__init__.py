@@ -25,7 +25,6 @@ from atled.core.config import (
 )  # fmt: skip
 from atled.core.dtypes import float0
 from atled.core.sharding import make_mesh, set_mesh
-from atled.core.trace import checking_leaks
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.client import (
     default_backend,
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
         sharding,
         tree_util,
     )  # fmt: skip
+    from atled.debug import checking_leaks
     from atled.engine.parts import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -94,6 +94,7 @@ _NAMES = {
         "make_array_from_process_local_data",
         "make_array_from_single_device_arrays",
     ),
+    "debug": ("checking_leaks",),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
     "higher_order.nans": ("find_nans",),

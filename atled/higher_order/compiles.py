@@ -6,7 +6,6 @@ static value, the tree of arguments, or a setting.
 
 from __future__ import annotations
 
-import logging
 import reprlib
 from typing import Any, NamedTuple
 
@@ -15,8 +14,6 @@ from atled.core.array import types_of
 from atled.core.config import settings
 from atled.core.types import ArrayType
 from atled.higher_order.signature import Arguments, Signature, leaf_names
-
-log = logging.getLogger("atled")
 
 
 class Compile(NamedTuple):
@@ -40,8 +37,10 @@ def note(compiles: list[Compile], signature: Signature, call: Arguments, millise
     """Remember a compilation, and from the second one on say why it was needed."""
     now = _of(signature, call, milliseconds)
     if compiles and settings.explain_compiles and not signature.options.is_inline:
+        import logging
+
         total = sum([c.milliseconds for c in compiles]) + milliseconds
-        log.warning(
+        logging.getLogger("atled").warning(
             "%s is compiled again, number %d: %s; %.0f ms, %.0f ms so far.%s",
             signature.name, len(compiles) + 1, reason(compiles, now, signature), milliseconds, total,
             source.describe(source.here()),

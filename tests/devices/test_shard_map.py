@@ -141,7 +141,7 @@ def test_forward_mode(name, mesh, values):
 
 @pytest.mark.parametrize("name", BODIES)
 def test_batched(name, mesh, values):
-    x, w, r = values
+    x, w, _ = values
     ours, theirs = both(BODIES[name], mesh)
     xs, ws = np.stack([x, 0.5 * x, -x]), np.asarray([1.0, 0.5, 2.0]) * w
     if name == "while":
