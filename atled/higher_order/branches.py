@@ -44,6 +44,10 @@ class Cond(Op):
     def is_collective(self) -> bool:  # type: ignore[override]
         return bool(self.axes)
 
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        """The axes of a mesh that results differ along: those of the choice, and of any branch."""
+        return [given[0].union(*rows) for rows in zip(*[of(b, given[1:]) for b in self.branches])]
+
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
         return any([has_effects(b) for b in self.branches])

@@ -53,6 +53,16 @@ class While(Op):
     def has_effect(self) -> bool:  # type: ignore[override]
         return has_effects(self.condition) or has_effects(self.body)
 
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        """The axes of a mesh that results differ along: also those along which the number of steps does."""
+        first, second, carry = self.parts(given)
+        while True:
+            (stops,) = of(self.condition, [*first, *carry])
+            wider = [a | b | stops for a, b in zip(carry, of(self.body, [*second, *carry]))]
+            if wider == carry:
+                return carry
+            carry = wider
+
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Operands, or flags for them, by what they are for."""
         n, m = self.condition_constants, self.condition_constants + self.body_constants

@@ -60,6 +60,16 @@ class Scan(Op):
     def has_effect(self) -> bool:  # type: ignore[override]
         return has_effects(self.body)
 
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        """The axes of a mesh that results differ along, after as many steps as change anything."""
+        constants, carry, slices = self.parts(given)
+        while True:
+            found = of(self.body, [*constants, *carry, *slices])
+            wider = [a | b for a, b in zip(carry, found)]
+            if wider == carry:
+                return found if self.length else [*carry, *found[len(carry) :]]
+            carry = wider
+
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Operands, or flags for them: constants, carry, slices."""
         n, m = self.constants, self.constants + self.carries

@@ -37,8 +37,6 @@ def _results(e: Equation, given: list[Axes]) -> Sequence[Axes]:
     rule = getattr(op, "varies", None)
     if rule is not None:
         return rule(varying, given)
-    if len(inner) == 1 and len(inner[0].inputs) == len(given) and len(inner[0].outputs) == len(e.results):
-        return varying(inner[0], given)  # a call
     if inner:
         return [union.union(*[_used(p) for p in inner])] * len(e.results)
     if isinstance(op, _SHARES):
