@@ -158,3 +158,121 @@ def test_second_derivatives(mesh, values):
         atled.grad(lambda w, f=f: atled.grad(lambda x, w: jnp.sum(f(x, w) ** 2))(x, w).sum()) for f in (ours, theirs)
     ]
     close(atled.jit(second[0])(w), second[1](w))
+
+
+# -- meshes with several axes, and what is refused ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return atled.make_mesh((4, 2), ("a", "b"))
+
+
+X = np.random.default_rng(3).standard_normal((8, 6))
+W = np.random.default_rng(4).standard_normal((6, 10))
+
+
+def test_two_axes(grid):
+    f = atled.shard_map(lambda x, w: lax.psum(x @ w, "b"), mesh=grid, in_specs=(P("a", "b"), P("b")), out_specs=P("a"))
+    close(f(X, W), X @ W)
+    loss = lambda f: lambda x, w: jnp.sum(jnp.sin(f(x, w)))
+    close(atled.jit(atled.grad(loss(f), (0, 1)))(X, W), atled.grad(loss(jnp.matmul), (0, 1))(X, W))
+    g = atled.shard_map(
+        lambda v: lax.all_gather(v, ("a", "b"), tiled=True) * lax.axis_index(("a", "b")),
+        mesh=grid, in_specs=P(("a", "b")), out_specs=P(("a", "b")),
+    )  # fmt: skip
+    close(g(X), np.concatenate([X * i for i in range(8)]))
+
+
+def test_shared_cotangents_cross_the_mesh_once(grid):
+    f = atled.shard_map(lambda x, w: lax.psum(x @ w, "b"), mesh=grid, in_specs=(P("a", "b"), P("b")), out_specs=P("a"))
+    text = atled.jit(atled.grad(lambda x, w: jnp.sum(f(x, w)))).lower(X, W).compile().as_text()
+    assert "all-reduce" not in text  # the forward sum is not needed, and its transpose moves nothing
+
+
+def test_partly_manual(grid):
+    f = atled.shard_map(
+        lambda x, w: lax.psum(jnp.sin(x @ w).sum(0) * (1 + lax.axis_index("a")), "a"),
+        mesh=grid, in_specs=(P("a"), P()), out_specs=P(), axis_names={"a"},
+    )  # fmt: skip
+    plain = lambda x, w: (jnp.sin(x @ w) * (1 + np.repeat(np.arange(4), 2))[:, None]).sum(0)
+    split = atled.device_put(W, atled.sharding.NamedSharding(grid, P(None, "b")))
+    close(atled.jit(f)(X, split), plain(X, W))
+    loss = lambda f: lambda x, w: jnp.sum(f(x, w) ** 2)
+    close(atled.jit(atled.grad(loss(f), (0, 1)))(X, split), atled.grad(loss(plain), (0, 1))(X, W))
+
+
+def test_inside_one_another(grid):
+    def outer(v):
+        return atled.shard_map(
+            lambda u: lax.psum(jnp.sin(u), "b"), mesh=grid, in_specs=P(None, "b"), out_specs=P(), axis_names={"b"}
+        )(v)
+
+    f = atled.shard_map(outer, mesh=grid, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})
+    want = np.sin(X[:, :3]) + np.sin(X[:, 3:])
+    close(atled.jit(f)(X), want)
+
+
+def test_closed_over_values_are_shared(mesh):
+    w = jnp.asarray(np.arange(3.0))
+    f = lambda w: atled.shard_map(lambda x: x * w, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    x = np.ones((8, 3))
+    close(f(w)(x), x * np.arange(3.0))
+    close(atled.grad(lambda w: f(w)(x).sum())(w), np.full(3, 8.0))
+    close(atled.jit(atled.grad(lambda w: f(w)(x).sum()))(w), np.full(3, 8.0))
+
+
+SHARED = {
+    "sum": lambda x: lax.psum(x, "x"),
+    "gather": lambda x: lax.all_gather(x, "x"),
+    "scan of sums": lambda x: lax.scan(lambda c, _: (lax.psum(c, "x"), None), x, None, length=2)[0],
+    "loop": lambda x: lax.fori_loop(0, 2, lambda i, c: lax.psum(c, "x"), x),
+    "constant": lambda x: jnp.ones(3),
+    "cond": lambda x: lax.cond(lax.psum(x.sum(), "x") > 0, lambda: 1.0, lambda: 2.0),
+}
+DIFFER = {
+    "itself": lambda x: x,
+    "index": lambda x: lax.axis_index("x"),
+    "loop": lambda x: lax.fori_loop(0, 2, lambda i, c: c * lax.pmax(x, "x").sum(), x),
+    "slowly": lambda x: lax.fori_loop(0, 3, lambda i, c: (c[1], c[2], x.sum().astype("float32")), (0.0, 0.0, 0.0)),
+    "choice": lambda x: lax.cond(x.sum() > 0, lambda: 1.0, lambda: 2.0),
+    "count": lambda x: lax.while_loop(lambda c: c < x.sum(), lambda c: c + 1, 0.0),
+    "permuted": lambda x: lax.ppermute(lax.psum(x, "x"), "x", [(0, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_results_that_are_shared(mesh, name):
+    atled.shard_map(SHARED[name], mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones((8, 3)))
+
+
+@pytest.mark.parametrize("name", DIFFER)
+def test_results_that_differ(mesh, name):
+    f = DIFFER[name]
+    with pytest.raises(ValueError, match="on each device and differs along 'x', which its spec P\\(\\) leaves out"):
+        atled.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones((8, 3)))
+    atled.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)(np.ones((8, 3)))
+
+
+def test_what_is_refused(mesh):
+    x = P("x")
+
+    def run(f=lambda v: v, ins=x, outs=x, **more):
+        return atled.shard_map(f, mesh=mesh, in_specs=ins, out_specs=outs, **more)
+
+    with pytest.raises(ValueError, match=r"dimension 0 of shape \[9\] must be a multiple of 8 \('x'=8\); got 9"):
+        run()(np.ones(9))
+    with pytest.raises(ValueError, match="in_specs speaks of the axis 'q'; the mesh has 'x'"):
+        run(ins=P("q"))(np.ones(8))
+    with pytest.raises(ValueError, match="must be a prefix of the tree it describes"):
+        run(ins=(P("x"), P("x")))(np.ones(8))
+    with pytest.raises(ValueError, match="whose part is f32\\[\\], with 0 dimensions"):
+        run(lambda v: v.sum().astype("float32"))(np.ones(8))
+    with pytest.raises(ValueError, match="the mesh has no axis 'q'"):
+        run(axis_names={"q"})(np.ones(8))
+    with pytest.raises(ValueError, match="a mesh is needed, and none is set"):
+        atled.shard_map(lambda v: v, in_specs=P("x"), out_specs=P("x"))(np.ones(8))
+    with pytest.raises(NameError, match="nowhere"):
+        run(lambda v: lax.psum(v, "nowhere"))(np.ones(8))
+    with pytest.raises(ValueError, match="in_specs must say how the arguments are cut"):
+        atled.shard_map(lambda v: v, mesh=mesh, out_specs=P("x"))(np.ones(8))
