@@ -251,7 +251,7 @@ def _settled(raw: Any, program: Program, where: Spread) -> Spread:
     for i, (t, s) in enumerate(zip(program.output_types, where.outs, strict=True)):
         if s is None and found is None:
             s = NamedSharding(where.mesh, PartitionSpec())
-        elif s is None:
+        elif s is None and found is not None:
             s = sharding_of_tiling(found[i], where.mesh, physical(t)[0])
             if s is not None and t.kind == "k":  # the words of keys are never split
                 s = s.with_spec(PartitionSpec(*s.spec[1:])) if not s.spec.axes(0) else None
