@@ -54,7 +54,20 @@ from atled.transforms.vmap import vmap
 from atled.version import __version__
 
 if TYPE_CHECKING:
-    from atled import ad_checkpoint, custom_batching, debug, dtypes, errors, export, lax, nn, random, scipy, tree_util
+    from atled import (
+        ad_checkpoint,
+        custom_batching,
+        debug,
+        distributed,
+        dtypes,
+        errors,
+        export,
+        lax,
+        nn,
+        random,
+        scipy,
+        tree_util,
+    )
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
     from atled.higher_order.nans import find_nans
@@ -64,8 +77,8 @@ trace.install(Evaluate())
 make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
-    "ad_checkpoint", "custom_batching", "debug", "dtypes", "errors", "export", "lax", "nn", "random", "scipy",
-    "tree_util",
+    "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "lax", "nn", "random",
+    "scipy", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
@@ -89,7 +102,8 @@ __all__ = [
     "Array", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready", "checking_leaks", "checkpoint",
     "checkpoint_policies", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp", "debug",
     "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision", "device_count",
-    "device_get", "device_put", "devices", "disable_jit", "dtypes", "effects_barrier", "enable_x64", "errors",
+    "device_get", "device_put", "devices", "disable_jit",
+    "distributed", "dtypes", "effects_barrier", "enable_x64", "errors",
     "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev",
     "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices", "make_jaxpr",
     "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "pure_callback",
