@@ -25,15 +25,32 @@ from atled.engine import cache, client, cluster, execute, processes
 from atled.engine.hub import Hub
 from atled.engine.member import Refused, Unanswered
 from atled.engine.processes import PeerLost, ProgramMismatch
-from atled.higher_order.jit import clear_caches
+from atled.higher_order.jit import _all_shared, clear_caches
+from atled.higher_order.launch import NAMESPACE
 
 __all__ = [
     "PeerLost", "ProgramMismatch", "Service", "Store", "barrier", "broadcast", "gather", "initialize",
     "is_initialized", "lost", "serve", "shutdown", "store", "sync",
 ]  # fmt: skip
 
+
+def _forget_launch_code() -> None:
+    """Generated launch code keeps its executables in the namespace of the function that it is for."""
+    for shared in list(_all_shared):
+        shared.forget_launches()
+        for name in shared.namespace.keys() - {*NAMESPACE, "miss", "__builtins__"}:
+            del shared.namespace[name]
+
+
+def _forget_placements() -> None:
+    for placed in Placed._interned.values():
+        placed.handler = None  # it refers back, in a way that the garbage collector does not see
+    Placed._interned.clear()
+
+
 # What keeps an engine's client alive beside its arrays: dropped when a world ends.
 client.on_reset.extend([
+    _forget_launch_code,
     clear_caches,
     execute.effects_barrier,
     execute.forget,
@@ -41,7 +58,7 @@ client.on_reset.extend([
     execute.device_list.cache_clear,
     execute.on_device.cache_clear,
     cache._machine.cache_clear,
-    Placed._interned.clear,
+    _forget_placements,
 ])  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -58,6 +58,8 @@ class World:
         self.gloo: set[tuple[str, int]] = set()  # addresses on which the processes listen for collectives
         self.launches: list[int] = []  # not reported yet
         self._reporting = threading.Lock()
+        self._disconnecting = threading.Lock()
+        self._is_broken_off = False
         self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group and number in it
         self.counts: dict[tuple[int, ...], int] = {}  # group -> programs that it has agreed on
         self.exchanges = 0
@@ -105,14 +107,42 @@ class World:
         if self.launches:
             self.flush()
 
-    def cut(self) -> None:
-        """End the connections of the collectives, so that those who wait for a lost process raise. No others."""
-        for name in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as found:
-                if found.family in (socket.AF_INET, socket.AF_INET6):
-                    peer = _plain(found.getpeername())  # raises for those that are not connected
-                    if peer in self.gloo or _plain(found.getsockname()) in self.gloo:
-                        found.shutdown(socket.SHUT_RDWR)
+    def break_off(self) -> None:
+        """Let everything raise that waits for a lost process in the engine."""
+        if not self._is_broken_off:
+            self._is_broken_off = True
+            # Who waits to be connected asks the coordination service for addresses, and this ends the question. It
+            # takes a second if the service is gone, too.
+            threading.Thread(target=self.disconnect, name="atled-break-off", daemon=True).start()
+        for connection in _connections():
+            with contextlib.suppress(OSError):  # not connected
+                if {_plain(connection.getpeername()), _plain(connection.getsockname())} & self.gloo:
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def disconnect(self) -> None:
+        """Take leave of the coordination service; after this, the engine's client no longer minds if it ends."""
+        with self._disconnecting:
+            coordination, self.coordination = self.coordination, None
+            if coordination is not None:
+                with contextlib.suppress(_jax.JaxRuntimeError):
+                    coordination.shutdown()
+
+
+def _connections() -> Iterator[socket.socket]:
+    """The network connections of this process, whoever made them; and what it listens on."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            number = os.dup(int(name))
+        except OSError:
+            continue
+        try:
+            found = socket.socket(fileno=number)
+        except OSError:  # a file
+            os.close(number)
+            continue
+        with found:
+            if found.family in (socket.AF_INET, socket.AF_INET6):
+                yield found
 
 
 _world: World | None = None
@@ -168,7 +198,7 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
     global _world
     member = Member(host, port, rank, size, timeout)
     made = World(member, hub)
-    member.on_tick = made.flush
+    member.on_tick, member.on_failure = made.flush, made.break_off
     try:
         made.coordination = _jax.get_distributed_runtime_client(
             f"127.0.0.1:{member.tunnel_port}", rank, init_timeout=_NEVER, heartbeat_timeout=_NEVER,
@@ -181,11 +211,11 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
         mine = _listening() - before
         said = exchange(made, "gloo", json.dumps(sorted(mine)).encode(), timeout)
         made.gloo = {(host, port) for part in said for host, port in json.loads(part)}
-        member.on_failure = made.cut
+
     except BaseException as error:
         client.world = None
         client.reset()
-        _disconnect(made)
+        made.disconnect()
         member.leave(f"it could not initialize: {type(error).__name__}", is_loss=True)
         raise
     _world = made
@@ -193,13 +223,7 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
 
 def _listening() -> set[tuple[str, int]]:
     """The addresses that this process listens on."""
-    found = set()
-    for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as one:
-            is_inet = one.family in (socket.AF_INET, socket.AF_INET6)
-            if is_inet and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                found.add(_plain(one.getsockname()))
-    return found
+    return {_plain(c.getsockname()) for c in _connections() if c.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)}
 
 
 def _patiently(made: World, work: Callable[[], Any]) -> Any:
@@ -224,14 +248,6 @@ def _patiently(made: World, work: Callable[[], Any]) -> Any:
                 raise failure from None
 
 
-def _disconnect(made: World) -> None:
-    """Take leave of the coordination service; after this, the engine's client no longer minds if it ends."""
-    if made.coordination is not None:
-        with contextlib.suppress(_jax.JaxRuntimeError):
-            made.coordination.shutdown()
-        made.coordination = None
-
-
 def end(why: str = "it shut down", is_loss: bool = False) -> None:
     """Leave the world, and forget everything of the engine."""
     global _world
@@ -240,7 +256,7 @@ def end(why: str = "it shut down", is_loss: bool = False) -> None:
     client.reset()
     if made is None:
         return
-    _disconnect(made)
+    made.disconnect()
     made.member.leave(why, is_loss)
     if made.hub is not None:
         made.hub.close()
