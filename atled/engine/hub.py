@@ -116,6 +116,7 @@ class Hub:
     async def _close(self) -> None:
         self.state = "closed"
         self._server.close()
+        await wire.turns()
         for member in self.members.values():
             member.tell({"is": "closed"})
             with contextlib.suppress(OSError):
@@ -123,7 +124,7 @@ class Hub:
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 task.cancel()  # ends every connection, the tunnels before the service does
-        await asyncio.sleep(0)
+        await wire.turns()
 
     # -- connections -------------------------------------------------------------------------------------------------
 

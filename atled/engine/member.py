@@ -57,6 +57,7 @@ class Member:
         self._questions: dict[int, Future[tuple[dict[str, Any], bytes]]] = {}
         self._numbers = itertools.count(1)
         self._is_closing = False
+        self._ends: list[asyncio.StreamWriter] = []  # of the tunnel, on this side
         self._heard = time.monotonic()
         self._background = wire.Background("atled-member")
         try:
@@ -91,7 +92,8 @@ class Member:
         try:
             reader, writer = await asyncio.open_connection(self.host, self.port, limit=wire.LINE)
         except OSError as error:
-            state["why"] = f"nobody answers there ({(error.strerror or str(error)).lower()})"
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+            state["why"] = f"nobody answers there ({reason.lower()})"
             return None
         says = {"do": "join", "version": hub.VERSION, "rank": self.rank, "processes": self.size}
         wire.send(writer, {**says, "pid": os.getpid(), "host": socket.gethostname()})
@@ -117,8 +119,8 @@ class Member:
                         notes.append(message["why"])
                     case "present":
                         missing = sorted({*range(self.size)} - {*message["ranks"]})
-                        state["missing"] = ", ".join(map(str, missing))
-                state["why"] = f"missing: rank {state.get('missing', '?')}"
+                        state["missing"] = wire.ranks(missing)
+                state["why"] = f"missing: {state.get('missing', '')}"
                 state["why"] += "".join(f"\n  also: {note}" for note in dict.fromkeys(notes))
         except (OSError, EOFError, ValueError, KeyError):
             return None
@@ -132,6 +134,7 @@ class Member:
         self.tunnel_port = self._tunnels.sockets[0].getsockname()[1]
 
     async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._ends.append(writer)
         with contextlib.suppress(OSError, asyncio.CancelledError):
             with contextlib.suppress(OSError):
                 there = await asyncio.open_connection(self.host, self.port)
@@ -225,16 +228,27 @@ class Member:
         self._background.loop.call_soon_threadsafe(put)
         return answer
 
+    def close_tunnel(self) -> None:
+        """End what the engine's coordination client waits for, once it no longer minds."""
+
+        def close() -> None:
+            self._tunnels.close()
+            for end in self._ends:
+                end.close()
+
+        self._background.loop.call_soon_threadsafe(close)
+
     def leave(self, why: str = "it shut down", is_loss: bool = False) -> None:
         """Tell the others, and end the connection and its thread. The tunnel ends with it."""
         self._is_closing = True
 
         async def last_words() -> None:
+            self._tunnels.close()
+            await wire.turns()
             wire.send(self._writer, {"do": "leave", "why": why, "is_loss": is_loss})
             with contextlib.suppress(OSError):
                 await asyncio.wait_for(self._writer.drain(), 1)
             self._writer.close()
-            self._tunnels.close()
 
         with contextlib.suppress(TimeoutError):
             self._background.run(last_words(), 2)

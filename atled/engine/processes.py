@@ -20,7 +20,7 @@ from typing import Any
 import jaxlib._jax as _jax
 import jaxlib.utils as utils  # pyright: ignore[reportMissingImports]
 
-from atled.engine import client
+from atled.engine import client, wire
 from atled.engine.hub import Hub
 from atled.engine.member import HubLost, Member
 
@@ -126,6 +126,7 @@ class World:
             if coordination is not None:
                 with contextlib.suppress(_jax.JaxRuntimeError):
                     coordination.shutdown()
+                self.member.close_tunnel()
 
 
 def _connections() -> Iterator[socket.socket]:
@@ -167,7 +168,7 @@ def start_hub(host: str, port: int, size: int, heartbeat: float, home: int | Non
 
 def is_hub(host: str, port: int) -> bool:
     """Whether a hub answers at an address."""
-    with contextlib.suppress(OSError, ValueError), socket.create_connection((host, port), timeout=5) as line:
+    with contextlib.suppress(OSError, ValueError), socket.create_connection((host, port), timeout=2) as line:
         line.sendall(b'{"do": "hello"}\n')
         return json.loads(line.makefile("rb").readline()) == {"is": "hub"}
     return False
@@ -290,7 +291,7 @@ def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequenc
     missing = message.get("ranks", [])
     if message.get("error") == "timeout":
         raise TimeoutError(
-            f"distributed: {_ranks(missing)} did not come to {name!r} within {timeout:g} s."
+            f"distributed: {wire.ranks(missing)} did not come to {name!r} within {timeout:g} s."
             "\n  try: let every process call it, or give it a longer timeout."
         )
     if message.get("error") == "gone":
@@ -304,10 +305,6 @@ def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequenc
 
 def _gone(made: World, ranks: Sequence[int]) -> Exception:
     return made.failure() or made.without({r: made.member.left.get(r, "it ended") for r in ranks}, "has left")
-
-
-def _ranks(ranks: Sequence[int]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
 
 
 # -- for the launch path -----------------------------------------------------------------------------------------------
@@ -339,8 +336,8 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
             raise PeerLost("distributed: this world has ended.") from None
     if message.get("error") == "timeout":
         raise TimeoutError(
-            f"distributed: {_ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} s, as this "
-            "process does.\n  try: let every process call the same compiled functions in the same order."
+            f"distributed: {wire.ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} s, as "
+            "this process does.\n  try: let every process call the same compiled functions in the same order."
         )
     _raise_failure(made)
     made.programs.append((group, number))

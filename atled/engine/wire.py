@@ -9,11 +9,20 @@ import asyncio
 import contextlib
 import json
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 LINE = 2**20  # bytes that a message may have, without those that follow it
 CHUNK = 2**20  # bytes that may follow
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """Ranks, in words.
+
+    >>> ranks([1]), ranks([0, 2])
+    ('rank 1', 'ranks 0, 2')
+    """
+    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 async def receive(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
@@ -57,6 +66,12 @@ async def splice(
         await asyncio.gather(*ways, return_exceptions=True)
 
 
+async def turns() -> None:
+    """Let the event loop finish what it has begun: connections that come or go take more than one turn."""
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
 class Background:
     """A thread with an event loop, for connections that must be served whatever the program does."""
 
@@ -76,8 +91,7 @@ class Background:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        for _ in range(3):  # connections that were closed need a turn to be gone
-            await asyncio.sleep(0)
+        await turns()
 
     def run(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
         """Do something in the thread, and wait for its result."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
+import socket
 import sys
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +36,7 @@ def raised(work: Any) -> dict[str, Any]:
 
 
 def meet(rank: int, size: int, address: str) -> None:
-    distributed.initialize(address, num_processes=size, process_id=rank)
+    distributed.initialize()  # all is in the environment
     say(
         index=atled.process_index(), count=atled.process_count(), devices=[d.id for d in atled.devices()],
         local=[d.id for d in atled.local_devices()], is_initialized=distributed.is_initialized(),
@@ -98,16 +101,10 @@ def steps(rank: int, size: int, address: str, *options: str) -> None:
     add = Sum()
     number = processes.agree("digest of sum", "sum", "worker.py:1")
     say(is_ready=True)
-    error: Any = None
-    while error is None:
-        try:
-            processes.launched(number)
-            add(1.0)
-        except Exception as caught:
-            error = processes.explain(caught) or caught
-    found = {"kind": type(error).__name__, "text": str(error), "ranks": list(getattr(error, "ranks", ()))}
-    say(**found, at=time.time(), lost=distributed.lost())
-    del add, error
+    found = raised(partial(steps_until_failure, add))
+    later = raised(lambda: processes.launched(number))
+    say(**found, at=time.time(), lost=list(distributed.lost()), later=later["kind"])
+    del add
     if anew is not None:  # the address of the next world, in which the ranks close up
         start = time.time()
         left = [r for r in range(size) if r not in found["ranks"]]
@@ -176,18 +173,53 @@ def resident() -> float:
 
 
 def held(rank: int, size: int, address: str) -> None:
-    """An array and a function of one world are still held in the next."""
+    """Arrays and functions of one world are still held in the next."""
     x = jnp.arange(3.0)
     say(used=raised(lambda: distributed.initialize(address, size, rank)))
     distributed.shutdown()
-    for _ in range(2):
-        distributed.initialize(address, size, rank)
-        y = jnp.arange(3.0) * 2
-        Sum()(1.0)
-        say(again=raised(lambda: distributed.initialize(address, size, rank)))
-        distributed.shutdown()
-    time.sleep(1.5)
+    distributed.initialize(address, size, rank)
+    say(again=raised(lambda: distributed.initialize(address, size, rank)))
+    y, old = jnp.arange(3.0) * 2, Sum()
+    distributed.shutdown()
+    distributed.initialize(address, size, rank)
+    say(old=raised(lambda: old(1.0)))
+    Sum()(1.0)
     say(x=np.asarray(x).tolist(), y=np.asarray(y).tolist())
+    distributed.shutdown()
+
+
+def bystanders(rank: int, size: int, address: str) -> None:
+    """A lost process costs no connection that is not Gloo's; a forked child keeps none alive."""
+    here, there = socket.socketpair()
+    server = socket.create_server(("127.0.0.1", 0))
+    one = socket.create_connection(server.getsockname())
+    other, _ = server.accept()
+    distributed.initialize(address, size, rank)
+    add = Sum()
+    add(1.0)
+    child = os.fork()
+    if child == 0:
+        time.sleep(2)
+        os._exit(0)
+    distributed.sync()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    start = time.time()
+    found = raised(lambda: steps_until_failure(add))
+    here.send(b"still")
+    one.send(b"here")
+    say(**found, seconds=time.time() - start, heard=[there.recv(9).decode(), other.recv(9).decode()])
+    for one_of_ours in (here, there, server, one, other):
+        one_of_ours.close()
+    os.waitpid(child, 0)
+
+
+def steps_until_failure(add: Sum) -> None:
+    try:
+        while True:
+            add(1.0)
+    except Exception as error:
+        raise processes.explain(error) or error from None
 
 
 def fails(rank: int, size: int, address: str) -> None:
@@ -197,12 +229,7 @@ def fails(rank: int, size: int, address: str) -> None:
     add(1.0)
     if rank == 1:
         raise ValueError("no more data")
-    try:
-        while True:
-            add(1.0)
-    except Exception as error:
-        mine = processes.explain(error)
-        say(kind=type(mine).__name__, text=str(mine), ranks=list(getattr(mine, "ranks", ())))
+    say(**raised(lambda: steps_until_failure(add)))
 
 
 def serve(address: str, size: str) -> None:

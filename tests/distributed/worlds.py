@@ -6,10 +6,11 @@ import contextlib
 import json
 import os
 import pathlib
-import signal
+import queue
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -40,25 +41,46 @@ class Process:
             [sys.executable, str(WORKER), scenario, *map(str, args)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
         )  # fmt: skip
+        self.errors: list[str] = []
+        self._said: queue.Queue[str | None] = queue.Queue()
+        self._threads = [threading.Thread(target=read) for read in (self._read, self._read_errors)]
+        for thread in self._threads:
+            thread.start()
 
-    def hear(self) -> dict[str, Any]:
+    def _read(self) -> None:
+        for line in self.child.stdout or ():
+            if not line.startswith("["):  # Gloo speaks, too
+                self._said.put(line)
+        self._said.put(None)
+
+    def _read_errors(self) -> None:
+        self.errors.extend(self.child.stderr or ())
+
+    def hear(self, timeout: float = 60) -> dict[str, Any]:
         """The next thing that it says."""
-        assert self.child.stdout is not None
-        line = "["
-        while line.startswith("["):  # Gloo speaks, too
-            line = self.child.stdout.readline()
-        if not line:
-            code = self.child.wait(30)
-            assert self.child.stderr is not None
-            raise AssertionError(f"a worker ended with {code}:\n{self.child.stderr.read()}")
+        line = self._said.get(timeout=timeout)
+        if line is None:
+            raise AssertionError(f"a worker ended with {self.child.wait(30)}:\n{''.join(self.errors)}")
         return json.loads(line)
 
     def end(self, timeout: float = 60) -> list[dict[str, Any]]:
         """All that it still says, after it has ended as it should."""
-        out, err = self.child.communicate(timeout=timeout)
-        assert self.child.returncode == 0, f"a worker ended with {self.child.returncode}:\n{err}\n{out}"
-        assert not err, err
-        return [json.loads(line) for line in out.splitlines() if not line.startswith("[")]
+        code = self.child.wait(timeout)
+        for thread in self._threads:
+            thread.join()
+        said = [json.loads(line) for line in iter(self._said.get, None)]
+        assert code == 0 and not self.errors, f"a worker ended with {code}:\n{''.join(self.errors)}\n{said}"
+        return said
+
+    def kill(self) -> None:
+        """End it, in whatever state it is."""
+        if self.child.poll() is None:
+            self.child.kill()
+        self.child.wait()
+        for thread, pipe in zip(self._threads, (self.child.stdout, self.child.stderr), strict=True):
+            thread.join()
+            if pipe is not None:
+                pipe.close()
 
     def signal(self, number: int) -> float:
         """Send a signal, and return when that was."""
@@ -68,17 +90,17 @@ class Process:
 
 @contextlib.contextmanager
 def started(scenario: str, size: int, *args: Any, address: str = "", **environment: str) -> Iterator[list[Process]]:
-    """So many workers of a scenario, which are given rank, number and address first."""
+    """So many workers of a scenario. Rank, number and address are their first arguments, and in their environment."""
     address = address or f"127.0.0.1:{free_port()}"
-    workers = [Process(scenario, rank, size, address, *args, **environment) for rank in range(size)]
+    environment |= {"ATLED_COORDINATOR": address, "ATLED_NUM_PROCESSES": str(size)}
+    workers = [
+        Process(scenario, rank, size, address, *args, **environment, ATLED_PROCESS_ID=str(rank)) for rank in range(size)
+    ]
     try:
         yield workers
     finally:
         for worker in workers:
-            if worker.child.poll() is None:
-                worker.child.send_signal(signal.SIGCONT)
-                worker.child.kill()
-            worker.child.communicate()
+            worker.kill()
 
 
 def run(scenario: str, size: int, *args: Any, **environment: str) -> list[list[dict[str, Any]]]:
