@@ -68,6 +68,8 @@ class Hub:
         self._start_service = start_service
         self.members: dict[int, Member] = {}  # those that are here
         self.gone: dict[int, str] = {}  # rank -> why it left or was lost
+        self._is_changed = False  # who is here
+        self._left_since: dict[int, str] = {}  # not announced yet
         self.state = "waiting"  # then "running", then "closed"
         self._service: tuple[int, Callable[[], None]] | None = None
         self._values: dict[str, bytes] = {}
@@ -152,7 +154,8 @@ class Hub:
             await writer.drain()
             return
         member = self.members[says["rank"]] = Member(says["rank"], says, writer)
-        self._tell_all({"is": "present", "ranks": sorted(self.members)})
+        member.tell({"is": "present", "ranks": sorted(self.members)})
+        self._is_changed = True
         if len(self.members) == self.size:
             self._run()
         end = "its process ended, or its connection broke"
@@ -194,7 +197,7 @@ class Hub:
         self._tell_all({"is": "ready", "home": self.home, "heartbeat": self.heartbeat})
 
     def _tell_all(self, message: dict[str, Any]) -> None:
-        for member in self.members.values():
+        for member in list(self.members.values()):
             member.tell(message)
 
     def _left(self, member: Member, why: str, is_loss: bool) -> None:
@@ -202,10 +205,13 @@ class Hub:
             return
         if self.state != "running":
             del self.members[member.rank]
-            self._tell_all({"is": "present", "ranks": sorted(self.members)})
+            self._is_changed = True
             return
         self.gone[member.rank] = why
-        self._tell_all({"is": "gone", "rank": member.rank, "why": why, "is_loss": is_loss})  # the member itself, too
+        if is_loss:
+            self._tell_all({"is": "lost", "rank": member.rank, "why": why})  # the member itself, too
+        else:
+            self._left_since[member.rank] = why
         del self.members[member.rank]
         for name, waiters in list(self._barriers.items()):
             if member.rank in self._ranks_of(name):
@@ -214,7 +220,7 @@ class Hub:
                     waiter.answer({"error": "gone", "ranks": [member.rank]})
 
     async def _watch(self) -> None:
-        """Look for members that have been silent too long."""
+        """Look for members that have been silent too long, and say now and then who is here."""
         pause = min(0.25, self.heartbeat / 4)
         last = time.monotonic()
         while True:
@@ -224,11 +230,21 @@ class Hub:
                 for member in self.members.values():
                     member.heard = now
             last = now
+            self._announce()
             for member in list(self.members.values()) if self.state == "running" else ():
                 if now - member.heard > self.heartbeat:
                     why = f"nothing was heard of it for {self.heartbeat:g} s: it hangs, or cannot be reached"
                     self._left(member, why, is_loss=True)
                     member.writer.close()
+
+    def _announce(self) -> None:
+        """What is not urgent is said to all at once: with many processes, one message for each would be too many."""
+        if self._is_changed and self.state == "waiting":
+            self._is_changed = False
+            self._tell_all({"is": "present", "ranks": sorted(self.members)})
+        if self._left_since:
+            left, self._left_since = self._left_since, {}
+            self._tell_all({"is": "left", "ranks": list(left.items())})
 
     # -- what members ask for ----------------------------------------------------------------------------------------
 

@@ -47,7 +47,6 @@ class Member:
         self.lost: dict[int | None, str] = {}  # rank -> why; None is a hub that is no member's
         self.left: dict[int, str] = {}  # ranks that went as they should
         self.mismatch = ""  # of launches
-        self.changed = 0  # counts what was heard of the others
         self.on_failure: Callable[[], None] = lambda: None
         self.on_tick: Callable[[], None] = lambda: None
         self.local_address = ""
@@ -159,14 +158,13 @@ class Member:
                         question = self._questions.pop(message["to"], None)
                         if question is not None:
                             question.set_result((message, data))
-                    case "gone" if message["is_loss"]:
+                    case "lost":
                         self._lose(message["rank"], message["why"])
-                    case "gone":
-                        self.left[message["rank"]] = message["why"]
-                        self.changed += 1
+                    case "left":
+                        self.left.update(message["ranks"])
                     case "mismatch":
                         self.mismatch = self.mismatch or message["why"]
-                        self._failed()
+                        self.on_failure()
                     case "closed":
                         break
         self._lose_hub("its process ended, or the connection to it broke")
@@ -177,7 +175,7 @@ class Member:
         if rank == self.rank:
             why = "the others have heard nothing of this process for too long, and go on without it"
         self.lost[rank] = why
-        self._failed()
+        self.on_failure()
 
     def _lose_hub(self, why: str) -> None:
         if self.rank not in self.lost:
@@ -186,10 +184,6 @@ class Member:
             question.set_exception(HubLost())
         self._questions.clear()
         self._writer.close()
-
-    def _failed(self) -> None:
-        self.changed += 1
-        self.on_failure()
 
     async def _tick(self) -> None:
         pause = min(0.5, self.heartbeat / 4)

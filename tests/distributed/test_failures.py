@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
-from worlds import ROOT, WORKER, free_port, run, started
+from worlds import ROOT, WORKER, Process, free_port, run, started
+
+from atled import distributed
 
 HEARTBEAT = 1
 
@@ -88,3 +91,19 @@ def test_different_programs(kind):
             "rank 0 launches f (train.py:102), rank 1 launches g (train.py:103)."
         )
         assert said.get("seconds", 0) < 3
+
+
+def test_a_process_that_dies_while_the_world_begins():
+    service = distributed.serve("127.0.0.1:0", 2)
+    worker = Process("join", 0, 2, service.address, "initialization_timeout=30")
+    try:
+        host, port = service.address.split(":")
+        with socket.create_connection((host, int(port))) as line, line.makefile("r") as heard:
+            line.sendall(b'{"do": "join", "version": 1, "rank": 1, "processes": 2}\n')
+            while json.loads(heard.readline())["is"] != "ready":
+                pass
+        (said,) = worker.end()
+    finally:
+        worker.kill()
+        service.shutdown(0)
+    assert said["kind"] == "PeerLost" and said["ranks"] == [1] and said["seconds"] < 10

@@ -57,28 +57,27 @@ def test_port_in_use():
     assert f"distributed.initialize: port {port} of 127.0.0.1 is in use." in said["text"]
 
 
-def test_nobody_serves():
-    address = f"127.0.0.1:{free_port()}"
-    (said,) = joined((1, 2, address, "initialization_timeout=0.5"))
-    assert said["kind"] == "TimeoutError" and said["seconds"] < 2
-    assert said["text"].startswith(
-        f"distributed.initialize: process 1 waited 0.5 s at {address} for 2 processes; nobody answers there "
-        "(connection refused)\n  try: "
-    )
-
-
-def test_somebody_else_answers():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        (said,) = joined((1, 2, f"127.0.0.1:{taken.getsockname()[1]}", "initialization_timeout=0.5"))
-    assert "what answers there is no coordinator of atled" in said["text"]
-
-
-def test_a_process_is_missing():
+def test_those_who_do_not_come():
+    """Nobody serves; somebody else answers; the other processes are missing."""
     service = distributed.serve("127.0.0.1:0", 3)
-    (said,) = joined((0, 3, service.address, "initialization_timeout=0.5"))
-    service.shutdown()
-    assert said["kind"] == "TimeoutError" and said["seconds"] < 3
-    assert "for 3 processes; missing: ranks 1, 2\n  try: " in said["text"]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        addresses = [f"127.0.0.1:{free_port()}", f"127.0.0.1:{other.getsockname()[1]}", service.address]
+        worker = Process("join", 1, 3, *addresses, "initialization_timeout=0.5")
+        try:
+            said = worker.end()
+        finally:
+            worker.kill()
+            service.shutdown()
+    reasons = (
+        "nobody answers there (connection refused)",
+        "what answers there is no coordinator of atled",
+        "missing: ranks 0, 2",
+    )
+    for address, reason, heard in zip(addresses, reasons, said, strict=True):
+        assert heard["kind"] == "TimeoutError" and heard["seconds"] < 3
+        assert heard["text"].startswith(
+            f"distributed.initialize: process 1 waited 0.5 s at {address} for 3 processes; {reason}\n  try: "
+        )
 
 
 def test_ranks_and_sizes_that_do_not_fit():

@@ -84,13 +84,14 @@ def spread(rank: int, size: int, address: str) -> None:
     distributed.shutdown()
 
 
-def join(rank: int, size: int, address: str, *options: str) -> None:
-    """Initialize only, with options as Python writes them: what does it raise, and when?"""
-    given = {k: eval(v) for k, v in (o.split("=") for o in options)}
-    start = time.time()
-    say(**raised(lambda: distributed.initialize(address, size, rank, **given)), seconds=time.time() - start)
-    if distributed.is_initialized():
-        distributed.shutdown()
+def join(rank: int, size: int, *addresses_and_options: str) -> None:
+    """Initialize only, at one address after the other; options are as Python writes them. What is raised, and when?"""
+    given = {k: eval(v) for k, v in (o.split("=") for o in addresses_and_options if "=" in o)}
+    for address in [a for a in addresses_and_options if "=" not in a]:
+        start = time.time()
+        say(**raised(partial(distributed.initialize, address, size, rank, **given)), seconds=time.time() - start)
+        if distributed.is_initialized():
+            distributed.shutdown()
 
 
 def steps(rank: int, size: int, address: str, *options: str) -> None:

@@ -28,7 +28,7 @@ class Process:
     """A worker: a scenario of `worker.py`, which prints a JSON object a line."""
 
     def __init__(self, scenario: str, *args: Any, **environment: str) -> None:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "OMPI", "ATLED_", "XLA_"))}
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "OMPI", "ATLED_P", "XLA_"))}
         env = {
             **clean,
             "PYTHONPATH": str(ROOT),
@@ -103,7 +103,7 @@ def started(scenario: str, size: int, *args: Any, address: str = "", **environme
             worker.kill()
 
 
-def run(scenario: str, size: int, *args: Any, **environment: str) -> list[list[dict[str, Any]]]:
+def run(scenario: str, size: int, *args: Any, timeout: float = 60, **environment: str) -> list[list[dict[str, Any]]]:
     """What each worker of a scenario has said."""
     with started(scenario, size, *args, **environment) as workers:
-        return [worker.end() for worker in workers]
+        return [worker.end(timeout) for worker in workers]
