@@ -7,6 +7,7 @@ always copied. Reading waits for the computation; if that failed, the error says
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -214,6 +215,10 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
     """The error of a computation, with the user's line that launched it; an exception of a callback as it is."""
     text = " ".join(str(error).split())
     execute.flush()
+    processes = sys.modules.get("atled.engine.processes")
+    blamed = None if processes is None else processes.explain(error)
+    if blamed is not None:
+        return errors.for_user(blamed)  # type: ignore[return-value]
     own = errors.kept(text)
     if own is not None:
         return errors.for_user(own)  # type: ignore[return-value]
@@ -392,7 +397,8 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
 
 
 def forget() -> None:
-    """Drop the cached scalars."""
+    """Drop the cached scalars, and programs that move arrays."""
+    _movers.clear()
     _typed_scalars.clear()
     scalars.clear()
 
