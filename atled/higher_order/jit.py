@@ -283,8 +283,8 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over what is being transformed
         return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
-    where, committed = place(shared.signature, traced, call, [*captured, *arrays])
     donated = donations(shared.signature, call, traced.program, len(captured))
+    where, committed = place(shared.signature, traced, call, [*captured, *arrays], donated)
     is_new = ("executable", where, committed, donated) not in traced.program.derived
     if is_new and shared.options.max_compiles is not None:
         limit(shared.options.max_compiles, shared.compiles, shared.signature, call)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 import atled
@@ -61,7 +63,7 @@ def loss(p, batch):
     return -jnp.mean(jnp.take_along_axis(atled.nn.log_softmax(logits), batch[:, 1:, None], axis=-1))
 
 
-@atled.jit
+@partial(atled.jit, donate_argnums=0)
 def step(state, batch):
     p, m = state
     value, g = atled.value_and_grad(loss)(p, batch)

@@ -25,7 +25,7 @@ def free_port() -> int:
 
 
 class Process:
-    """A worker: a scenario of `worker.py`, which prints a JSON object a line."""
+    """A worker: a scenario of `worker.py`, or a file of its own, which prints a JSON object a line."""
 
     def __init__(self, scenario: str, *args: Any, **environment: str) -> None:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "OMPI", "ATLED_P", "XLA_"))}
@@ -38,7 +38,7 @@ class Process:
             **environment,
         }
         self.child = subprocess.Popen(
-            [sys.executable, str(WORKER), scenario, *map(str, args)],
+            [sys.executable, *([scenario] if scenario.endswith(".py") else [str(WORKER), scenario]), *map(str, args)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
         )  # fmt: skip
         self.errors: list[str] = []
