@@ -11,7 +11,7 @@ import atled.numpy as jnp
 from atled import lax
 from atled.sharding import NamedSharding, P
 
-LAYERS, WIDTH, HEADS, VOCABULARY, LENGTH, BATCH = 2, 32, 8, 64, 16, 16
+LAYERS, WIDTH, HEADS, VOCABULARY, LENGTH, BATCH = 2, 32, 8, 64, 16, 24
 
 # how each parameter is split: over `model` by columns, then by rows; `data` splits the batch
 SPECS = {
