@@ -131,6 +131,11 @@ class Module:
             i = around[i.inputs[0]]
         return i.attribute(r'\bop_name="([^"]*)"') or ""
 
+    def makers(self, i: Instruction) -> list[Instruction]:
+        """The instructions that it takes results of."""
+        wanted = set(i.inputs)
+        return [r for r in self.home[i.name] if r.name in wanted]
+
     def users(self, i: Instruction) -> list[Instruction]:
         """The instructions that take its result."""
         return [r for r in self.home[i.name] if i.name in r.operands and i.name in r.inputs]

@@ -63,8 +63,8 @@ def read(text: str, mesh: Mesh | None) -> Iterator[Collective]:
         if kind not in KINDS:
             continue
         span = groups.span(i.attributes, mesh)
-        results = _results(module, i)
-        lines = tuple(dict.fromkeys([line for r in (i, *results) if (line := module.line(r)) is not None]))
+        found = [i, *_results(module, i)]
+        lines = _lines(module, found) or _lines(module, [*module.makers(i), *module.users(found[-1])])[:1]
         ops = i.ops
         yield Collective(
             kind, span.axes, span.is_whole, span.devices, _size(i, kind, span.devices), _times(around),
@@ -72,6 +72,10 @@ def read(text: str, mesh: Mesh | None) -> Iterator[Collective]:
             module.argument(i), reasons.is_written(ops),
             reasons.reason(kind, ops, _quoted(span), _combiner(module, i)),
         )  # fmt: skip
+
+
+def _lines(module: hlo.Module, instructions: Sequence[hlo.Instruction]) -> tuple[hlo.Line, ...]:
+    return tuple(dict.fromkeys([line for r in instructions if (line := module.line(r)) is not None]))
 
 
 def _results(module: hlo.Module, i: hlo.Instruction) -> list[hlo.Instruction]:

@@ -48,7 +48,7 @@ def _columns(picture: Any, width: int) -> tuple[list[int | None], int, bool]:
     if header and len(parts) * (wide + 1) <= width:
         return [*range(len(parts))], wide, True
     narrow = min(max(label + 2, 5), max(width - 1, 3))
-    if len(parts) * (narrow + 1) <= width or not header:
+    if len(parts) * (narrow + 1) <= width or 3 * (wide + 1) > width or not header:
         return shown(len(parts), max(width // (narrow + 1), 1)), narrow, False
     return shown(len(parts), width // (wide + 1)), wide, True
 

@@ -62,8 +62,8 @@ class Collectives:
         for cells, notes in self._groups():
             why, *more = textwrap.wrap(cells[-1], room)
             out.append(_joined((*cells[:-1], why), widths))
-            notes = [textwrap.shorten(note, room, placeholder=" …") for note in notes]
-            out += [" " * indent + row for row in (*more, *notes)]
+            notes = [textwrap.shorten(note, room - 2, placeholder=" …") for note in notes]
+            out += [" " * indent + row for row in (*more, *[f"  {note}" for note in notes])]
         return "\n".join([*out, "", *self._totals()])
 
     def _repr_html_(self) -> str:
