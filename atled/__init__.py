@@ -25,7 +25,6 @@ from atled.core.config import (
 )  # fmt: skip
 from atled.core.dtypes import float0
 from atled.core.sharding import make_mesh, set_mesh
-from atled.core.trace import checking_leaks
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.client import (
     default_backend,
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
         ad_checkpoint,
         custom_batching,
         debug,
+        distributed,
         dtypes,
         errors,
         export,
@@ -69,7 +69,8 @@ if TYPE_CHECKING:
         scipy,
         sharding,
         tree_util,
-    )  # fmt: skip
+    )
+    from atled.debug import checking_leaks
     from atled.engine.parts import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -86,8 +87,8 @@ trace.install(Evaluate())
 make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
-    "ad_checkpoint", "custom_batching", "debug", "dtypes", "errors", "export", "inspect", "lax", "nn", "random",
-    "scipy", "sharding", "tree_util",
+    "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "inspect", "lax", "nn",
+    "random", "scipy", "sharding", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -95,6 +96,7 @@ _NAMES = {
         "make_array_from_process_local_data",
         "make_array_from_single_device_arrays",
     ),
+    "debug": ("checking_leaks",),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
     "higher_order.nans": ("find_nans",),
@@ -118,12 +120,11 @@ __all__ = [
     "Array", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready", "checking_leaks", "checkpoint",
     "checkpoint_policies", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp", "debug",
     "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision", "device_count",
-    "device_get", "device_put", "devices", "disable_jit", "dtypes", "effects_barrier", "enable_x64", "errors",
-    "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "inspect", "io_callback", "jacfwd", "jacobian",
-    "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
+    "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64",
+    "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "inspect", "io_callback", "jacfwd",
+    "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
     "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
     "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "pmap", "process_count",
     "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "tree",
-    "tree_util",
-    "value_and_grad", "vjp", "vmap",
+    "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -93,6 +93,10 @@ class Builder(Protocol):
         """Which devices of the mesh communicate over some of its axes: an array [group, place]."""
         ...
 
+    def place(self, axis: Any) -> Value:
+        """The position along an axis of the mesh."""
+        ...
+
     def channel(self) -> str:
         """An attribute that tells collectives apart."""
         ...

@@ -304,8 +304,9 @@ class NamedSharding(Sharding):
         if len(set(names)) != len(names):
             raise ValueError(f"NamedSharding: {_MESSAGE_AXES}; got {spec}.")
         self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind
-        parts = [spec.axes(d) for d in range(len(spec))]
-        while parts and not parts[-1]:  # P("a") and P("a", None) say the same
+        # P("a") and P("a", None) say the same, and an axis with one device splits nothing
+        parts = [tuple([n for n in spec.axes(d) if mesh.shape[n] > 1]) for d in range(len(spec))]
+        while parts and not parts[-1]:
             parts.pop()
         self._key = (mesh, tuple(parts), memory_kind)
         self._hash = hash(self._key)

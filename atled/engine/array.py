@@ -7,6 +7,7 @@ always copied. Reading waits for the computation; if that failed, the error says
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -214,6 +215,10 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
     """The error of a computation, with the user's line that launched it; an exception of a callback as it is."""
     text = " ".join(str(error).split())
     execute.flush()
+    processes = sys.modules.get("atled.engine.processes")
+    blamed = None if processes is None else processes.explain(error)
+    if blamed is not None:
+        return errors.for_user(blamed)  # type: ignore[return-value]
     own = errors.kept(text)
     if own is not None:
         return errors.for_user(own)  # type: ignore[return-value]
@@ -274,32 +279,28 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
 def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArray:
     """An array on another device, or with another sharding."""
     placed, source = x._placed, x.sharding
-    target = where if isinstance(where, Sharding) else execute.on_device(where)
+    target: Any = where if isinstance(where, Sharding) else execute.on_device(where)
     made = Placed(placed.type, target, committed)
     if made is placed:
         return x
     client.clients()  # complains in a forked child
     if isinstance(target, NamedSharding):
         target.check(placed.type.shape, "device_put")
-    ndim = len(placed.shape)
-    if not isinstance(source, NamedSharding) and target.is_fully_replicated and target.memory_kind is None:
+    is_spread = isinstance(source, NamedSharding)
+    if not is_spread and target.is_fully_replicated and target.memory_kind is None:
         return wrap(assemble(made, [(d, x._buffer) for d in target.devices]))
-    alike = np.array_equal(tiles(source, ndim)[1], tiles(target, ndim)[1])
-    if alike and source.num_devices == target.num_devices and source.is_fully_addressable:
+    ndim = len(placed.type.shape)
+    is_alike = np.array_equal(tiles(source, ndim)[1], tiles(target, ndim)[1])
+    if is_alike and source.is_fully_addressable and target.is_fully_addressable:
         return wrap(_copied_to(x._buffer, made))
-    if source.devices == target.devices and isinstance(source, NamedSharding):
-        if source.memory_kind or target.memory_kind:  # programs run in the devices' own memory
-            x = device_put(x, source.with_memory_kind(None))
-            x = device_put(x, target.with_memory_kind(None))
-            return device_put(x, target)
-        return _resharded(x, target)
-    if placed.type.kind == "k":  # keys have no values to look at; their words have
-        whole = x if source.is_fully_replicated else device_put(x, source.with_spec(PartitionSpec()))
-        part = shards(whole)[0].data
-        return wrap(assemble(made, [(d, part._buffer) for d in target.devices])) if target.is_fully_replicated else (
-            _resharded(device_put(part, target.with_spec(PartitionSpec())), target)  # type: ignore[union-attr]
-        )  # fmt: skip
-    return wrap(put(to_numpy(x._buffer), made))
+    if is_spread and source.devices == target.devices:
+        inside = device_put(x, source.with_memory_kind(None))  # programs run in the devices' own memory
+        return device_put(_resharded(inside, target.with_memory_kind(None)), target)
+    if placed.type.kind != "k":
+        return wrap(put(to_numpy(x._buffer), made))
+    if is_spread:  # keys have no values to look at: they go by way of one device
+        return device_put(shards(device_put(x, source.with_spec(PartitionSpec())))[0].data, target)
+    return _resharded(device_put(x, target.with_spec(PartitionSpec())), target)
 
 
 def bring(execute: Any, waiting: list[tuple[int, Placed]], buffers: list[Any]) -> Any:
@@ -396,7 +397,8 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
 
 
 def forget() -> None:
-    """Drop the cached scalars."""
+    """Drop the cached scalars, and programs that move arrays."""
+    _movers.clear()
     _typed_scalars.clear()
     scalars.clear()
 

@@ -6,11 +6,12 @@ finds a device comes first. After a fork the child must not touch the engine: it
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
 
@@ -24,6 +25,20 @@ _lock = threading.RLock()
 _clients: dict[str, Any] = {}  # platform -> client, the default first; empty until first use
 _is_child = False
 on_fork: list[Callable[[], None]] = []  # called in a child after fork: drop what must not be used there
+on_reset: list[Callable[[], None]] = []  # called, after those of `on_fork`, by `reset`: drop what keeps a client alive
+
+
+class World(NamedTuple):
+    """What clients need to know to be one of several processes; `processes.py` makes it."""
+
+    coordination: Any  # the engine's coordination client
+    rank: int
+    size: int
+    host: str  # the address of this process on which collectives may listen
+    visible: Any  # the accelerators that this process may use, as numbers; None for all
+
+
+world: World | None = None  # set before the clients are made
 
 
 class ForkError(RuntimeError):
@@ -57,7 +72,7 @@ def _make_clients() -> dict[str, Any]:
         if asked and plugin.platform not in wanted:
             continue
         try:
-            found[plugin.platform] = plugins.load(plugin)
+            found[plugin.platform] = plugins.load(plugin, world)
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:300]
             if asked:
@@ -84,9 +99,28 @@ def _make_clients() -> dict[str, Any]:
 
 def _cpu_client() -> Any:
     count = os.environ.get("ATLED_NUM_CPU_DEVICES")
-    if count:
-        return _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=int(count))
-    return _jax.get_tfrt_cpu_client(asynchronous=True)
+    devices = {"num_devices": int(count)} if count else {}  # else as XLA_FLAGS says
+    if world is None:
+        return _jax.get_tfrt_cpu_client(asynchronous=True, **devices)
+    gloo = _jax.make_gloo_tcp_collectives(distributed_client=world.coordination, hostname=world.host)
+    return _jax.get_tfrt_cpu_client(
+        asynchronous=True, distributed_client=world.coordination, node_id=world.rank, num_nodes=world.size,
+        collectives=gloo, **devices,
+    )  # fmt: skip
+
+
+def is_used() -> bool:
+    """Whether the clients have been made."""
+    return bool(_clients)
+
+
+def reset() -> None:
+    """Forget the clients, and all that was made with them; arrays that are still held can only be read."""
+    with _lock:
+        for forget in (*on_fork, *on_reset):
+            forget()
+        _clients.clear()
+    gc.collect()
 
 
 def _after_fork() -> None:

@@ -25,7 +25,7 @@ import jaxlib._jax as _jax
 import numpy as np
 
 from atled.compiler.digest import NotPortable, digest
-from atled.core import errors
+from atled.core import errors, source
 from atled.core.program import Program
 from atled.core.sharding import (
     Mesh,
@@ -170,6 +170,9 @@ class Executable:
             self.execute = functools.partial(_with_effects, raw.execute_sharded)
         elif isinstance(where, Spread) and where.mesh.size > 1 and where.mesh.flat[0].platform == "cpu":
             self.execute = functools.partial(_in_turn, raw.execute_sharded)
+        ranks = sorted({d.process_index for d in devices_of(where)})
+        if len(ranks) > 1:
+            self.execute = _Together(self.execute, program, where, ranks)
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         return self.execute(buffers).consume_with_handlers(self.handlers)
@@ -202,6 +205,31 @@ def _in_turn(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
     out = execute(buffers, with_tokens=True)
     _in_flight.append(out.consume_token())
     return out
+
+
+class _Together:
+    """Runs a program over several processes, after making sure that all of them run it now."""
+
+    __slots__ = ("execute", "number", "program", "ranks", "where")
+
+    def __init__(self, execute: Any, program: Program, where: Any, ranks: list[int]) -> None:
+        self.execute, self.program, self.where, self.ranks = execute, program, where, ranks
+        self.number: int | None = None
+
+    def __call__(self, buffers: Sequence[Any]) -> Any:
+        from atled.engine import processes  # loaded where there are several
+
+        if self.number is None:
+            try:
+                name = digest(self.program)
+            except NotPortable:
+                name = f"{self.program.name}, {len(self.program.equations)} equations"
+            place = source.here()
+            said = str(place) if place is not None else ""
+            name = f"{name} {_description(self.where)}"
+            self.number = processes.agree(name, self.program.name, said, self.ranks)
+        processes.launched(self.number)
+        return self.execute(buffers)
 
 
 def effects_barrier() -> None:
@@ -267,7 +295,7 @@ def _settled(raw: Any, program: Program, where: Spread) -> Spread:
     for i, (t, s) in enumerate(zip(program.output_types, where.outs, strict=True)):
         if s is None and found is None:
             s = NamedSharding(where.mesh, PartitionSpec())
-        elif s is None:
+        elif s is None and found is not None:
             s = sharding_of_tiling(found[i], where.mesh, physical(t)[0])
             if s is not None and t.kind == "k":  # the words of keys are never split
                 s = s.with_spec(PartitionSpec(*s.spec[1:])) if not s.spec.axes(0) else None
@@ -323,7 +351,8 @@ def _mappings() -> int:
 def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
     options = _option_values(program)
     device = devices_of(where)[0]
-    key = cache.key(name, f"{options}{donated}{_description(where)}", device.platform, device)
+    rank = device.client.process_index()
+    key = cache.key(name, f"{options}{donated}{rank}{_description(where)}", device.platform, device)
     found = cache.load(key)
     if found is not None:
         header, blob = found
@@ -345,7 +374,7 @@ def _description(where: Where) -> str:
         return str(where.id)
     places = [(d.id, d.process_index) for d in where.mesh.flat]
     meshes = {s.mesh: None for s in (*where.ins, *where.outs) if s is not None}
-    return f"{where.mesh.flat[0].client.process_index()}{places}{where.mesh}{list(meshes)}{where.ins}{where.outs}"
+    return f"{places}{where.mesh}{list(meshes)}{where.ins}{where.outs}"
 
 
 def _option_values(program: Program) -> dict[str, Any]:
@@ -427,3 +456,4 @@ def register(kind: str) -> None:
 def forget() -> None:
     """Drop the loaded executables that are kept for reuse."""
     _loaded.clear()
+    _in_flight.clear()

@@ -39,8 +39,11 @@ def installed() -> list[Plugin]:
     return found
 
 
-def load(plugin: Plugin) -> Any:
-    """A client of a plugin; raises RuntimeError with the plugin's own words when it has no device."""
+def load(plugin: Plugin, world: Any = None) -> Any:
+    """A client of a plugin; raises RuntimeError with the plugin's own words when it has no device.
+
+    `world` is the `client.World` that this process is in.
+    """
     if plugin.platform == "tpu":
         os.environ.setdefault("TPU_LOG_DIR", "disabled")
     if plugin.platform == "cuda":
@@ -53,7 +56,11 @@ def load(plugin: Plugin) -> Any:
     if plugin.platform in ("cuda", "rocm"):
         # Memory on demand: a notebook or a second process must be able to share the device.
         options = {"platform_name": plugin.platform, "allocator": "default", "preallocate": False}
-    return _jax.get_c_api_client(plugin.platform, options, None)
+        if world is not None:
+            options.update(node_id=world.rank, num_nodes=world.size)
+            if world.visible is not None:
+                options["visible_devices"] = list(world.visible)
+    return _jax.get_c_api_client(plugin.platform, options, world.coordination if world is not None else None)
 
 
 def _preload_vendor_libraries() -> None:

@@ -250,7 +250,7 @@ def _symbol(name: str) -> str:
 class BlockBuilder:
     """The builder of one block. `Builder` in the compiler folder says what the methods mean."""
 
-    __slots__ = ("constants", "ip", "is_nested", "location", "manual", "module", "platform", "scope", "token")
+    __slots__ = ("constants", "ip", "is_nested", "location", "manual", "module", "places", "platform", "scope", "token")
 
     def __init__(self, module: Module, platform: str, scope: str, ip: Any) -> None:
         self.module = module
@@ -259,6 +259,7 @@ class BlockBuilder:
         self.ip = ip
         self.is_nested = False  # inside a region of an operation, such as the body of a loop, or called from there
         self.manual: Mesh | None = None  # the mesh of whose devices each runs this block on its own part
+        self.places: dict[Any, Value] = {}  # the position along axes of that mesh, where it is an operand
         self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
         self.location = _UNKNOWN
         self.token: Value | None = None  # what the next callback with an effect waits for
@@ -316,7 +317,8 @@ class BlockBuilder:
     def _fill(self, region: Any, types: Sequence[ArrayType], body: Callable[..., Any], terminator: str) -> None:
         block = ir.Block.create_at_start(region, [_type(t) for t in types], [self.location] * len(types))
         inner = BlockBuilder(self.module, self.platform, self.scope, ir.InsertionPoint(block))
-        inner.location, inner.is_nested, inner.manual = self.location, True, self.manual
+        inner.location, inner.is_nested = self.location, True
+        inner.manual, inner.places = self.manual, self.places
         out = body(inner, *[Value(h, t) for h, t in zip(block.arguments, types, strict=True)])
         inner.emit(terminator, out if isinstance(out, (tuple, list)) else (out,), ())
 
@@ -370,7 +372,7 @@ class BlockBuilder:
         return out[0] if single[0] else tuple(out)
 
     def call(self, program: Program, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
-        if not self.module.has_calls:
+        if not self.module.has_calls or self.places:  # functions do not see what stands around their calls
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
         symbol = self.module.function(program, self.platform, self.is_nested, self.manual)
         attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
@@ -399,19 +401,44 @@ class BlockBuilder:
                 parts.append(text.removeprefix("#sdy.sharding"))
             return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(parts)}]>")
 
+        given, types, ins = list(operands), list(types), list(ins)
+        if is_partial:  # where the compiler has axes, too, devices do not know their number: it comes as an operand
+            index = ArrayType((1,), np.dtype(np.int32))
+            for a in axes:
+                whole = ArrayType((mesh.shape[a],), np.dtype(np.int32))
+                given.append(self.emit("stablehlo.iota", (), (whole,), {"iota_dimension": 0}))
+                ins.append(PartitionSpec(a))
+                types.append(index)
+
+        def inside(inner: Any, *values: Any) -> Any:
+            if is_partial:
+                inner.places = {**self.places, **dict(zip(axes, values[len(operands) :]))}
+            return body(inner, *values[: len(operands)])
+
         attributes = {
-            "in_shardings": per_value(ins, [v.type for v in operands]),
+            "in_shardings": per_value(ins, [v.type for v in given]),
             "out_shardings": per_value(outs, out_types),
             "manual_axes": ir.Attribute.parse(f"#sdy<manual_axes{{{', '.join(map(_quoted, axes))}}}>"),
         }
         before, self.manual = self.manual, mesh
         try:
-            out = self.emit(
-                "sdy.manual_computation", operands, out_types, attributes, [(types, body)], terminator="sdy.return"
-            )
+            out = self.emit("sdy.manual_computation", given, out_types, attributes, [(types, inside)], "sdy.return")
         finally:
             self.manual = before
         return _as_tuple(out)
+
+    def place(self, axis: Any) -> Value:
+        index = ArrayType((1,), np.dtype(np.int32))
+        if axis in self.places:
+            found = self.places[axis]
+        else:
+            groups = self.groups((axis,))
+            table = np.zeros(groups.size, np.int32)
+            table[groups] = np.arange(groups.shape[1], dtype=np.int32)
+            number = self.emit("stablehlo.partition_id", (), (ArrayType((), np.dtype(np.uint32)),))
+            known = self.constant(table, ArrayType((groups.size,), index.dtype))
+            found = self.emit("stablehlo.dynamic_slice", (known, number), (index,), {"slice_sizes": (1,)})
+        return self.emit("stablehlo.reshape", (found,), (ArrayType((), index.dtype),))
 
     def groups(self, axes: Sequence[Any]) -> np.ndarray:
         names = ", ".join(map(repr, axes))
@@ -503,7 +530,8 @@ class _Quiet(BlockBuilder):
 
     def __init__(self, outer: BlockBuilder, location: Any) -> None:
         super().__init__(outer.module, outer.platform, outer.scope, outer.ip)
-        self.constants, self.is_nested, self.manual = outer.constants, outer.is_nested, outer.manual
+        self.constants, self.is_nested = outer.constants, outer.is_nested
+        self.manual, self.places = outer.manual, outer.places
         self.location = location
 
     def at(self, source: Source | None, name: str) -> None:

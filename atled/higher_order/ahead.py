@@ -73,8 +73,8 @@ class Lowered:
         self._traced = traced
         t = traced._traced
         given = [as_array(x) for x in t.captured] + [_Like(x) for x in traced._call.leaves]
-        self._where, self._committed = place(traced._signature, t, traced._call, given)
         self._donated = donations(traced._signature, traced._call, t.program, len(t.captured))
+        self._where, self._committed = place(traced._signature, t, traced._call, given, self._donated)
         self._module = lowered(t.program, self._where, self._donated)
 
     @property
@@ -108,7 +108,9 @@ class _Like:
         self.sharding = asked if asked is not None else on_device(client.default_device())
 
 
-def place(signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any]) -> tuple[Where, bool]:
+def place(
+    signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any], donated: tuple[int | None, ...]
+) -> tuple[Where, bool]:
     """Where a recorded function runs: the device or mesh of its arguments, or the one that was asked for."""
     options = signature.options
     if options.device is not None:
@@ -128,7 +130,14 @@ def place(signature: Signature, traced: Traced, call: Arguments, arrays: Sequenc
         for s, t in zip(outs, traced.program.output_types, strict=True):
             if s is not None:
                 s.check(t.shape, f"out_shardings of {traced.name}")
-    return placement(traced.program, arrays, ins, outs)
+    where, committed = placement(traced.program, arrays, ins, outs)
+    if donated and isinstance(where, Spread):  # a result that takes over memory is split as that is
+        kept = list(where.outs)
+        for s, i in zip(where.ins, donated, strict=True):
+            if i is not None and kept[i] is None:
+                kept[i] = s
+        where = where._replace(outs=tuple(kept))
+    return where, committed
 
 
 class Compiled:

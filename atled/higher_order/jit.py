@@ -30,7 +30,7 @@ from atled.engine.execute import EngineError, Spread, executable, on_pressure
 from atled.higher_order.ahead import Traced, TracedFunction, place
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note
-from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key
+from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key, recordings
 from atled.higher_order.launch import FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
 from atled.higher_order.signature import Arguments, Boxed, Options, Signature, donations, leaf_names
 
@@ -133,6 +133,7 @@ def clear_caches() -> None:
     """Forget every trace and every compiled program in memory."""
     for shared in list(_all_shared):
         shared.clear()
+    recordings.clear()
 
 
 def _forget_launches() -> None:
@@ -282,8 +283,8 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over what is being transformed
         return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
-    where, committed = place(shared.signature, traced, call, [*captured, *arrays])
     donated = donations(shared.signature, call, traced.program, len(captured))
+    where, committed = place(shared.signature, traced, call, [*captured, *arrays], donated)
     is_new = ("executable", where, committed, donated) not in traced.program.derived
     if is_new and shared.options.max_compiles is not None:
         limit(shared.options.max_compiles, shared.compiles, shared.signature, call)

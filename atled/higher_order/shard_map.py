@@ -290,7 +290,7 @@ def run(
     (made,) = found
     result = made.unflatten([object()] * made.num_leaves)
     if callable(out_specs):
-        outs = out_specs(result, program.output_types)
+        outs: Any = out_specs(result, program.output_types)
     else:
         outs = _flat_specs("out_specs", out_specs, result, mesh, axes)
     for t, s, (path, _) in zip(program.output_types, outs, tree.leaves_with_path(result), strict=True):

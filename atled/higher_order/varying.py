@@ -37,8 +37,6 @@ def _results(e: Equation, given: list[Axes]) -> Sequence[Axes]:
     rule = getattr(op, "varies", None)
     if rule is not None:
         return rule(varying, given)
-    if len(inner) == 1 and len(inner[0].inputs) == len(given) and len(inner[0].outputs) == len(e.results):
-        return varying(inner[0], given)  # a call
     if inner:
         return [union.union(*[_used(p) for p in inner])] * len(e.results)
     if isinstance(op, _SHARES):
@@ -101,6 +99,9 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
                     names[v] = called[x] if type(x) is Var else x
                 continue
             union = frozenset().union(*[axes[x] for x in operands if type(x) is Var])
+            if type(op) is collectives.Pvary:
+                names[e.results[0]] = spread(operands[0], union | frozenset(op.axes), e.source)
+                continue
             if op.is_collective:
                 union |= frozenset(op.axes) & frozenset(mesh.axis_names)
             operands = [spread(x, union, e.source) for x in operands]

@@ -154,17 +154,10 @@ class AxisIndex(Collective):
         return ArrayType((), np.int32)
 
     def lower(self, build: Any) -> Any:
-        groups = build.groups(self.axes)
-        if groups.shape[1] == 1:
+        (axis,) = self.axes
+        if build.groups(self.axes).shape[1] == 1:
             return build.constant(0, ArrayType((), np.int32))
-        table = np.zeros(groups.size, np.int32)  # the place of each device
-        table[groups] = np.arange(groups.shape[1], dtype=np.int32)
-        number = build.emit("stablehlo.partition_id", (), (ArrayType((), np.uint32),))
-        known = build.constant(table, ArrayType((groups.size,), np.int32))
-        sizes = {"slice_sizes": (1,)}
-        return build.apply(lambda x: shape.reshape(x, ()), build.emit(
-            "stablehlo.dynamic_slice", (known, number), (ArrayType((1,), np.int32),), sizes
-        ))  # fmt: skip
+        return build.place(axis)
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...]) -> Any:
         return shape.iota(np.int32, (size,), 0)
@@ -365,8 +358,9 @@ def psum(x: Any, axes: Any) -> Any:
 
 
 def pvary(x: Any, axes: Any) -> Any:
-    """A value that all places of named axes share, as one that each has on its own."""
-    return bind(Pvary(names(axes)), x)
+    """A value that all places of named axes share, as one that each has on its own: the value itself."""
+    names(axes)
+    return x
 
 
 def pbroadcast(x: Any, axes: Any, source: int) -> Any:

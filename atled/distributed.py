@@ -1,0 +1,415 @@
+"""Several processes that work on the same arrays: start, end, and talk to each other.
+
+Every process calls `initialize` before it makes an array; `devices()` are then those of all. When a process dies or
+hangs, computations that need it raise `PeerLost`, which names it. `shutdown` and `initialize` may follow each other in
+the same process, with another number of processes: arrays are carried over as NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import json
+import os
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import sharding, tree
+from atled.core.array import type_of
+from atled.core.sharding import Placed
+from atled.engine import cache, client, cluster, execute, processes
+from atled.engine.hub import Hub
+from atled.engine.member import Refused, Unanswered
+from atled.engine.processes import PeerLost, ProgramMismatch
+from atled.higher_order.jit import _all_shared, clear_caches
+from atled.higher_order.launch import NAMESPACE
+
+__all__ = [
+    "PeerLost", "ProgramMismatch", "Service", "Store", "barrier", "broadcast", "gather", "initialize",
+    "is_initialized", "lost", "serve", "shutdown", "store", "sync",
+]  # fmt: skip
+
+
+def _forget_launch_code() -> None:
+    """Generated launch code keeps its executables in the namespace of the function that it is for."""
+    for shared in list(_all_shared):
+        shared.forget_launches()
+        for name in shared.namespace.keys() - {*NAMESPACE, "miss", "__builtins__"}:
+            del shared.namespace[name]
+
+
+def _forget_placements() -> None:
+    for placed in Placed._interned.values():
+        placed.handler = None  # it refers back, in a way that the garbage collector does not see
+    sharding.forget()
+
+
+# What keeps an engine's client alive beside its arrays: dropped when a world ends.
+client.on_reset.extend([
+    _forget_launch_code,
+    clear_caches,
+    execute.effects_barrier,
+    execute.forget,
+    execute.layout.cache_clear,
+    execute.device_list.cache_clear,
+    execute.on_device.cache_clear,
+    cache._machine.cache_clear,
+    _forget_placements,
+])  # fmt: skip
+
+
+class Service:
+    """The meeting place of a world that another process, such as a supervisor, runs. Made by `serve`."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    @property
+    def address(self) -> str:
+        """What processes give to `initialize`."""
+        return self._hub.address
+
+    @property
+    def present(self) -> list[int]:
+        """The ranks that are there."""
+        return sorted(self._hub.members)
+
+    @property
+    def gone(self) -> dict[int, str]:
+        """The ranks that were there and are not, and why."""
+        return dict(self._hub.gone)
+
+    def shutdown(self, timeout: float = 5.0) -> None:
+        """End the world, after waiting for its processes to leave, at most so many seconds."""
+        self._hub.close(timeout)
+
+
+def serve(address: str = "127.0.0.1:0", num_processes: int = 1, *, heartbeat_timeout: float = 10) -> Service:
+    """Run the meeting place of a world in this process, which need not be one of its own.
+
+    A supervisor that serves outlives the processes that it starts, so no rank's death takes the others along. They
+    call `initialize(service.address, ..., serve=False)`. Port 0 stands for one that is free.
+
+    >>> service = serve("127.0.0.1:0", num_processes=2)
+    >>> service.present
+    []
+    >>> service.shutdown()
+    """
+    host, port = _address(address, "serve", "address")
+    return Service(_hub("serve", host, port, num_processes, heartbeat_timeout, None))
+
+
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    *,
+    initialization_timeout: float = 60,
+    heartbeat_timeout: float = 10,
+    serve: bool | None = None,
+) -> None:
+    """Become one of several processes. Returns when all of them are there; call it before the first array is made.
+
+    What is not given is read off the environment: `ATLED_COORDINATOR`, `ATLED_NUM_PROCESSES`, `ATLED_PROCESS_ID` and
+    `ATLED_SERVE`, or what SLURM, Open MPI, Kubernetes or Cloud TPU have set.
+
+    Args:
+        coordinator_address: `host:port` where the processes meet; rank 0 serves it, unless somebody else does.
+        local_device_ids: the GPUs of this machine that this process may use.
+        initialization_timeout: seconds to wait for the others.
+        heartbeat_timeout: seconds without a sign of life after which a process counts as lost. One that ends is seen
+            at once. Taken from the process that serves.
+        serve: False if a supervisor serves at the address (see `serve`), True if rank 0 must.
+
+    Raises:
+        TimeoutError: if not all processes come; it names those that are missing.
+    """
+    launcher, found = cluster.detect(os.environ)
+    address = coordinator_address if coordinator_address is not None else found.coordinator
+    size = num_processes if num_processes is not None else found.num_processes
+    rank = process_id if process_id is not None else found.process_id
+    serve = serve if serve is not None else found.serve
+    visible = local_device_ids if local_device_ids is not None else found.local_device_ids
+    _check_arguments(address, size, rank, launcher)
+    assert address is not None and size is not None and rank is not None
+    host, port = _address(address, "initialize", "coordinator_address")
+    hub = None
+    if rank == 0 and serve is not False:
+        hub = _own_hub(host, port, size, heartbeat_timeout, serve)
+    try:
+        port = hub.port if hub is not None else port
+        visible = (visible,) if isinstance(visible, int) else visible
+        processes.begin(host, port, rank, size, initialization_timeout, hub, visible)
+    except Unanswered as error:
+        _close(hub)
+        raise TimeoutError(
+            f"distributed.initialize: process {rank} waited {initialization_timeout:g} s at {address} for "
+            f"{size} processes; {error}\n  try: start the processes that are missing with the same "
+            "coordinator_address; rank 0 serves there, or whoever called distributed.serve; or raise "
+            "initialization_timeout."
+        ) from None
+    except Refused as error:
+        _close(hub)
+        raise ValueError(
+            f"distributed.initialize: the coordinator at {address} refused process {rank}: {error}"
+            "\n  try: give all processes the same num_processes, and each its own process_id."
+        ) from None
+    except BaseException:
+        _close(hub)
+        raise
+
+
+def _check_arguments(address: Any, size: Any, rank: Any, launcher: str) -> None:
+    given = {"coordinator_address": address, "num_processes": size, "process_id": rank}
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        where = f"the environment of {launcher}" if launcher else "the environment, in which no launcher was recognized"
+        raise ValueError(
+            f"distributed.initialize: {', '.join(missing)} must be given; got None, and {where} does not say."
+            "\n  try: distributed.initialize('host:port', num_processes=n, process_id=i), or set ATLED_COORDINATOR, "
+            "ATLED_NUM_PROCESSES and ATLED_PROCESS_ID."
+        )
+    for name in ("num_processes", "process_id"):
+        if not isinstance(given[name], int) or isinstance(given[name], bool):
+            raise TypeError(f"distributed.initialize: {name} must be an integer; got {given[name]!r}.")
+    if size < 1:
+        raise ValueError(f"distributed.initialize: num_processes must be at least 1; got {size}.")
+    if not 0 <= rank < size:
+        raise ValueError(
+            f"distributed.initialize: process_id must be in 0 .. num_processes - 1; got {rank} of {size}."
+            "\n  try: number the processes from zero."
+        )
+    if processes.world() is not None:
+        raise RuntimeError(
+            "distributed.initialize: this process is in a world already.\n  try: distributed.shutdown() first."
+        )
+    if client.is_used():
+        raise RuntimeError(
+            "distributed.initialize: the devices are in use already, because an array was made or a function was run."
+            "\n  try: call it first in the program; or turn the arrays into NumPy arrays, call distributed.shutdown(), "
+            "which forgets the devices, and then this."
+        )
+
+
+def _address(address: Any, function: str, argument: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"distributed.{function}: {argument} must look like 'host:port'; got {address!r}.")
+    return host.strip("[]"), int(port)
+
+
+def _hub(function: str, host: str, port: int, size: int, heartbeat: float, home: int | None) -> Hub:
+    if heartbeat <= 0:
+        raise ValueError(f"distributed.{function}: heartbeat_timeout must be positive; got {heartbeat}.")
+    try:
+        return processes.start_hub(host, port, size, heartbeat, home)
+    except OSError as error:
+        reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be opened ({error.strerror or error})"
+        raise OSError(
+            error.errno,
+            f"distributed.{function}: port {port} of {host} {reason}.\n  try: another port, the same for all "
+            "processes; `ss -ltnp` shows who has this one.",
+        ) from None
+
+
+def _own_hub(host: str, port: int, size: int, heartbeat: float, serve: bool | None) -> Hub | None:
+    """The hub that rank 0 runs; None if somebody else serves at the address already."""
+    try:
+        return _hub("initialize", host, port, size, heartbeat, 0)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and serve is None and processes.is_hub(host, port):
+            return None
+        raise
+
+
+def _close(hub: Hub | None) -> None:
+    if hub is not None:
+        hub.close(0)
+
+
+def is_initialized() -> bool:
+    """Whether this process is one of several, after `initialize` and before `shutdown`.
+
+    >>> is_initialized()
+    False
+    """
+    return processes.world() is not None
+
+
+def lost() -> dict[int, str]:
+    """The ranks that died, hang or cannot be reached, and why.
+
+    >>> lost()
+    {}
+    """
+    world = processes.world()
+    return {} if world is None else {r: why for r, why in world.member.lost.items() if r is not None}
+
+
+def shutdown(timeout: float = 30) -> None:
+    """Leave the world, after waiting for the others to do the same, at most so many seconds.
+
+    Forgets the devices and all compiled programs, so that `initialize` may follow. Arrays that are still held keep
+    their memory, and can be read but not used: carry values over as NumPy arrays. If a process is lost, nobody waits.
+    """
+    world = processes.world()
+    late = None
+    if world is not None and world.failure() is None and not world.member.left:
+        try:
+            processes.exchange(world, "shutdown", b"", timeout)
+        except TimeoutError as error:
+            late = str(error).split("\n")[0]
+        except PeerLost:
+            pass
+    processes.end()
+    if late is not None:
+        warnings.warn(f"distributed.shutdown: this process left without the others. {late}", stacklevel=2)
+
+
+@atexit.register
+def _at_exit() -> None:
+    """Leave when the program ends; if an exception ends it, the others hear so at once."""
+    error = getattr(sys, "last_value", None)
+    if processes.world() is None:
+        return
+    if error is not None:
+        processes.end(f"it ended with {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", True)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shutdown()
+
+
+# -- talking to the others ---------------------------------------------------------------------------------------------
+
+
+def _world(function: str) -> processes.World:
+    world = processes.world()
+    if world is None:
+        raise RuntimeError(
+            f"distributed.{function}: this process is not one of several.\n  try: distributed.initialize(...) first."
+        )
+    return world
+
+
+def barrier(name: str = "barrier", timeout: float = 60, ranks: Sequence[int] = ()) -> None:
+    """Wait until every process is here, or each of `ranks`; raises TimeoutError naming those that do not come."""
+    processes.exchange(_world("barrier"), f"barrier {name}", b"", timeout, ranks)
+
+
+def sync(name: str = "sync") -> None:
+    """Wait until every process is here, however long they take; raises PeerLost if one cannot come."""
+    processes.exchange(_world("sync"), f"sync {name}", b"", 10 * 365 * 86400)
+
+
+def broadcast(x: Any, source: int = 0, timeout: float = 300) -> Any:
+    """The tree of rank `source`, in all processes, as NumPy arrays.
+
+    Every process gives a tree of the same structure, shapes and dtypes; the values of the others do not matter.
+    """
+    world = _world("broadcast")
+    if not isinstance(source, int) or not 0 <= source < world.member.size:
+        raise ValueError(f"distributed.broadcast: source must be one of the {world.member.size} ranks; got {source!r}.")
+    mine = world.member.rank == source
+    return _collected(world, "broadcast", x, timeout, lambda rank: rank == source, mine)[source]
+
+
+def gather(x: Any, timeout: float = 300) -> Any:
+    """The trees of all processes, stacked along a new first axis, as NumPy arrays; every process gets them all."""
+    world = _world("gather")
+    trees = _collected(world, "gather", x, timeout, lambda rank: True, True)
+    return tree.map(lambda *leaves: np.stack(leaves), *trees)
+
+
+all_gather = gather
+
+
+def _collected(world: processes.World, name: str, x: Any, timeout: float, gives: Any, is_giver: bool) -> list[Any]:
+    """The trees of those who give; None for the others."""
+    leaves, structure = tree.flatten(x)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    described = [str(structure), *[str(type_of(a)) for a in arrays]]
+    number = world.exchanges
+    world.exchanges += 1
+    label = f"{name} {number}"
+    headers = [json.loads(h) for h in processes.exchange(world, label, json.dumps(described).encode(), timeout)]
+    for rank, header in enumerate(headers):
+        if header != headers[0]:
+            first, second = _difference(headers[0], header)
+            raise ValueError(
+                f"distributed.{name}: all processes must give trees of the same structure and types; "
+                f"rank 0 gave {first}, and rank {rank} gave {second}."
+            )
+    data = b"".join([a.tobytes() for a in arrays])
+    total = len(data)
+    parts: list[list[bytes]] = [[] for _ in headers]
+    for start in range(0, total, _CHUNK):
+        chunk = data[start : start + _CHUNK] if is_giver else b""
+        for rank, part in enumerate(processes.exchange(world, f"{label}.{start}", chunk, timeout)):
+            parts[rank].append(part)
+    return [_from_bytes(b"".join(part), arrays, structure) if gives(rank) else None for rank, part in enumerate(parts)]
+
+
+_CHUNK = 2**20
+
+
+def _difference(one: list[str], other: list[str]) -> tuple[str, str]:
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            return a, b
+    return f"{len(one) - 1} arrays", f"{len(other) - 1}"
+
+
+def _from_bytes(data: bytes, like: list[np.ndarray], structure: Any) -> Any:
+    made, start = [], 0
+    for a in like:
+        made.append(np.frombuffer(data, a.dtype, a.size, start).reshape(a.shape).copy())
+        start += a.nbytes
+    return tree.unflatten(structure, made)
+
+
+class Store:
+    """Bytes that all processes see, by key. `distributed.store` is the one of this world; it ends with it."""
+
+    def set(self, key: str, value: bytes | str, *, overwrite: bool = True) -> None:
+        """Keep a value; text is kept as UTF-8."""
+        data = value.encode() if isinstance(value, str) else bytes(value)
+        if self._ask("set", {"key": key, "overwrite": overwrite}, data)[0].get("error"):
+            raise KeyError(f"distributed.store.set: the key {key!r} is there already, and overwrite=False.")
+
+    def get(self, key: str, timeout: float = 60) -> bytes:
+        """The value of a key; waits until somebody sets it."""
+        message, data = self._ask("get", {"key": key, "timeout": timeout})
+        if message.get("error"):
+            raise TimeoutError(f"distributed.store.get: nobody has set {key!r} within {timeout:g} s.")
+        return data
+
+    def try_get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, if it is there now."""
+        message, data = self._ask("get", {"key": key, "timeout": 0})
+        return default if message.get("error") else data
+
+    def delete(self, key: str) -> None:
+        """Forget a key, and all that begin with it and a slash."""
+        self._ask("delete", {"key": key})
+
+    def increment(self, key: str, by: int = 1) -> int:
+        """Add to a number, which is zero at first, and return the sum: no two processes get the same."""
+        message, _ = self._ask("increment", {"key": key, "by": by})
+        if message.get("error"):
+            raise ValueError(f"distributed.store.increment: the value of {key!r} is not an integer.")
+        return message["value"]
+
+    def _ask(self, do: str, question: Mapping[str, Any], data: bytes = b"") -> tuple[dict[str, Any], bytes]:
+        if not isinstance(question["key"], str):
+            raise TypeError(f"distributed.store.{do}: the key must be a string; got {question['key']!r}.")
+        world = _world(f"store.{do}")
+        return world.answer(world.member.ask({"do": do, **question}, data))
+
+
+store = Store()

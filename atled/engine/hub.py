@@ -1,0 +1,365 @@
+"""The hub: where the processes of a world meet, in the process of rank 0 or in a supervisor's.
+
+One port serves everything. A process that joins keeps its connection; when all are there, the hub starts the engine's
+own coordination service behind it and tells them. From then on a connection that ends is a process that died, and one
+that is silent for the heartbeat time-out is a process that hangs: the others are told at once who it is. The hub also
+keeps barriers, a key-value store, and watches that all launch the same programs (`launch_order.py`).
+
+The coordination service is reached through tunnels, connections to the same port. It aborts processes that lose it, so
+nobody is ever connected to it directly: see `member.py`, the other side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from atled.engine import wire
+from atled.engine.launch_order import Launched, LaunchOrder
+
+VERSION = 1
+
+
+class Member:
+    """A process that has joined."""
+
+    def __init__(self, rank: int, says: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        self.rank = rank
+        self.writer = writer
+        self.heard = time.monotonic()
+        self.name = f"process {says.get('pid')} on {says.get('host')}"
+
+    def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
+        wire.send(self.writer, message, data)
+
+
+class Waiter(NamedTuple):
+    """A question that cannot be answered yet."""
+
+    member: Member
+    number: int  # of the question
+
+    def answer(self, message: dict[str, Any] | None = None, data: bytes = b"") -> None:
+        self.member.tell({"is": "answer", "to": self.number, **(message or {})}, data)
+
+
+class Hub:
+    """The meeting place of one world. Every method whose name begins with an underscore runs in the hub's thread.
+
+    `start_service()` starts the coordination service and returns its port and a function that ends it. `home` is the
+    rank in whose process the hub runs, or None.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        size: int,
+        heartbeat: float,
+        start_service: Callable[[], tuple[int, Callable[[], None]]],
+        home: int | None = None,
+    ) -> None:
+        self.size, self.heartbeat, self.home = size, heartbeat, home
+        self._start_service = start_service
+        self.members: dict[int, Member] = {}  # those that are here
+        self.gone: dict[int, str] = {}  # rank -> why it left or was lost
+        self._is_changed = False  # who is here
+        self._left_since: dict[int, str] = {}  # not announced yet
+        self.state = "waiting"  # then "running", then "closed"
+        self._service: tuple[int, Callable[[], None]] | None = None
+        self._values: dict[str, bytes] = {}
+        self._wanted: dict[str, list[Waiter]] = {}
+        self._barriers: dict[str, dict[int, tuple[Waiter, bytes]]] = {}
+        self._orders: dict[tuple[int, ...], LaunchOrder] = {}
+        self._agreeing: dict[tuple[tuple[int, ...], int], list[Waiter]] = {}
+        self._background = wire.Background("atled-hub")
+        try:
+            self._server, self.host, self.port = self._background.run(self._listen(host, port))
+        except BaseException:
+            self._background.stop()
+            raise
+        self._background.start(self._watch())
+
+    async def _listen(self, host: str, port: int) -> tuple[asyncio.Server, str, int]:
+        try:
+            server = await asyncio.start_server(self._connected, host, port, limit=wire.LINE)
+        except OSError as error:
+            # The name by which others know this machine need not be an address of its own.
+            if error.errno == errno.EADDRINUSE or getattr(error, "errno", None) == errno.EACCES:
+                raise
+            server = await asyncio.start_server(self._connected, None, port, limit=wire.LINE)
+        return server, host, server.sockets[0].getsockname()[1]
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def close(self, timeout: float = 5.0) -> None:
+        """End the world: wait until all have left, at most so long, then end the service and the port."""
+        until = time.monotonic() + timeout
+        while self.state == "running" and self.members and time.monotonic() < until:
+            time.sleep(0.005)
+        if self.state != "closed":
+            self._background.run(self._close())
+            if self._service is not None:
+                self._service[1]()
+        self._background.stop()
+
+    def abandon(self) -> None:
+        """Close the connections without a word, in a child that was forked."""
+        for found in (*self._server.sockets, *[m.writer.get_extra_info("socket") for m in self.members.values()]):
+            os.close(found.fileno())
+
+    async def _close(self) -> None:
+        self.state = "closed"
+        self._server.close()
+        await wire.turns()
+        for member in self.members.values():
+            member.tell({"is": "closed"})
+            with contextlib.suppress(OSError):
+                await asyncio.wait_for(member.writer.drain(), 1)
+        for task in asyncio.all_tasks():
+            if task is not asyncio.current_task():
+                task.cancel()  # ends every connection, the tunnels before the service does
+        await wire.turns()
+
+    # -- connections -------------------------------------------------------------------------------------------------
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, EOFError, ValueError, KeyError, asyncio.CancelledError):
+            says, _ = await asyncio.wait_for(wire.receive(reader), 30)
+            if says.get("do") == "tunnel" and self._service is not None:
+                there = await asyncio.open_connection("127.0.0.1", self._service[0])
+                try:
+                    await wire.splice((reader, writer), there)
+                finally:
+                    there[1].close()
+            elif says.get("do") == "join":
+                await self._join(says, reader, writer)
+            elif says.get("do") == "hello":
+                wire.send(writer, {"is": "hub"})
+        writer.close()
+
+    async def _join(self, says: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        refusal = self._refusal(says)
+        if refusal:
+            wire.send(writer, refusal)
+            if refusal["is"] == "refused":
+                self._tell_all({"is": "note", "why": refusal["why"]})
+            await writer.drain()
+            return
+        member = self.members[says["rank"]] = Member(says["rank"], says, writer)
+        member.tell({"is": "present", "ranks": sorted(self.members)})
+        self._is_changed = True
+        if len(self.members) == self.size:
+            self._run()
+        end = "its process ended, or its connection broke"
+        try:
+            while True:
+                message, data = await wire.receive(reader)
+                member.heard = time.monotonic()
+                if message["do"] == "leave":
+                    end = message["why"]
+                    self._left(member, end, is_loss=message["is_loss"])
+                    return
+                self._handle(member, message, data)
+        finally:
+            self._left(member, end, is_loss=True)
+
+    def _refusal(self, says: dict[str, Any]) -> dict[str, Any] | None:
+        """What to say to a process that cannot join."""
+        rank, size = says["rank"], says["processes"]
+        if says["version"] != VERSION:
+            return {"is": "refused", "why": "it runs another version of atled."}
+        if size != self.size:
+            why = f"num_processes={size} was given by rank {rank}, but this world has {self.size} processes."
+            return {"is": "refused", "argument": "num_processes", "why": why}
+        there = self.members.get(rank)
+        if there is not None:
+            why = f"process_id={rank} is taken, by {there.name}; two processes have the same one."
+            return {"is": "refused", "argument": "process_id", "why": why}
+        if self.state != "waiting":
+            return {"is": "later"}  # the world before is ending
+        return None
+
+    def _run(self) -> None:
+        try:
+            self._service = self._start_service()
+        except Exception as error:
+            self._tell_all({"is": "refused", "why": f"the coordination service did not start: {error}"})
+            return
+        self.state = "running"
+        self._tell_all({"is": "ready", "home": self.home, "heartbeat": self.heartbeat})
+
+    def _tell_all(self, message: dict[str, Any]) -> None:
+        for member in list(self.members.values()):
+            member.tell(message)
+
+    def _left(self, member: Member, why: str, is_loss: bool) -> None:
+        if self.members.get(member.rank) is not member:
+            return
+        if self.state != "running":
+            del self.members[member.rank]
+            self._is_changed = True
+            return
+        self.gone[member.rank] = why
+        if is_loss:
+            self._tell_all({"is": "lost", "rank": member.rank, "why": why})  # the member itself, too
+        else:
+            self._left_since[member.rank] = why
+        del self.members[member.rank]
+        for name, waiters in list(self._barriers.items()):
+            if member.rank in self._ranks_of(name):
+                del self._barriers[name]
+                for waiter, _ in waiters.values():
+                    waiter.answer({"error": "gone", "ranks": [member.rank]})
+
+    async def _watch(self) -> None:
+        """Look for members that have been silent too long, and say now and then who is here."""
+        pause = min(0.25, self.heartbeat / 4)
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(pause)
+            now = time.monotonic()
+            if now - last > pause + 1:  # this process itself was asleep
+                for member in self.members.values():
+                    member.heard = now
+            last = now
+            self._announce()
+            for member in list(self.members.values()) if self.state == "running" else ():
+                if now - member.heard > self.heartbeat:
+                    why = f"nothing was heard of it for {self.heartbeat:g} s: it hangs, or cannot be reached"
+                    self._left(member, why, is_loss=True)
+                    member.writer.close()
+
+    def _announce(self) -> None:
+        """What is not urgent is said to all at once: with many processes, one message for each would be too many."""
+        if self._is_changed and self.state == "waiting":
+            self._is_changed = False
+            self._tell_all({"is": "present", "ranks": sorted(self.members)})
+        if self._left_since:
+            left, self._left_since = self._left_since, {}
+            self._tell_all({"is": "left", "ranks": list(left.items())})
+
+    # -- what members ask for ----------------------------------------------------------------------------------------
+
+    def _handle(self, member: Member, message: dict[str, Any], data: bytes) -> None:
+        waiter = Waiter(member, message.get("number", 0))
+        match message["do"]:
+            case "ping":
+                member.tell({"is": "pong"})
+            case "set":
+                self._set(waiter, message["key"], data, message["overwrite"])
+            case "get":
+                self._get(waiter, message["key"], message["timeout"])
+            case "delete":
+                for key in [k for k in self._values if k == message["key"] or k.startswith(message["key"] + "/")]:
+                    del self._values[key]
+                waiter.answer()
+            case "increment":
+                try:
+                    total = int(self._values.get(message["key"], b"0")) + message["by"]
+                except ValueError:
+                    waiter.answer({"error": "not a number"})
+                    return
+                self._values[message["key"]] = str(total).encode()
+                waiter.answer({"value": total})
+            case "barrier":
+                self._wait_at(waiter, message["name"], message["timeout"], data)
+            case "agree":
+                self._agree(waiter, message)
+            case "launched":
+                self._check(self._order(message["group"]).report(member.rank, message["programs"]))
+
+    def _set(self, waiter: Waiter, key: str, data: bytes, overwrite: bool) -> None:
+        if key in self._values and not overwrite:
+            waiter.answer({"error": "exists"})
+            return
+        self._values[key] = data
+        waiter.answer()
+        for other in self._wanted.pop(key, ()):
+            other.answer({}, data)
+
+    def _get(self, waiter: Waiter, key: str, timeout: float) -> None:
+        if key in self._values:
+            waiter.answer({}, self._values[key])
+        elif timeout <= 0:
+            waiter.answer({"error": "absent"})
+        else:
+            self._wanted.setdefault(key, []).append(waiter)
+            asyncio.get_running_loop().call_later(timeout, self._give_up, key, waiter)
+
+    def _give_up(self, key: str, waiter: Waiter) -> None:
+        waiters = self._wanted.get(key, [])
+        if waiter in waiters:
+            waiters.remove(waiter)
+            if not waiters:
+                del self._wanted[key]
+            waiter.answer({"error": "absent"})
+
+    def _ranks_of(self, barrier: str) -> list[int]:
+        """A barrier's name begins with the ranks that must come, or with nothing if all must."""
+        ranks = barrier.partition(":")[0]
+        return [int(r) for r in ranks.split(",")] if ranks else list(range(self.size))
+
+    def _wait_at(self, waiter: Waiter, name: str, timeout: float, data: bytes) -> None:
+        """A barrier, to which everybody brings bytes, and from which everybody takes those of all."""
+        ranks = self._ranks_of(name)
+        absent = [r for r in ranks if r in self.gone]
+        if absent:
+            waiter.answer({"error": "gone", "ranks": absent})
+            return
+        here = self._barriers.setdefault(name, {})
+        here[waiter.member.rank] = (waiter, data)
+        if len(here) == len(ranks):
+            del self._barriers[name]
+            brought = [here[r][1] for r in ranks]
+            for other, _ in here.values():
+                other.answer({"sizes": [len(b) for b in brought]}, b"".join(brought))
+        else:
+            asyncio.get_running_loop().call_later(timeout, self._end_barrier, name, waiter)
+
+    def _end_barrier(self, name: str, waiter: Waiter) -> None:
+        """Somebody has waited long enough: everybody at the barrier hears who is missing."""
+        here = self._barriers.get(name, {})
+        if here.get(waiter.member.rank, (None,))[0] is waiter:
+            missing = [r for r in self._ranks_of(name) if r not in here]
+            del self._barriers[name]
+            for other, _ in here.values():
+                other.answer({"error": "timeout", "ranks": missing})
+
+    # -- the order of launches ---------------------------------------------------------------------------------------
+
+    def _order(self, group: list[int]) -> LaunchOrder:
+        key = tuple(group)
+        if key not in self._orders:
+            self._orders[key] = LaunchOrder(key or range(self.size))
+        return self._orders[key]
+
+    def _agree(self, waiter: Waiter, message: dict[str, Any]) -> None:
+        order, number = self._order(message["group"]), message["program"]
+        rank = waiter.member.rank
+        self._check(order.agree(rank, number, Launched(message["digest"], message["name"], message["place"])))
+        key = (tuple(message["group"]), number)
+        waiting = self._agreeing.setdefault(key, [])
+        waiting.append(waiter)
+        if order.is_agreed(number):
+            for other in self._agreeing.pop(key):
+                other.answer()
+        else:
+            loop = asyncio.get_running_loop()
+            loop.call_later(message["timeout"], self._end_agreement, key, waiter, order.missing)
+
+    def _end_agreement(self, key: Any, waiter: Waiter, missing: Callable[[int], list[int]]) -> None:
+        if waiter in self._agreeing.get(key, ()):
+            self._agreeing[key].remove(waiter)
+            waiter.answer({"error": "timeout", "ranks": missing(key[1])})
+
+    def _check(self, wrong: str) -> None:
+        if wrong:
+            self._tell_all({"is": "mismatch", "why": wrong})

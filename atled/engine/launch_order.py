@@ -1,0 +1,98 @@
+"""Whether all processes launch the same programs in the same order: if not, their collectives wait for ever.
+
+Kept by the hub, one for each group of processes. A process numbers the programs that it launches for the first time,
+and later reports its launches as those numbers. Pure bookkeeping: no sockets, no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Launched(NamedTuple):
+    """A program as one process has it."""
+
+    digest: str
+    name: str
+    place: str  # the user's line
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.place})" if self.place else self.name
+
+
+class LaunchOrder:
+    """What the processes of a group have launched. Methods return what is wrong, in words, or nothing."""
+
+    def __init__(self, ranks: Iterable[int]) -> None:
+        self.ranks = tuple(sorted(ranks))
+        self.programs: list[dict[int, Launched]] = []  # by number: the program as each rank has it
+        self.counts = dict.fromkeys(self.ranks, 0)  # launches that each rank has reported
+        self.waiting: dict[
+            int, tuple[int, int]
+        ] = {}  # rank -> its launch and the program that it wants to make it with
+        self._reference: list[tuple[int, int]] = []  # (program, rank that reported first), from launch `_start` on
+        self._start = 0
+
+    def agree(self, rank: int, number: int, program: Launched) -> str:
+        """A rank is about to launch a program for the first time."""
+        while len(self.programs) <= number:
+            self.programs.append({})
+        known = self.programs[number]
+        known[rank] = program
+        other = next((r for r in known if known[r].digest != program.digest), None)
+        if other is not None:
+            return self._differ({other: known[other], rank: program})
+        self.waiting[rank] = (self.counts[rank], number)
+        at = self.counts[rank] - self._start
+        if at < len(self._reference):
+            return self._compare(*self._reference[at], number, rank)
+        return ""
+
+    def is_agreed(self, number: int) -> bool:
+        """Whether every rank has come with this program; nobody waits for it any longer then."""
+        done = len(self.programs[number]) == len(self.ranks)
+        if done:
+            self.waiting = {r: w for r, w in self.waiting.items() if w[1] != number}
+        return done
+
+    def missing(self, number: int) -> list[int]:
+        """The ranks that have not come with a program."""
+        return [r for r in self.ranks if r not in self.programs[number]]
+
+    def report(self, rank: int, numbers: Sequence[int]) -> str:
+        """A rank has launched programs."""
+        for number in numbers:
+            at = self.counts[rank] - self._start
+            if at < len(self._reference):
+                wrong = self._compare(*self._reference[at], number, rank)
+            else:
+                self._reference.append((number, rank))
+                wrong = self._against_waiting(self.counts[rank], number, rank)
+            self.counts[rank] += 1
+            if wrong:
+                return wrong
+        done = min(self.counts.values()) - self._start
+        if done:
+            del self._reference[:done]
+            self._start += done
+        return ""
+
+    def _against_waiting(self, launch: int, number: int, rank: int) -> str:
+        for other, (at, wanted) in self.waiting.items():
+            if at == launch and wanted != number:
+                return self._compare(wanted, other, number, rank)
+        return ""
+
+    def _compare(self, number: int, rank: int, other_number: int, other: int) -> str:
+        if number == other_number:
+            return ""
+        return self._differ({rank: self.programs[number][rank], other: self.programs[other_number][other]})
+
+    def _differ(self, programs: dict[int, Launched]) -> str:
+        said = ", ".join(f"rank {r} launches {programs[r]}" for r in sorted(programs))
+        return (
+            f"the processes launch different programs, or the same ones in a different order: {said}."
+            "\n  try: let every process call the same compiled functions in the same order, with arguments of the "
+            "same types; keep `if process_index() == 0` away from them."
+        )

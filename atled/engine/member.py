@@ -1,0 +1,253 @@
+"""A process's side of the hub (`hub.py`): its one connection, served by a thread whatever the program does.
+
+Joining waits for all members. After that, what the hub says about lost members is kept in `lost`, and `on_failure` is
+called, in the thread, as long as the world has failed. Questions (`ask`) are answered in any order.
+
+The engine's coordination client connects to `tunnel_port`, a port of this process, whose bytes go to the hub and from
+there to the service. If the hub is lost, the tunnel stays open and says nothing more: the client would end the process
+if it saw its service go, and an exception is better.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from atled.engine import hub, wire
+
+
+class Refused(Exception):  # noqa: N818
+    """The hub does not take this process; `argument` is the one that is wrong."""
+
+    def __init__(self, why: str, argument: str = "") -> None:
+        super().__init__(why)
+        self.argument = argument
+
+
+class Unanswered(Exception):  # noqa: N818
+    """Nobody, or not everybody, came in time."""
+
+
+class HubLost(Exception):  # noqa: N818
+    """A question was not answered, because the hub is gone."""
+
+
+class Member:
+    """One process of a world."""
+
+    def __init__(self, host: str, port: int, rank: int, size: int, timeout: float) -> None:
+        self.host, self.port, self.rank, self.size = host, port, rank, size
+        self.lost: dict[int | None, str] = {}  # rank -> why; None is a hub that is no member's
+        self.left: dict[int, str] = {}  # ranks that went as they should
+        self.mismatch = ""  # of launches
+        self.on_failure: Callable[[], None] = lambda: None
+        self.on_tick: Callable[[], None] = lambda: None
+        self.local_address = ""
+        self.tunnel_port = 0
+        self.heartbeat = timeout
+        self._home: int | None = None  # the rank that the hub runs in
+        self._questions: dict[int, Future[tuple[dict[str, Any], bytes]]] = {}
+        self._numbers = itertools.count(1)
+        self._is_closing = False
+        self._ends: list[asyncio.StreamWriter] = []  # of the tunnel, on this side
+        self._heard = time.monotonic()
+        self._background = wire.Background("atled-member")
+        try:
+            self._reader, self._writer = self._background.run(self._join(timeout))
+        except BaseException:
+            self._background.stop()
+            raise
+        self._background.start(self._listen())
+        self._background.start(self._tick())
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.lost or self.mismatch)
+
+    # -- joining -----------------------------------------------------------------------------------------------------
+
+    async def _join(self, timeout: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        until = time.monotonic() + timeout
+        state = {"why": "nobody answers there"}
+        while True:
+            try:
+                async with asyncio.timeout_at(asyncio.get_running_loop().time() + until - time.monotonic()):
+                    streams = await self._try(state)
+                    if streams is not None:
+                        return streams
+                    await asyncio.sleep(0.1)
+            except TimeoutError:
+                raise Unanswered(state["why"]) from None
+
+    async def _try(self, state: dict[str, str]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """Connect, say who this is, and wait until all are there; `state` says what it has come to."""
+        try:
+            reader, writer = await asyncio.open_connection(self.host, self.port, limit=wire.LINE)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+            state["why"] = f"nobody answers there ({reason.lower()})"
+            return None
+        says = {"do": "join", "version": hub.VERSION, "rank": self.rank, "processes": self.size}
+        wire.send(writer, {**says, "pid": os.getpid(), "host": socket.gethostname()})
+        is_joined = False
+        try:
+            state["why"] = "what answers there is no coordinator of atled"
+            notes: list[str] = []
+            while True:
+                message, _ = await wire.receive(reader)
+                match message["is"]:
+                    case "ready":
+                        is_joined = True
+                        self._home, self.heartbeat = message["home"], message["heartbeat"]
+                        self._heard = time.monotonic()
+                        await self._open_tunnel(writer)
+                        return reader, writer
+                    case "refused":
+                        raise Refused(message["why"], message.get("argument", ""))
+                    case "later":
+                        state["why"] = "the world there is complete, and does not end"
+                        return None
+                    case "note":
+                        notes.append(message["why"])
+                    case "present":
+                        missing = sorted({*range(self.size)} - {*message["ranks"]})
+                        state["missing"] = wire.ranks(missing)
+                state["why"] = f"missing: {state.get('missing', '')}"
+                state["why"] += "".join(f"\n  also: {note}" for note in dict.fromkeys(notes))
+        except (OSError, EOFError, ValueError, KeyError):
+            return None
+        finally:
+            if not is_joined:
+                writer.close()
+
+    async def _open_tunnel(self, writer: asyncio.StreamWriter) -> None:
+        self.local_address = writer.get_extra_info("sockname")[0]
+        self._tunnels = await asyncio.start_server(self._tunnel, "127.0.0.1", 0)
+        self.tunnel_port = self._tunnels.sockets[0].getsockname()[1]
+
+    async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._ends.append(writer)
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            with contextlib.suppress(OSError):
+                there = await asyncio.open_connection(self.host, self.port)
+                wire.send(there[1], {"do": "tunnel"})
+                try:
+                    await wire.splice((reader, writer), there)
+                finally:
+                    there[1].close()
+            while await reader.read(2**16):
+                pass  # the hub is gone: hold the line, say nothing
+        writer.close()
+
+    # -- what the thread does ----------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        with contextlib.suppress(OSError, EOFError, ValueError):
+            while True:
+                message, data = await wire.receive(self._reader)
+                self._heard = time.monotonic()
+                match message["is"]:
+                    case "answer":
+                        question = self._questions.pop(message["to"], None)
+                        if question is not None:
+                            question.set_result((message, data))
+                    case "lost":
+                        self._lose(message["rank"], message["why"])
+                    case "left":
+                        self.left.update(message["ranks"])
+                    case "mismatch":
+                        self.mismatch = self.mismatch or message["why"]
+                        self.on_failure()
+                    case "closed":
+                        break
+        self._lose_hub("its process ended, or the connection to it broke")
+
+    def _lose(self, rank: int | None, why: str) -> None:
+        if self._is_closing or rank in self.lost:
+            return
+        if rank == self.rank:
+            why = "the others have heard nothing of this process for too long, and go on without it"
+        self.lost[rank] = why
+        self.on_failure()
+
+    def _lose_hub(self, why: str) -> None:
+        if self.rank not in self.lost:
+            self._lose(self._home, why)
+        for question in list(self._questions.values()):
+            question.set_exception(HubLost())
+        self._questions.clear()
+        self._writer.close()
+
+    async def _tick(self) -> None:
+        pause = min(0.5, self.heartbeat / 4)
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(pause)
+            now = time.monotonic()
+            if now - last > pause + 1:  # this process itself was asleep
+                self._heard = now
+            last = now
+            if now - self._heard > self.heartbeat and not self._writer.is_closing():
+                self._lose_hub(f"nothing was heard of it for {self.heartbeat:g} s: it hangs, or cannot be reached")
+            self.on_tick()
+            wire.send(self._writer, {"do": "ping"})
+            if self.has_failed:
+                self.on_failure()
+
+    # -- for the program ---------------------------------------------------------------------------------------------
+
+    def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
+        """Say something that needs no answer."""
+        self._background.loop.call_soon_threadsafe(wire.send, self._writer, message, data)
+
+    def ask(self, message: dict[str, Any], data: bytes = b"") -> Future[tuple[dict[str, Any], bytes]]:
+        """Ask the hub; the future gives its answer, or raises HubLost."""
+        number = next(self._numbers)
+        answer: Future[tuple[dict[str, Any], bytes]] = Future()
+
+        def put() -> None:
+            if self._writer.is_closing():
+                answer.set_exception(HubLost())
+            else:
+                self._questions[number] = answer
+                wire.send(self._writer, {**message, "number": number}, data)
+
+        self._background.loop.call_soon_threadsafe(put)
+        return answer
+
+    def close_tunnel(self) -> None:
+        """End what the engine's coordination client waits for, once it no longer minds."""
+
+        def close() -> None:
+            self._tunnels.close()
+            for end in self._ends:
+                end.close()
+
+        self._background.loop.call_soon_threadsafe(close)
+
+    def leave(self, why: str = "it shut down", is_loss: bool = False) -> None:
+        """Tell the others, and end the connection and its thread. The tunnel ends with it."""
+        self._is_closing = True
+
+        async def last_words() -> None:
+            self._tunnels.close()
+            await wire.turns()
+            wire.send(self._writer, {"do": "leave", "why": why, "is_loss": is_loss})
+            with contextlib.suppress(OSError):
+                await asyncio.wait_for(self._writer.drain(), 1)
+            self._writer.close()
+
+        with contextlib.suppress(TimeoutError):
+            self._background.run(last_words(), 2)
+        self._background.stop()
+
+    def abandon(self) -> None:
+        """Close the connection without a word, in a child that was forked."""
+        os.close(self._writer.get_extra_info("socket").fileno())

@@ -1,0 +1,387 @@
+"""Several processes as one world: their meeting, the engine's collectives between them, and what happens when one dies.
+
+A world is a `Member` (`member.py`), the engine's coordination client, which reaches its service through the member's
+tunnel, and Gloo's connections. `atled/distributed.py` is the public side. The launch path calls `agree` when a program
+over several processes is new, `launched` each time, and `explain` when the engine raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import jaxlib._jax as _jax
+import jaxlib.utils as utils  # pyright: ignore[reportMissingImports]
+
+from atled.engine import client, wire
+from atled.engine.hub import Hub
+from atled.engine.member import HubLost, Member
+
+# The engine's own heartbeats, in seconds: never, because what they find ends the process. The hub does better.
+_NEVER = 1_000_000
+_AGREEMENT = 600.0  # seconds to wait for the others to launch a new program; they may be compiling
+
+
+class PeerLost(RuntimeError):  # noqa: N818
+    """Another process died, hangs, or cannot be reached; `ranks` are those that are lost.
+
+    The arrays that were spread over it are gone. The processes that are left can go on together: each calls
+    `distributed.shutdown()` and then `distributed.initialize` with the new number of processes.
+    """
+
+    def __init__(self, message: str, ranks: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.ranks = tuple(ranks)
+
+
+class ProgramMismatch(RuntimeError):  # noqa: N818
+    """The processes launched different programs, or the same ones in a different order; the message names both.
+
+    A program over several processes runs when all of them launch it. They must launch the same ones in the same order.
+    """
+
+
+class World:
+    """This process among the others."""
+
+    def __init__(self, member: Member, hub: Hub | None) -> None:
+        self.member = member
+        self.hub = hub  # if it runs in this process
+        self.coordination: Any = None  # the engine's client
+        self.gloo: set[tuple[str, int]] = set()  # addresses on which the processes listen for collectives
+        self.launches: list[int] = []  # not reported yet
+        self._reporting = threading.Lock()
+        self._disconnecting = threading.Lock()
+        self._is_broken_off = False
+        self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group and number in it
+        self.counts: dict[tuple[int, ...], int] = {}  # group -> programs that it has agreed on
+        self.exchanges = 0
+
+    @property
+    def address(self) -> str:
+        return f"{self.member.host}:{self.member.port}"
+
+    def failure(self) -> Exception | None:
+        """The exception for what has happened to the others, if anything has."""
+        if self.member.mismatch:
+            return ProgramMismatch(f"distributed: {self.member.mismatch}")
+        return self.without(self.member.lost) if self.member.lost else None
+
+    def without(self, lost: dict[Any, str], what: str = "is lost") -> PeerLost:
+        """The exception that names ranks, and says why each of them is missing."""
+        who = {r: f"the coordinator at {self.address}" if r is None else f"rank {r}" for r in lost}
+        said = "; ".join(f"{who[r]} {what}: {why}" for r, why in lost.items())
+        return PeerLost(
+            f"distributed: {said}.\n  try: distributed.shutdown() in the processes that are left, and "
+            "distributed.initialize(...) with the new number of processes; or start all of them again.",
+            sorted(r for r in lost if r is not None),
+        )
+
+    def answer(self, answer: Future[Any]) -> tuple[dict[str, Any], bytes]:
+        """What the hub says to a question."""
+        try:
+            return answer.result()
+        except HubLost:
+            raise self.failure() or PeerLost("distributed: this world has ended.") from None
+
+    # -- what the member's thread does ---------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Report the launches since the last time."""
+        with self._reporting:
+            done = self.launches[:4096]
+            del self.launches[: len(done)]
+            groups: dict[tuple[int, ...], list[int]] = {}
+            for handle in done:
+                group, number = self.programs[handle]
+                groups.setdefault(group, []).append(number)
+            for group, numbers in groups.items():
+                self.member.tell({"do": "launched", "group": group, "programs": numbers})
+        if self.launches:
+            self.flush()
+
+    def break_off(self) -> None:
+        """Let everything raise that waits for a lost process in the engine."""
+        if not self._is_broken_off:
+            self._is_broken_off = True
+            # Who waits to be connected asks the coordination service for addresses, and this ends the question. It
+            # takes a second if the service is gone, too.
+            threading.Thread(target=self.disconnect, name="atled-break-off", daemon=True).start()
+        for connection in _connections():
+            with contextlib.suppress(OSError):  # not connected
+                if {_plain(connection.getpeername()), _plain(connection.getsockname())} & self.gloo:
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def disconnect(self) -> None:
+        """Take leave of the coordination service; after this, the engine's client no longer minds if it ends."""
+        with self._disconnecting:
+            coordination, self.coordination = self.coordination, None
+            if coordination is not None:
+                with contextlib.suppress(_jax.JaxRuntimeError):
+                    coordination.shutdown()
+                self.member.close_tunnel()
+
+
+def _connections() -> Iterator[socket.socket]:
+    """The network connections of this process, whoever made them; and what it listens on."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            number = os.dup(int(name))
+        except OSError:
+            continue
+        try:
+            found = socket.socket(fileno=number)
+        except OSError:  # a file
+            os.close(number)
+            continue
+        with found:
+            if found.family in (socket.AF_INET, socket.AF_INET6):
+                yield found
+
+
+_world: World | None = None
+
+
+def _plain(address: Any) -> tuple[str, int]:
+    return address[0].removeprefix("::ffff:"), address[1]
+
+
+def world() -> World | None:
+    """The world that this process is in."""
+    return _world
+
+
+# -- begin and end -----------------------------------------------------------------------------------------------------
+
+
+def start_hub(host: str, port: int, size: int, heartbeat: float, home: int | None = None) -> Hub:
+    """Serve a world of so many processes at an address; raises OSError if that is not possible."""
+    return Hub(host, port, size, heartbeat, lambda: _start_service(size), home)
+
+
+def is_hub(host: str, port: int) -> bool:
+    """Whether a hub answers at an address."""
+    with contextlib.suppress(OSError, ValueError), socket.create_connection((host, port), timeout=2) as line:
+        line.sendall(b'{"do": "hello"}\n')
+        return json.loads(line.makefile("rb").readline()) == {"is": "hub"}
+    return False
+
+
+def _start_service(size: int) -> tuple[int, Callable[[], None]]:
+    """The engine's coordination service, which only this process can reach."""
+    for attempt in range(5):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        utils.absl_set_min_log_level(2)  # it warns that what is asked for is new
+        try:
+            service = _jax.get_distributed_runtime_service(
+                f"127.0.0.1:{port}", size, heartbeat_timeout=_NEVER, cluster_register_timeout=_NEVER,
+                shutdown_timeout=1, recoverable=True,
+            )  # fmt: skip
+            return port, service.shutdown
+        except _jax.JaxRuntimeError:  # somebody took the port in between
+            if attempt == 4:
+                raise
+        finally:
+            utils.absl_set_min_log_level(int(os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1")))
+    raise AssertionError
+
+
+def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub | None, visible: Any = None) -> None:
+    """Join a world, and make the engine's clients for it; returns when all have."""
+    global _world
+    member = Member(host, port, rank, size, timeout)
+    made = World(member, hub)
+    member.on_tick, member.on_failure = made.flush, made.break_off
+    try:
+        made.coordination = _jax.get_distributed_runtime_client(
+            f"127.0.0.1:{member.tunnel_port}", rank, init_timeout=_NEVER, heartbeat_timeout=_NEVER,
+            shutdown_timeout=1, shutdown_on_destruction=False,
+        )  # fmt: skip
+        _patiently(made, made.coordination.connect)
+        client.world = client.World(made.coordination, rank, size, member.local_address, visible)
+        before = _listening()
+        _patiently(made, client.clients)
+        mine = _listening() - before
+        said = exchange(made, "gloo", json.dumps(sorted(mine)).encode(), timeout)
+        made.gloo = {(host, port) for part in said for host, port in json.loads(part)}
+
+    except BaseException as error:
+        client.world = None
+        client.reset()
+        made.disconnect()
+        member.leave(f"it could not initialize: {type(error).__name__}", is_loss=True)
+        raise
+    _world = made
+
+
+def _listening() -> set[tuple[str, int]]:
+    """The addresses that this process listens on."""
+    return {_plain(c.getsockname()) for c in _connections() if c.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)}
+
+
+def _patiently(made: World, work: Callable[[], Any]) -> Any:
+    """Do something that waits for the others in the engine, where nothing can end it; raise if one of them is lost."""
+    result: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="atled-begin", daemon=True).start()
+    while True:
+        try:
+            return result.result(0.05)
+        except TimeoutError:
+            if result.done():
+                raise
+            failure = made.failure()
+            if failure is not None:
+                raise failure from None
+
+
+def end(why: str = "it shut down", is_loss: bool = False) -> None:
+    """Leave the world, and forget everything of the engine."""
+    global _world
+    made, _world = _world, None
+    client.world = None
+    client.reset()
+    if made is None:
+        return
+    made.disconnect()
+    made.member.leave(why, is_loss)
+    if made.hub is not None:
+        made.hub.close()
+
+
+def _after_fork() -> None:
+    """A child must not keep the connections open: their end tells the others that this process died."""
+    global _world
+    made, _world = _world, None
+    if made is not None:
+        client.world = None
+        made.member.abandon()
+        if made.hub is not None:
+            made.hub.abandon()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+# -- talking to the others ---------------------------------------------------------------------------------------------
+
+
+def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequence[int] = ()) -> list[bytes]:
+    """A barrier: everybody brings bytes, and gets those of all, in the order of ranks."""
+    failure = made.failure()
+    if failure is not None:
+        raise failure
+    full = f"{','.join(map(str, ranks))}:{name}"
+    asked = made.member.ask({"do": "barrier", "name": full, "timeout": timeout}, data)
+    message, found = made.answer(asked)
+    missing = message.get("ranks", [])
+    if message.get("error") == "timeout":
+        raise TimeoutError(
+            f"distributed: {wire.ranks(missing)} did not come to {name!r} within {timeout:g} s."
+            "\n  try: let every process call it, or give it a longer timeout."
+        )
+    if message.get("error") == "gone":
+        raise _gone(made, missing)
+    parts = []
+    for size in message["sizes"]:
+        parts.append(found[:size])
+        found = found[size:]
+    return parts
+
+
+def _gone(made: World, ranks: Sequence[int]) -> Exception:
+    return made.failure() or made.without({r: made.member.left.get(r, "it ended") for r in ranks}, "has left")
+
+
+# -- for the launch path -----------------------------------------------------------------------------------------------
+
+
+def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout: float = _AGREEMENT) -> int:
+    """Before a program over several processes is launched for the first time: all must be about to launch the same.
+
+    `digest` identifies the program, `name` and `place` (the user's `file:line`) are for people; `ranks` are the
+    processes that take part, if not all. Returns the number to give to `launched`.
+    """
+    made = _world
+    assert made is not None
+    _raise_failure(made)
+    made.flush()
+    group = () if len(ranks) in (0, made.member.size) else tuple(sorted(ranks))
+    number = made.counts.get(group, 0)
+    made.counts[group] = number + 1
+    question = {"do": "agree", "group": group, "program": number, "timeout": timeout}
+    answer = made.member.ask({**question, "digest": digest, "name": name, "place": place})
+    while True:
+        try:
+            message, _ = answer.result(0.05)
+            break
+        except TimeoutError:
+            _raise_failure(made)
+        except HubLost:
+            _raise_failure(made)
+            raise PeerLost("distributed: this world has ended.") from None
+    if message.get("error") == "timeout":
+        raise TimeoutError(
+            f"distributed: {wire.ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} s, as "
+            "this process does.\n  try: let every process call the same compiled functions in the same order."
+        )
+    _raise_failure(made)
+    made.programs.append((group, number))
+    return len(made.programs) - 1
+
+
+def launched(number: int) -> None:
+    """A program that was agreed on is about to be launched; raises if the world has failed."""
+    made = _world
+    if made is None or made.member.lost or made.member.mismatch:
+        _raise_failure(made)
+    else:
+        made.launches.append(number)
+
+
+def _raise_failure(made: World | None) -> None:
+    if made is None:
+        raise PeerLost("distributed: the world of this program has ended; its arrays and programs ended with it.")
+    failure = made.failure()
+    if failure is not None:
+        raise failure
+
+
+_SIGNS = ("gloo", "connection reset", "connection closed", "socket closed", "unavailable", "deadline_exceeded", "nccl")
+
+
+def explain(error: Exception, patience: float = 2.0) -> Exception | None:
+    """An engine's error as what it means, if another process is to blame: `PeerLost` or `ProgramMismatch`.
+
+    A broken connection is seen a moment before the hub says whose it was, so this waits for the hub a little.
+    """
+    made = _world
+    if made is None or not any(sign in str(error).lower() for sign in _SIGNS):
+        return None
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        failure = made.failure()
+        if failure is not None:
+            return failure
+        if made.member.left:
+            return made.without(dict(made.member.left), "has left")
+        time.sleep(0.002)
+    return PeerLost(
+        "distributed: a connection between processes broke, though all of them are alive: "
+        f"{' '.join(str(error).split())[:300]}\n  try: look at the network; then begin anew, distributed.shutdown() "
+        "and distributed.initialize(...) in every process."
+    )

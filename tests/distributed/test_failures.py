@@ -1,0 +1,109 @@
+"""Processes that die, hang, or do something else than the others: an exception that names the rank, soon."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from worlds import ROOT, WORKER, Process, free_port, run, started
+
+from atled import distributed
+
+HEARTBEAT = 1
+
+
+@pytest.mark.parametrize(
+    "number, victim, limit",
+    [
+        (signal.SIGKILL, 2, 1.0),
+        (signal.SIGKILL, 0, 1.0),  # it serves
+        (signal.SIGSTOP, 2, HEARTBEAT + 1.0),
+        (signal.SIGSTOP, 0, HEARTBEAT + 1.0),
+    ],
+)
+def test_a_lost_process_is_named_and_the_others_go_on(number, victim, limit):
+    """In the middle of collectives; then the two that are left make a new world in the same processes."""
+    options = (f"heartbeat_timeout={HEARTBEAT}", f"anew='127.0.0.1:{free_port()}'")
+    with started("steps", 3, *options) as workers:
+        for worker in workers:
+            worker.hear()
+        time.sleep(0.2)
+        at = workers[victim].signal(number)
+        for rank, worker in enumerate(workers):
+            if rank != victim:
+                said = worker.hear()
+                assert said["kind"] == "PeerLost" and said["ranks"] == said["lost"] == [victim]
+                assert said["text"].startswith(f"distributed: rank {victim} is lost: ")
+                assert said["at"] - at < limit
+                assert said["later"] == "PeerLost"
+        for rank, worker in enumerate(workers):
+            if rank != victim:
+                (anew,) = worker.end()
+                assert anew["count"] == 2 and anew["seconds"] < 3
+
+
+def test_the_supervisor_may_die():
+    child = subprocess.Popen(
+        [sys.executable, str(WORKER), "serve", "127.0.0.1:0", "2"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert child.stdout is not None
+    address = json.loads(child.stdout.readline())["address"]
+    with started("steps", 2, "serve=False", address=address) as workers:
+        for worker in workers:
+            worker.hear()
+        child.kill()
+        child.communicate()
+        for worker in workers:
+            said = worker.hear()
+            assert said["kind"] == "PeerLost" and said["ranks"] == []
+            assert said["text"].startswith(f"distributed: the coordinator at {address} is lost: ")
+            worker.end()
+
+
+def test_an_exception_that_ends_a_process_is_told_to_the_others():
+    with started("fails", 2) as workers:
+        said = workers[0].hear()
+        assert said["text"].startswith("distributed: rank 1 is lost: it ended with ValueError: no more data.")
+        assert workers[1].child.wait(30) == 1
+
+
+def test_other_connections_and_forked_children():
+    with started("bystanders", 2) as workers:
+        said = workers[0].hear()
+        assert said["kind"] == "PeerLost" and said["ranks"] == [1] and said["seconds"] < 1.5
+        assert said["heard"] == ["still", "here"]
+        workers[0].end()
+
+
+@pytest.mark.parametrize("kind", ["new", "known"])
+def test_different_programs(kind):
+    for *_, said in run("launches", 2, kind):
+        assert said["kind"] == "ProgramMismatch"
+        assert said["text"].startswith(
+            "distributed: the processes launch different programs, or the same ones in a different order: "
+            "rank 0 launches f (train.py:102), rank 1 launches g (train.py:103)."
+        )
+        assert said.get("seconds", 0) < 3
+
+
+def test_a_process_that_dies_while_the_world_begins():
+    service = distributed.serve("127.0.0.1:0", 2)
+    worker = Process("join", 0, 2, service.address, "initialization_timeout=30")
+    try:
+        host, port = service.address.split(":")
+        with socket.create_connection((host, int(port))) as line, line.makefile("r") as heard:
+            line.sendall(b'{"do": "join", "version": 1, "rank": 1, "processes": 2}\n')
+            while json.loads(heard.readline())["is"] != "ready":
+                pass
+        (said,) = worker.end()
+    finally:
+        worker.kill()
+        service.shutdown(0)
+    assert said["kind"] == "PeerLost" and said["ranks"] == [1] and said["seconds"] < 10

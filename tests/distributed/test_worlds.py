@@ -1,0 +1,62 @@
+"""Processes that meet, talk and part."""
+
+from __future__ import annotations
+
+from worlds import run
+
+
+def test_two_processes():
+    said = run("meet", 2, ATLED_NUM_CPU_DEVICES="2")
+    for rank, (met, ran, left) in enumerate(said):
+        assert (met["index"], met["count"]) == (rank, 2)
+        assert met["devices"] == [0, 1, 2048, 2049] and met["local"] == [2048 * rank, 2048 * rank + 1]
+        assert met["is_initialized"] and abs(ran["sin"] - 0.841471) < 1e-6
+        assert left == {"is_initialized": False, "count": 1}
+
+
+def test_four_processes_with_devices_from_flags_and_arguments_from_the_environment():
+    said = run("meet", 4, XLA_FLAGS="--xla_force_host_platform_device_count=3")
+    assert [s[0]["count"] for s in said] == [4] * 4 and len(said[0][0]["devices"]) == 12
+
+
+def test_store_and_barriers():
+    said = run("talk", 3)
+    assert sorted(s[0]["ticket"] for s in said) == [1, 2, 3]
+    for first, _ in said:
+        assert first["others"] == ["rank 0", "rank 1", "rank 2"] and first["gone"] is None
+        assert first["absent"]["text"] == "distributed.store.get: nobody has set 'nobody' within 0.2 s."
+        assert first["taken"]["kind"] == "KeyError" and "'from/0' is there already" in first["taken"]["text"]
+        assert first["nan"]["text"] == "distributed.store.increment: the value of 'from/0' is not an integer."
+    alone = said[0][1]["alone"]
+    assert alone["kind"] == "TimeoutError"
+    assert alone["text"].startswith("distributed: ranks 1, 2 did not come to 'barrier alone' within 0.3 s.\n  try: ")
+    assert [s[1]["pair"] and s[1]["pair"]["kind"] for s in said] == ["nothing", "nothing", None]
+
+
+def test_broadcast_and_gather():
+    for (said,) in run("spread", 2):
+        assert said["one"] == [[1, 2, 3], [[1, 1], [1, 1]], "bfloat16", 1]
+        assert said["all"] == [[[0, 1, 2], [1, 2, 3]], [0, 1]]
+        assert said["big"] == [1, 1]
+        assert said["different"]["text"] == (
+            "distributed.gather: all processes must give trees of the same structure and types; "
+            "rank 0 gave f64[2], and rank 1 gave f64[3]."
+        )
+        assert said["source"]["text"] == "distributed.broadcast: source must be one of the 2 ranks; got 2."
+
+
+def test_generations():
+    """Worlds follow each other in the same processes, and leave no thread, file or memory behind."""
+    for said in run("generations", 2, 5):
+        assert [s["state"] for s in said] == [[3.0 + i] * 4 for i in range(5)]
+        assert all(s["threads"] <= said[1]["threads"] and s["fds"] <= said[1]["fds"] for s in said[2:])
+        assert {s["python_threads"] for s in said} == {1}
+        assert said[-1]["memory"] - said[1]["memory"] < 30  # megabytes; it levels off, see scripts/generations
+
+
+def test_what_is_held_over_worlds_can_be_read():
+    for used, again, old, values in run("held", 2):
+        assert used["used"]["text"].startswith("distributed.initialize: the devices are in use already")
+        assert again["again"]["text"].startswith("distributed.initialize: this process is in a world already.")
+        assert old["old"]["kind"] != "nothing"
+        assert values == {"x": [0, 1, 2], "y": [0, 2, 4]}
