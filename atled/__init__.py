@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         dtypes,
         errors,
         export,
+        inspect,
         lax,
         nn,
         random,
@@ -86,8 +87,8 @@ trace.install(Evaluate())
 make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
-    "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "lax", "nn", "random",
-    "scipy", "sharding", "tree_util",
+    "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "inspect", "lax", "nn",
+    "random", "scipy", "sharding", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -120,8 +121,8 @@ __all__ = [
     "checkpoint_policies", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp", "debug",
     "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision", "device_count",
     "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64",
-    "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "io_callback", "jacfwd", "jacobian",
-    "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
+    "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "inspect", "io_callback", "jacfwd",
+    "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
     "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
     "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "pmap", "process_count",
     "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "tree",

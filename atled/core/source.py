@@ -12,7 +12,7 @@ import linecache
 import os
 import sys
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # "<atled>" is the file name of generated functions; cached properties and context managers pass through the others.
@@ -36,6 +36,7 @@ class Source:
     """A place in the user's code."""
 
     __slots__ = ("code", "lasti")
+    is_backward: ClassVar[bool] = False  # of what the way back of reverse mode computes for that place
 
     def __init__(self, code: CodeType, lasti: int) -> None:
         self.code = code
@@ -75,6 +76,16 @@ class Source:
 
     def __repr__(self) -> str:
         return f"Source({self} in {self.function})"
+
+
+class _Backward(Source):
+    __slots__ = ()
+    is_backward = True
+
+
+def backward(source: Any) -> Any:
+    """The same place, on the way back of reverse mode."""
+    return _Backward(source.code, source.lasti) if type(source) is Source else source
 
 
 def here() -> Source | None:

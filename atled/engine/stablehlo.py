@@ -270,7 +270,7 @@ class BlockBuilder:
         if source is None:
             key: Any = name
         else:
-            key = (id(source.code), source.lasti, name)
+            key = (id(source.code), source.lasti, name, source.is_backward)
         found = locations.get(key)
         if found is None:
             child = None
@@ -281,7 +281,8 @@ class BlockBuilder:
                     place = ir.Location.file(os.path.abspath(source.file), line, column)
                     place = locations[key[:2]] = ir.Location.name(source.function, childLoc=place)
                 child = place
-            found = locations[key] = ir.Location.name(f"{self.scope}/{name}", childLoc=child)
+            shown = f"backward({name})" if source is not None and source.is_backward else name
+            found = locations[key] = ir.Location.name(f"{self.scope}/{shown}", childLoc=child)
         self.location = found
 
     def emit(

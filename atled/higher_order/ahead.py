@@ -8,12 +8,13 @@ from typing import Any
 from atled.core import tree
 from atled.core.array import type_of, types_of
 from atled.core.program import Program, Recorder
+from atled.core.sharding import Mesh
 from atled.core.trace import Tracer, state
 from atled.core.types import ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
-from atled.engine.execute import Executable, Spread, Where, executable, lowered, on_device
+from atled.engine.execute import Executable, Spread, Where, compiled_anew, executable, lowered, on_device
 from atled.higher_order.launch import MISS, NAMESPACE, Form, Site, result_builder
 from atled.higher_order.signature import Arguments, Signature, donations, flat_shardings, leaf_names
 
@@ -89,6 +90,11 @@ class Lowered:
     def compile(self) -> Compiled:
         """Compile for the device, or the mesh."""
         ready = executable(self._traced.program, self._where, self._committed, self._donated, self._module)
+        return Compiled(ready, self._traced)
+
+    def compile_anew(self) -> Compiled:
+        """Compile even if an equal program was compiled before, whose text has the lines that it came from."""
+        ready = compiled_anew(self._traced.program, self._where, self._committed, self._donated, self._module)
         return Compiled(ready, self._traced)
 
 
@@ -173,6 +179,12 @@ class Compiled:
     @property
     def out_info(self) -> Any:
         return self._traced.out_info
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh that it runs over; None on a single device."""
+        where = self._executable.where
+        return where.mesh if isinstance(where, Spread) else None
 
     @property
     def input_shardings(self) -> Any:

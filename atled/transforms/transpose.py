@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from atled.core import source
 from atled.core.arithmetic import arithmetic
 from atled.core.op import instantiate
 from atled.core.program import Equation, Program, Var, record_closed
@@ -38,7 +39,7 @@ def backward(
             given = [found.pop(v, None) for v in e.results]
             if all([c is None for c in given]) or e.results[0] not in linear:
                 continue
-            state.source = e.source
+            state.source = source.backward(e.source)
             given = [Zero(v.type) if c is None else c for v, c in zip(e.results, given, strict=True)]
             operands = [Linear(v.type) if type(v) is Var and v in linear else value(v) for v in e.operands]
             out = e.op.transpose(tuple(given) if e.op.gives_tuple else given[0], *operands)

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lax": NUMERIC | {"numpy"},
     "nn": NUMERIC | {"numpy", "random"},
     "scipy": NUMERIC | {"numpy", "nn"},
+    "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
 }
 # What may be imported inside a function, because loading it takes long and few need it.
 LAZY = {
