@@ -29,7 +29,7 @@ from atled.higher_order.jit import _all_shared, clear_caches
 from atled.higher_order.launch import NAMESPACE
 
 __all__ = [
-    "PeerLost", "ProgramMismatch", "Service", "Store", "barrier", "broadcast", "gather", "initialize",
+    "PeerLost", "ProgramMismatch", "Service", "Store", "all_gather", "barrier", "broadcast", "gather", "initialize",
     "is_initialized", "lost", "serve", "shutdown", "store", "sync",
 ]  # fmt: skip
 
