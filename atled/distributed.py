@@ -248,7 +248,7 @@ def lost() -> dict[int, str]:
     {}
     """
     world = processes.world()
-    return {} if world is None else {r: why for r, why in world.member.lost.items() if r is not None}
+    return {} if world is None else {r: why for r, why in dict(world.member.lost).items() if r is not None}
 
 
 def shutdown(timeout: float = 30) -> None:
