@@ -24,7 +24,7 @@ from atled.core.config import (
     numpy_dtype_promotion,
 )  # fmt: skip
 from atled.core.dtypes import float0
-from atled.core.trace import checking_leaks
+from atled.core.sharding import make_mesh, set_mesh
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.client import (
     default_backend,
@@ -66,25 +66,42 @@ if TYPE_CHECKING:
         nn,
         random,
         scipy,
+        sharding,
         tree_util,
+    )
+    from atled.debug import checking_leaks
+    from atled.engine.parts import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
     )
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
     from atled.higher_order.nans import find_nans
+    from atled.higher_order.pmap import pmap
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
+    from atled.higher_order.shard_map import shard_map
 
 trace.install(Evaluate())
 make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
     "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "lax", "nn", "random",
-    "scipy", "tree_util",
+    "scipy", "sharding", "tree_util",
 )  # fmt: skip
 _NAMES = {
+    "engine.parts": (
+        "make_array_from_callback",
+        "make_array_from_process_local_data",
+        "make_array_from_single_device_arrays",
+    ),
+    "debug": ("checking_leaks",),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
     "higher_order.nans": ("find_nans",),
+    "higher_order.pmap": ("pmap",),
     "higher_order.remat": ("checkpoint", "checkpoint_policies", "remat"),
+    "higher_order.shard_map": ("shard_map",),
 }
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
 
@@ -102,10 +119,11 @@ __all__ = [
     "Array", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready", "checking_leaks", "checkpoint",
     "checkpoint_policies", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp", "debug",
     "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision", "device_count",
-    "device_get", "device_put", "devices", "disable_jit",
-    "distributed", "dtypes", "effects_barrier", "enable_x64", "errors",
-    "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev",
-    "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices", "make_jaxpr",
-    "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "process_count", "process_index", "pure_callback",
-    "random", "remat", "scipy", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
+    "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64",
+    "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "io_callback", "jacfwd", "jacobian",
+    "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
+    "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
+    "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "pmap", "process_count",
+    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "tree",
+    "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

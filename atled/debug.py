@@ -1,20 +1,23 @@
-"""Looking inside compiled code while it runs: `print`, `callback`, `breakpoint`."""
+"""Looking inside compiled code while it runs: `print`, `callback`, `breakpoint`. What escapes it: `checking_leaks`."""
 
 from __future__ import annotations
 
 import builtins
 import cmd
+import contextlib
+import gc
 import linecache
 import string
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
-from atled.core import source
+from atled.core import errors, leaks, source
 from atled.core.array import Array
+from atled.core.trace import Tracer
 from atled.higher_order.callbacks import effect_callback
 
-__all__ = ["breakpoint", "callback", "print"]
+__all__ = ["breakpoint", "callback", "checking_leaks", "print"]
 
 
 def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
@@ -149,3 +152,33 @@ class Console(cmd.Cmd):
     def do_q(self, line: str) -> None:
         """q: end the program."""
         raise KeyboardInterrupt("debug.breakpoint: ended by q")
+
+
+def _closed_tracers() -> list[Tracer]:
+    """Tracers whose transformation has ended, and which are still there."""
+    gc.collect()
+    return [x for x in gc.get_objects() if isinstance(x, Tracer) and not x.interpreter.is_open]
+
+
+@contextlib.contextmanager
+def checking_leaks() -> Iterator[None]:
+    """Raise if, at the end of a `with` block, traced values are still held that were made inside it.
+
+    Such a value raises when it is used, too; this finds those that are not. Looks through all objects, so it is slow.
+
+    >>> import atled
+    >>> with checking_leaks():
+    ...     y = atled.jit(lambda x: x * 2)(1.0)
+    """
+    before = {id(x) for x in _closed_tracers()}
+    yield
+    found = [x for x in _closed_tracers() if id(x) not in before]
+    rows = [(x, leaks.holder(x)) for x in found]
+    rows = [(x, kept) for x, kept in rows if kept]
+    if rows:
+        lines = [f"\n    {x.type} of {x.interpreter.transform}, kept in {kept}" for x, kept in rows[:8]]
+        raise errors.UnexpectedTracerError(
+            f"leaked values: {len(rows)} traced values are still held after their transformation has ended."
+            + "".join(lines)
+            + "\n  try: return the values from the transformed function instead of storing them outside."
+        )

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import tree
+from atled.core import sharding, tree
 from atled.core.array import type_of
 from atled.core.sharding import Placed
 from atled.engine import cache, client, cluster, execute, processes
@@ -45,14 +45,14 @@ def _forget_launch_code() -> None:
 def _forget_placements() -> None:
     for placed in Placed._interned.values():
         placed.handler = None  # it refers back, in a way that the garbage collector does not see
-    Placed._interned.clear()
+    sharding.forget()
 
 
 # What keeps an engine's client alive beside its arrays: dropped when a world ends.
 client.on_reset.extend([
     _forget_launch_code,
     clear_caches,
-    execute.effects_barrier,
+    execute.flush,
     execute.forget,
     execute.layout.cache_clear,
     execute.device_list.cache_clear,

@@ -8,36 +8,47 @@ import numpy as np
 
 from atled.core import tree
 from atled.core.array import Array, describe, type_of
-from atled.core.sharding import SingleDeviceSharding
+from atled.core.sharding import NamedSharding, PartitionSpec, Sharding, mesh_or_current
 from atled.core.trace import Tracer
 from atled.engine import array as _engine
 from atled.engine import client
 from atled.engine.array import DeviceArray
+from atled.ops.placing import with_sharding_constraint
 
 
 def device_put(x: Any, device: Any = None) -> Any:
-    """A tree of arrays on a device; NumPy arrays and numbers become arrays.
+    """A tree of arrays on a device, or split over a mesh; NumPy arrays and numbers become arrays.
+
+    `device` may be a device, a platform's name, a sharding, or a tree of those that is a prefix of `x`.
 
     >>> import numpy as np
     >>> device_put({"w": np.ones(2, "float32")})["w"]
     Array([1., 1.], dtype=float32)
     """
-    target = device.device if isinstance(device, SingleDeviceSharding) else device
-    if isinstance(target, str):
-        target = client.devices(target)[0]
+    leaves, structure = tree.flatten(x)
+    if device is None or isinstance(device, (Sharding, PartitionSpec, str)) or hasattr(device, "client"):
+        targets = [device] * len(leaves)
+    else:
+        places, prefix = tree.flatten(device, is_leaf=lambda d: d is None or isinstance(d, (Sharding, PartitionSpec)))
+        targets = [p for p, part in zip(places, prefix.flatten_up_to(x), strict=True) for _ in tree.leaves(part)]
+    return structure.unflatten([_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)])
 
-    def one(leaf: Any) -> Any:
-        if isinstance(leaf, Tracer):
-            return leaf
-        try:
-            type_of(leaf)
-        except TypeError:
-            raise TypeError(f"device_put: the leaves must be arrays or numbers; got {describe(leaf)}.") from None
-        if isinstance(leaf, DeviceArray):
-            return leaf if target is None else _engine.device_put(leaf, target)
-        return _engine.to_device(leaf, device=target)
 
-    return tree.map(one, x)
+def _put(leaf: Any, target: Any) -> Any:
+    target = client.devices(target)[0] if isinstance(target, str) else target
+    if isinstance(target, PartitionSpec):
+        target = NamedSharding(mesh_or_current(None, "device_put"), target)
+    if isinstance(leaf, Tracer):
+        return with_sharding_constraint(leaf, target) if isinstance(target, NamedSharding) else leaf
+    try:
+        t = type_of(leaf)
+    except TypeError:
+        raise TypeError(f"device_put: the leaves must be arrays or numbers; got {describe(leaf)}.") from None
+    if isinstance(target, NamedSharding):
+        target.check(t.shape, "device_put")
+    if isinstance(leaf, DeviceArray):
+        return leaf if target is None else _engine.device_put(leaf, target)
+    return _engine.to_device(leaf, device=target)
 
 
 def device_get(x: Any) -> Any:

@@ -52,6 +52,7 @@ class Builder(Protocol):
         types: Sequence[ArrayType],
         attributes: dict[str, Any] | None = None,
         regions: Sequence[Any] = (),
+        terminator: str = "stablehlo.return",
     ) -> Any:
         """Emit one operation. Attributes are Python values: bools, strings, tuples of ints (arrays of 64 bits),
         `#...` text to parse, or NumPy arrays. One result comes back as a value, several as a tuple."""
@@ -79,6 +80,29 @@ class Builder(Protocol):
 
     def call(self, program: Any, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
         """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one."""
+        ...
+
+    def manual_computation(
+        self, mesh: Any, axes: Sequence[Any], operands: Sequence[Value], ins: Sequence[Any], outs: Sequence[Any],
+        types: Sequence[ArrayType], out_types: Sequence[ArrayType], body: Callable[..., Any],
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """What each device of a mesh does with its part; `body(build, *values)` gets values of `types`."""
+        ...
+
+    def groups(self, axes: Sequence[Any]) -> Any:
+        """Which devices of the mesh communicate over some of its axes: an array [group, place]."""
+        ...
+
+    def place(self, axis: Any) -> Value:
+        """The position along an axis of the mesh."""
+        ...
+
+    def channel(self) -> str:
+        """An attribute that tells collectives apart."""
+        ...
+
+    def constrain(self, x: Value, sharding: Any) -> Value:
+        """The value, split over a mesh."""
         ...
 
     def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:

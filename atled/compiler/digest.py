@@ -13,6 +13,7 @@ import numpy as np
 
 from atled.core.dtypes import KeyDtype
 from atled.core.program import Program, Var
+from atled.core.sharding import Mesh, NamedSharding
 from atled.core.types import ArrayType
 
 
@@ -63,6 +64,10 @@ def _canonical(value: Any) -> str:
         return digest(value)
     if isinstance(value, ArrayType):
         return repr(value)
+    if isinstance(value, Mesh):
+        return f"{value}{[(d.platform, d.id) for d in value.flat]}"
+    if isinstance(value, NamedSharding):
+        return f"{_canonical(value.mesh)}{value.spec}{value.memory_kind}"
     if isinstance(value, np.generic):
         return f"{value.dtype.name}:{value.tobytes().hex()}"
     raise NotPortable(type(value).__name__)

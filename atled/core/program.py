@@ -352,3 +352,27 @@ def check(program: Program) -> None:
     for v in program.outputs:
         if type(v) is Var and v not in defined:
             raise ProgramError("check: an output is not defined.")
+
+
+def mesh_of(program: Program) -> Any:
+    """The mesh that ops of a program speak of, or None."""
+
+    def make() -> tuple[Any]:
+        for e in program.equations:
+            found = getattr(e.op, "mesh", None)
+            for inner in subprograms(e.op):
+                found = found or mesh_of(inner)
+            if found is not None:
+                return (found,)
+        return (None,)
+
+    return program.memo("mesh", make)[0]
+
+
+def subprograms(op: Any) -> list[Program]:
+    """The programs that an op holds."""
+    found = []
+    for name in op.fields:
+        value = getattr(op, name)
+        found += [p for p in (value if isinstance(value, tuple) else (value,)) if isinstance(p, Program)]
+    return found

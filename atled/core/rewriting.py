@@ -1,7 +1,7 @@
 """The user's line, written so that it works: what messages show after `try:`.
 
 Each function looks at the statement at a place and at the expression in it that was running, and gives the line with
-that expression changed, or an empty string where it cannot tell: statements over several lines, files that are gone.
+that expression changed, or an empty string where it cannot tell: expressions over several lines, files that are gone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled.core.source import Source
 
 
 class Line(NamedTuple):
-    """A statement of one line: its text and tree, and which columns of it were running."""
+    """A line: its text, the tree of its statement, and which columns of it were running."""
 
     text: str
     statement: ast.stmt
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 
 def line_at(place: Source | None) -> Line | None:
-    """The statement at a place, if it is written on one line."""
+    """The statement at a place, if it is written on one line; else the expression that was running, if that is."""
     if place is None:
         return None
     number, end_number, start, end = place.span
@@ -63,12 +63,19 @@ def line_at(place: Source | None) -> Line | None:
     if number is None or number != end_number or start is None or end is None or not text.isascii():
         return None
     indent = len(full) - len(full.lstrip())
-    for before, after in (("", ""), ("", "\n pass"), ("if 1: pass\n", "\n pass")):  # the last for elif
+    part = " " * (start - indent) + full[start:end]
+    for before, code, after in (
+        ("", text, ""),
+        ("", text, "\n pass"),
+        ("if 1: pass\n", text, "\n pass"),  # elif
+        ("(\n", part, "\n)"),
+    ):
         try:
-            found: Any = ast.parse(before + text + after).body[0]
+            found: Any = ast.parse(before + code + after).body[0]
         except (SyntaxError, IndexError):
             continue
-        return Line(text, found.orelse[0] if before else found, start - indent, end - indent, 2 if before else 1)
+        statement = found.orelse[0] if before.startswith("if") else found
+        return Line(text, statement, start - indent, end - indent, 2 if before else 1)
     return None
 
 
@@ -164,6 +171,32 @@ def _of_our_own(line: Line, node: Any, name: str) -> str:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy") as x)) if name != x.id:
             return line.with_(x, name)
     return ""
+
+
+def with_operand(number: int, template: str, function: str = "") -> str:
+    """The line with one operand of an operator, or one argument of a call, changed.
+
+    In `template`, `{}` stands for the operand as it is written and `{numpy}` for the name of `atled.numpy`. A call must
+    be one of `function`, if that is given.
+    """
+
+    def change(line: Line, node: Any, name: str) -> str:
+        if (node.col_offset, node.end_col_offset) != (line.start, line.end):
+            return ""
+        match node:
+            case ast.BinOp(left=x, right=y) | ast.Compare(left=x, comparators=[y]):
+                operands = [x, y]
+            case ast.Call(func=called, args=operands) if line.of(called).endswith(function):
+                pass
+            case _:
+                return ""
+        if number >= len(operands) or isinstance(operands[number], ast.Starred):
+            return ""
+        old = operands[number]
+        text = line.operand(old) if template.startswith("{}") else line.of(old)
+        return line.with_(old, template.format(text, numpy=name))
+
+    return _first(change)
 
 
 def called_with(*arguments: str, function: str) -> str:

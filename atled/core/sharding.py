@@ -1,4 +1,4 @@
-"""Where the parts of an array are: plain data, without the engine.
+"""Where the parts of an array are: meshes, specs and shardings, plain data without the engine.
 
 An array has a type and a sharding; together, interned, they are its `Placed`, the one object that launch caches look
 at. `committed` says that the user chose the place; arrays that are not committed move to where they are needed.
@@ -6,21 +6,205 @@ at. `committed` says that the user chose the place; arrays that are not committe
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from atled.core.types import ArrayType
 
+_MESSAGE_AXES = "every mesh axis splits one dimension at most"
+
+
+class Mesh:
+    """Devices in a grid whose axes have names. Two meshes of the same devices, shape and names are one object.
+
+    >>> import atled
+    >>> mesh = Mesh(np.array(atled.devices()[:1]), ("data",))
+    >>> mesh.shape["data"], mesh.size
+    (1, 1)
+    """
+
+    __slots__ = ("__weakref__", "_hash", "axis_names", "devices", "flat", "shape")
+    axis_names: tuple[Any, ...]
+    devices: np.ndarray
+    flat: tuple[Any, ...]  # the devices, row by row
+    shape: dict[Any, int]  # the size of each axis
+    _interned: ClassVar[dict[Any, Mesh]] = {}
+
+    def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
+        grid = np.array(devices, dtype=object)
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        if grid.ndim != len(names):
+            raise ValueError(
+                f"Mesh: each axis of the grid must have a name; got a grid of shape {grid.shape} and the names {names}."
+                "\n  try: np.array(devices).reshape(4, 2) with ('data', 'model')."
+            )
+        if len(set(names)) != len(names):
+            raise ValueError(f"Mesh: axis names must differ; got {names}.")
+        flat = tuple(grid.ravel())
+        key = (flat, grid.shape, names)
+        found = cls._interned.get(key)
+        if found is None:
+            if len(set(flat)) != len(flat):
+                raise ValueError("Mesh: every device must be there once; got some of them twice.")
+            found = object.__new__(cls)
+            grid.flags.writeable = False
+            found.devices, found.axis_names, found.flat = grid, names, flat
+            found.shape = dict(zip(names, grid.shape))
+            found._hash = hash(key)
+            found = cls._interned.setdefault(key, found)
+        return found
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        raise TypeError("pickle: a mesh holds devices, which exist in one process only; pickle its shape and names.")
+
+    @property
+    def size(self) -> int:
+        """How many devices there are."""
+        return len(self.flat)
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        return self.devices.shape
+
+    @property
+    def empty(self) -> bool:
+        return not self.flat
+
+    @property
+    def device_ids(self) -> np.ndarray:
+        """The numbers of the devices, in the grid's shape."""
+        return np.array([d.id for d in self.flat], np.int32).reshape(self.devices.shape)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """Those devices that belong to this process."""
+        return [d for d in self.flat if d.process_index == d.client.process_index()]
+
+    def __enter__(self) -> Mesh:
+        _enter(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _entered.remove(self)
+
+    def __repr__(self) -> str:
+        return f"Mesh({', '.join([f'{n!r}: {k}' for n, k in self.shape.items()])})"
+
+
+_entered: list[Mesh] = []
+_last: list[Mesh | None] = [None]  # the mesh that launches were made under
+on_mesh_change: list[Any] = []  # called when another mesh is set than the last one
+
+
+def _enter(mesh: Mesh) -> None:
+    _entered.append(mesh)
+    if _last[0] is not mesh:  # what was launched without a mesh does not depend on one
+        _last[0] = mesh
+        for forget in on_mesh_change:
+            forget()
+
+
+class set_mesh:  # noqa: N801
+    """Make a mesh the one that `PartitionSpec`s and `shard_map` mean when no mesh is given; also a `with` block.
+
+    >>> import atled
+    >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
+    ...     current_mesh().axis_names
+    ('data',)
+    """
+
+    def __init__(self, mesh: Mesh) -> None:
+        if not isinstance(mesh, Mesh):
+            raise TypeError(f"set_mesh: expected a Mesh; got {type(mesh).__name__}.")
+        self.mesh = mesh
+        _enter(mesh)
+
+    def __enter__(self) -> Mesh:
+        return self.mesh
+
+    def __exit__(self, *_: Any) -> None:
+        _entered.remove(self.mesh)
+
+
+def current_mesh() -> Mesh | None:
+    """The mesh that was set last, or None."""
+    return _entered[-1] if _entered else None
+
+
+def mesh_or_current(mesh: Mesh | None, who: str) -> Mesh:
+    """A mesh, or the one that is set; complains if there is none."""
+    found = mesh or current_mesh()
+    if found is None:
+        raise ValueError(f"{who}: a mesh is needed, and none is set.\n  try: mesh=mesh, or `with set_mesh(mesh):`.")
+    return found
+
+
+class _Unconstrained:
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+
+class PartitionSpec(tuple):
+    """Which mesh axes split which dimensions of an array: a name, a tuple of names or None for each dimension.
+
+    >>> PartitionSpec("data", None)
+    P('data', None)
+    """
+
+    __slots__ = ()
+    UNCONSTRAINED: ClassVar[Any] = _Unconstrained()  # the compiler chooses
+
+    def __new__(cls, *parts: Any) -> PartitionSpec:
+        for part in parts:
+            names = part if isinstance(part, (tuple, list)) else (part,)
+            if part is not None and any([isinstance(n, (int, float, np.ndarray)) for n in names]):
+                raise TypeError(f"PartitionSpec: each entry is an axis name, a tuple of names or None; got {part!r}.")
+        return super().__new__(cls, [tuple(p) if isinstance(p, list) else p for p in parts])
+
+    def axes(self, dimension: int) -> tuple[Any, ...]:
+        """The mesh axes that split a dimension, the outermost first."""
+        part = self[dimension] if dimension < len(self) else None
+        if part is None or part is PartitionSpec.UNCONSTRAINED:
+            return ()
+        return part if isinstance(part, tuple) else (part,)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """All mesh axes in it."""
+        return tuple([n for d in range(len(self)) for n in self.axes(d)])
+
+    def __repr__(self) -> str:
+        return f"P({', '.join(map(repr, self))})"
+
+    def __reduce__(self) -> Any:
+        return PartitionSpec, tuple(self)
+
 
 class Sharding:
     """How an array is laid out over devices."""
 
     __slots__ = ()
+    memory_kind: Any = None
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        """The devices, in the order in which programs count them."""
+        raise NotImplementedError
 
     @property
     def device_set(self) -> set[Any]:
-        raise NotImplementedError
+        return set(self.devices)
+
+    @property
+    def num_devices(self) -> int:
+        return len(self.devices)
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -28,36 +212,226 @@ class Sharding:
 
     @property
     def is_fully_addressable(self) -> bool:
-        return all(d.process_index == d.client.process_index() for d in self.device_set)
+        return all([_is_here(d) for d in self.devices])
+
+    @property
+    def addressable_devices(self) -> set[Any]:
+        return {d for d in self.devices if _is_here(d)}
+
+    def indices(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
+        """The part of an array that each device holds."""
+        return [tuple([slice(None)] * len(shape))] * len(self.devices)
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of one device's part."""
+        return tuple(global_shape)
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        """The part of an array that each device holds, by device."""
+        return dict(zip(self.devices, self.indices(tuple(global_shape))))
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        """The same, of the devices of this process."""
+        return {d: i for d, i in self.devices_indices_map(global_shape).items() if _is_here(d)}
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether both put the same parts of an array with so many dimensions onto the same devices."""
+        if self.devices != other.devices or self.memory_kind != other.memory_kind:
+            return False
+        return bool(np.array_equal(tiles(self, ndim)[1], tiles(other, ndim)[1]))
+
+
+def _is_here(device: Any) -> bool:
+    return device.process_index == device.client.process_index()
 
 
 class SingleDeviceSharding(Sharding):
     """The whole array on one device."""
 
-    __slots__ = ("device",)
+    __slots__ = ("device", "memory_kind")
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, memory_kind: Any = None) -> None:
         self.device = device
+        self.memory_kind = memory_kind
 
     @property
-    def device_set(self) -> set[Any]:
-        return {self.device}
+    def devices(self) -> tuple[Any, ...]:
+        return (self.device,)
 
     @property
     def is_fully_replicated(self) -> bool:
         return True
 
-    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        return len(other.device_set) == 1 and self.device_set == other.device_set
+    def with_memory_kind(self, kind: Any) -> SingleDeviceSharding:
+        """The same, in another memory of the device."""
+        return SingleDeviceSharding(self.device, kind)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and self.device == other.device
+        if not isinstance(other, SingleDeviceSharding):
+            return False
+        return self.device == other.device and self.memory_kind == other.memory_kind
 
     def __hash__(self) -> int:
-        return hash((SingleDeviceSharding, self.device))
+        return hash((SingleDeviceSharding, self.device, self.memory_kind))
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding({self.device})"
+        memory = f", memory_kind={self.memory_kind!r}" if self.memory_kind else ""
+        return f"SingleDeviceSharding({self.device}{memory})"
+
+
+class NamedSharding(Sharding):
+    """An array split over a mesh as a `PartitionSpec` says.
+
+    >>> import atled
+    >>> mesh = make_mesh((1,), ("data",), devices=atled.devices()[:1])
+    >>> NamedSharding(mesh, PartitionSpec("data")).shard_shape((8, 4))
+    (8, 4)
+    """
+
+    __slots__ = ("_hash", "_key", "memory_kind", "mesh", "spec")
+
+    def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: Any = None) -> None:
+        if not isinstance(mesh, Mesh):
+            raise TypeError(f"NamedSharding: expected a Mesh first; got {type(mesh).__name__}.")
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(f"NamedSharding: expected a PartitionSpec second; got {type(spec).__name__}.")
+        names = spec.names
+        for name in names:
+            if name not in mesh.shape:
+                raise ValueError(
+                    f"NamedSharding: the mesh has no axis {name!r}; its axes are {', '.join(map(repr, mesh.shape))}."
+                )
+        if len(set(names)) != len(names):
+            raise ValueError(f"NamedSharding: {_MESSAGE_AXES}; got {spec}.")
+        self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind
+        # P("a") and P("a", None) say the same, and an axis with one device splits nothing
+        parts = [tuple([n for n in spec.axes(d) if mesh.shape[n] > 1]) for d in range(len(spec))]
+        while parts and not parts[-1]:
+            parts.pop()
+        self._key = (mesh, tuple(parts), memory_kind)
+        self._hash = hash(self._key)
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        return self.mesh.flat
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return prod([self.mesh.shape[n] for n in self.spec.names]) == 1
+
+    def with_memory_kind(self, kind: Any) -> NamedSharding:
+        """The same, in another memory of the devices."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def with_spec(self, spec: PartitionSpec) -> NamedSharding:
+        """The same mesh with another spec."""
+        return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
+
+    def counts(self, ndim: int) -> list[int]:
+        """Into how many parts each dimension is split."""
+        return [prod([self.mesh.shape[n] for n in self.spec.axes(d)]) for d in range(ndim)]
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        shape = tuple(global_shape)
+        self.check(shape)
+        return tuple([n // k for n, k in zip(shape, self.counts(len(shape)))])
+
+    def check(self, shape: tuple[int, ...], what: str = "sharding") -> None:
+        """Complain if an array of this shape cannot be split like this."""
+        used = len(self._key[1])
+        if used > len(shape):
+            raise ValueError(
+                f"{what}: {self.spec} splits {used} dimensions, and an array of shape {list(shape)} has {len(shape)}."
+            )
+        for d, (n, k) in enumerate(zip(shape, self.counts(len(shape)))):
+            if n % k:
+                axes = " x ".join([f"{a!r}={self.mesh.shape[a]}" for a in self.spec.axes(d)])
+                raise ValueError(
+                    f"{what}: dimension {d} of shape {list(shape)} must be a multiple of {k} ({axes}); got {n}."
+                    f"\n  try: pad it to {-(-n // k) * k}, or leave the dimension whole: None in {self.spec}."
+                )
+
+    def indices(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
+        self.check(shape)
+        counts, places = tiles(self, len(shape))
+        sizes = [n // k for n, k in zip(shape, counts)]
+        whole = [k == 1 for k in counts]
+        return [
+            tuple([slice(None) if w else slice(p * n, (p + 1) * n) for p, n, w in zip(row, sizes, whole)])
+            for row in places.tolist()
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, NamedSharding) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        memory = f", memory_kind={self.memory_kind!r}" if self.memory_kind else ""
+        return f"NamedSharding({self.mesh}, {self.spec}{memory})"
+
+
+@functools.lru_cache(maxsize=4096)
+def tiles(sharding: Sharding, ndim: int) -> tuple[list[int], np.ndarray]:
+    """Into how many parts each dimension is split, and which part each device holds: an array [device, dimension]."""
+    if not isinstance(sharding, NamedSharding):
+        return [1] * ndim, np.zeros((sharding.num_devices, ndim), np.int64)
+    mesh, spec = sharding.mesh, sharding.spec
+    where = dict(zip(mesh.axis_names, np.indices(mesh.devices.shape).reshape(len(mesh.axis_names), -1)))
+    out = np.zeros((mesh.size, ndim), np.int64)
+    for d in range(ndim):
+        for name in spec.axes(d):
+            out[:, d] = out[:, d] * mesh.shape[name] + where[name]
+    return sharding.counts(ndim), out
+
+
+def spec_of_tiles(mesh: Mesh, places: np.ndarray) -> PartitionSpec | None:
+    """The spec that gives each device of a mesh these parts, or None if there is none."""
+    grid = places.reshape(*mesh.devices.shape, places.shape[1])
+    parts: list[Any] = []
+    for d in range(places.shape[1]):
+        steps = []
+        for axis, name in enumerate(mesh.axis_names):
+            if mesh.devices.shape[axis] > 1:
+                step = int(np.take(grid[..., d], 1, axis).flat[0] - np.take(grid[..., d], 0, axis).flat[0])
+                if step:
+                    steps.append((step, name))
+        found = tuple([name for _, name in sorted(steps, key=lambda s: -s[0])])
+        parts.append(found if len(found) > 1 else found[0] if found else None)
+    try:
+        made = NamedSharding(mesh, PartitionSpec(*parts))
+    except ValueError:
+        return None
+    return made.spec if np.array_equal(tiles(made, places.shape[1])[1], places) else None
+
+
+def make_mesh(
+    axis_shapes: Sequence[int], axis_names: Sequence[Any], *, devices: Sequence[Any] | None = None,
+    axis_types: Any = None,
+) -> Mesh:  # fmt: skip
+    """A mesh of the devices there are, or of those given, taken in order.
+
+    >>> import atled
+    >>> make_mesh((1, 1), ("data", "model"), devices=atled.devices()[:1])
+    Mesh('data': 1, 'model': 1)
+    """
+    shape, names = tuple(axis_shapes), tuple(axis_names)
+    if len(shape) != len(names):
+        raise ValueError(f"make_mesh: each axis needs a size and a name; got {shape} and {names}.")
+    found = list(all_devices[0]()) if devices is None else list(devices)
+    count = prod(shape)
+    if count > len(found):
+        raise ValueError(
+            f"make_mesh: {' x '.join(map(str, shape))} = {count} devices are needed; there are {len(found)}."
+            f"\n  try: ATLED_NUM_CPU_DEVICES={count} in the environment, for so many virtual CPU devices."
+        )
+    grid = np.empty(count, dtype=object)
+    grid[:] = found[:count]
+    return Mesh(grid.reshape(shape), names)
+
+
+all_devices: list[Any] = [lambda: ()]  # the engine puts its own here
 
 
 class Placed:
@@ -93,4 +467,18 @@ def physical(type: ArrayType) -> tuple[tuple[int, ...], Any]:
     return type.shape, type.dtype
 
 
+def physical_sharding(sharding: Any, type: ArrayType) -> Any:
+    """The sharding of an array as it is stored."""
+    if type.kind == "k" and isinstance(sharding, NamedSharding):
+        return sharding.with_spec(PartitionSpec(None, *sharding.spec))
+    return sharding
+
+
 _WORD = np.dtype(np.uint32)
+
+
+def forget() -> None:
+    """Drop all meshes and placements, which hold devices."""
+    Mesh._interned.clear()
+    Placed._interned.clear()
+    tiles.cache_clear()

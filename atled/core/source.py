@@ -6,7 +6,6 @@ line and text are worked out when somebody asks. Frames of the library itself ar
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import linecache
@@ -98,45 +97,3 @@ def describe(source: Source | None) -> str:
         return ""
     text = source.text
     return f"\n  in {source.function}, {source}" + (f"\n    {text}" if text else "")
-
-
-def rewritten(source: Source | None, number: int, template: str, called: str = "") -> str:
-    """The source line with one operand of the expression at that place changed, or nothing if it cannot be found.
-
-    Operands are those of an operator, or the arguments of a call; of a method, its object comes first. In `template`,
-    `{}` stands for the operand as it was written. With `called`, a call must be one of that function.
-    """
-    found = _expression(source) if source is not None else None
-    if source is None or found is None:
-        return ""
-    node, text, start, segment = found
-    if isinstance(node, ast.BinOp):
-        operands: list[ast.expr] = [node.left, node.right]
-    elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
-        operands = [node.left, node.comparators[0]]
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(called):
-        operands = list(node.args)
-    else:
-        return ""
-    if number >= len(operands) or isinstance(operands[number], ast.Starred):
-        return ""
-    at = operands[number]
-    before, inner = segment[: at.col_offset], segment[at.col_offset : at.end_col_offset]
-    if template.startswith("{}") and not isinstance(at, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-        inner = f"({inner})"
-    made = before + template.format(inner) + segment[at.end_col_offset :]
-    line = text[:start] + made + text[start + len(segment) :]
-    return line.split("  #")[0].strip()
-
-
-def _expression(source: Source) -> tuple[Any, str, int, str] | None:
-    """The expression at a place: its tree, the line, the column that it starts at, its text."""
-    line, end_line, start, end = source.span
-    text = linecache.getline(source.file, line or 0).rstrip("\n")
-    if line is None or line != end_line or start is None or end is None or not text.isascii():
-        return None
-    segment = text[start:end]
-    try:
-        return ast.parse(segment, mode="eval").body, text, start, segment
-    except SyntaxError:
-        return None

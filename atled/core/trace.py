@@ -7,10 +7,8 @@ higher. Values that depend on nothing traced therefore stay concrete. The state 
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from atled.core import errors, leaks, rewriting, source
@@ -269,36 +267,6 @@ def _origin(tracer: Any) -> str:
         if any([v is tracer.variable for v in equation.results]) and equation.source is not None:
             return source.describe(equation.source).replace("\n  in ", "\n  made in ", 1)
     return ""
-
-
-def _closed_tracers() -> list[Tracer]:
-    """Tracers whose transformation has ended, and which are still there."""
-    gc.collect()
-    return [x for x in gc.get_objects() if isinstance(x, Tracer) and not x.interpreter.is_open]
-
-
-@contextlib.contextmanager
-def checking_leaks() -> Iterator[None]:
-    """Raise if, at the end of a `with` block, traced values are still held that were made inside it.
-
-    Such a value raises when it is used, too; this finds those that are not. Looks through all objects, so it is slow.
-
-    >>> import atled
-    >>> with checking_leaks():
-    ...     y = atled.jit(lambda x: x * 2)(1.0)
-    """
-    before = {id(x) for x in _closed_tracers()}
-    yield
-    found = [x for x in _closed_tracers() if id(x) not in before]
-    rows = [(x, leaks.holder(x)) for x in found]
-    rows = [(x, kept) for x, kept in rows if kept]
-    if rows:
-        lines = [f"\n    {x.type} of {x.interpreter.transform}, kept in {kept}" for x, kept in rows[:8]]
-        raise errors.UnexpectedTracerError(
-            f"leaked values: {len(rows)} traced values are still held after their transformation has ended."
-            + "".join(lines)
-            + "\n  try: return the values from the transformed function instead of storing them outside."
-        )
 
 
 class entered:  # noqa: N801

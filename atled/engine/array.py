@@ -7,6 +7,8 @@ always copied. Reading waits for the computation; if that failed, the error says
 from __future__ import annotations
 
 import ctypes
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import jaxlib._jax as _jax
@@ -15,7 +17,8 @@ import numpy as np
 from atled.core import dtypes, errors, source
 from atled.core.array import Array, type_of
 from atled.core.config import on_global_change, settings
-from atled.core.sharding import Placed, SingleDeviceSharding
+from atled.core.program import Program, Var
+from atled.core.sharding import NamedSharding, PartitionSpec, Placed, Sharding, SingleDeviceSharding, tiles
 from atled.core.types import ArrayType
 from atled.engine import client, execute
 
@@ -87,6 +90,23 @@ class DeviceArray(Array):
     def delete(self) -> None:
         """Free the memory now."""
         self._buffer.delete()
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts of the array that are on devices of this process."""
+        return shards(self)
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """All parts of the array; those of other processes have no data."""
+        here = {s.device: s for s in shards(self)}
+        sharding = self.sharding
+        kept = [here.get(d) or Shard(d, i, 0, None) for d, i in sharding.devices_indices_map(self.shape).items()]
+        return kept
+
+    def addressable_data(self, index: int) -> DeviceArray:
+        """The part on one device of this process."""
+        return shards(self)[index].data
 
     def copy_to_host_async(self) -> None:
         """Start bringing the values to the host; a later read will find them there."""
@@ -166,6 +186,8 @@ class DeviceArray(Array):
     def __repr__(self) -> str:
         if self._buffer.is_deleted():
             return f"Array({self.type}, deleted)"
+        if not (self.is_fully_addressable or self.is_fully_replicated):
+            return f"Array({self.type}, {self.sharding}, with parts in other processes)"
         weak = ", weak_type=True" if self.type.weak else ""
         if self.type.kind == "k":
             return f"Array({self.type.shape}, dtype={self.dtype.name})"
@@ -193,6 +215,10 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
     """The error of a computation, with the user's line that launched it; an exception of a callback as it is."""
     text = " ".join(str(error).split())
     execute.flush()
+    processes = sys.modules.get("atled.engine.processes")
+    blamed = None if processes is None else processes.explain(error)
+    if blamed is not None:
+        return errors.for_user(blamed)  # type: ignore[return-value]
     own = errors.kept(text)
     if own is not None:
         return errors.for_user(own)  # type: ignore[return-value]
@@ -213,20 +239,32 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
 
 def put(host: np.ndarray, placed: Placed) -> Any:
     """A buffer with a copy of host data."""
-    device = placed.sharding.device
+    sharding = placed.sharding
+    if not isinstance(sharding, SingleDeviceSharding):
+        host = host.copy()  # the parts may then be views of it
+        return assemble(placed, [(d, host[i]) for d, i in zip(sharding.devices, sharding.indices(host.shape))])
     return _jax.batched_device_put(
         placed,
-        execute.layout(placed.sharding),
+        execute.layout(sharding, len(placed.shape)),
         [host],
-        [device],
+        [sharding.device],
         committed=placed.committed,
         force_copy=True,
         enable_x64=True,
     )
 
 
+def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]]) -> Any:
+    """A buffer of parts, NumPy arrays that nobody else writes to or buffers; those of other processes are left out."""
+    mine = [(d, x) for d, x in parts if d.process_index == d.client.process_index()]
+    layout, committed = execute.layout_of(placed), placed.committed
+    return _jax.batched_device_put(
+        placed, layout, [x for _, x in mine], [d for d, _ in mine], committed=committed, enable_x64=True
+    )
+
+
 def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> DeviceArray:
-    """A NumPy array or Python number as an array of a type, on a device."""
+    """A NumPy array or Python number as an array of a type, on a device or with a sharding."""
     if type is None:
         type = type_of(x)
     if type.kind == "0":
@@ -234,22 +272,99 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     host = np.asarray(x, type.dtype)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
-    sharding = execute.on_device(device or client.default_device())
+    sharding = device if isinstance(device, Sharding) else execute.on_device(device or client.default_device())
     return wrap(put(host, Placed(type, sharding, device is not None)))
 
 
-def device_put(x: DeviceArray, device: Any, committed: bool = True) -> DeviceArray:
-    """An array on another device."""
-    placed = x._placed
-    sharding = execute.on_device(device)
-    target = Placed(placed.type, sharding, committed)
-    if target is placed:
+def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArray:
+    """An array on another device, or with another sharding."""
+    placed, source = x._placed, x.sharding
+    target: Any = where if isinstance(where, Sharding) else execute.on_device(where)
+    made = Placed(placed.type, target, committed)
+    if made is placed:
         return x
     client.clients()  # complains in a forked child
-    buffer = _jax.batched_device_put(
-        target, execute.layout(sharding), [x._buffer], [device], committed=committed, enable_x64=True
-    )
-    return wrap(buffer)
+    if isinstance(target, NamedSharding):
+        target.check(placed.type.shape, "device_put")
+    is_spread = isinstance(source, NamedSharding)
+    if not is_spread and target.is_fully_replicated and target.memory_kind is None:
+        return wrap(assemble(made, [(d, x._buffer) for d in target.devices]))
+    ndim = len(placed.type.shape)
+    is_alike = np.array_equal(tiles(source, ndim)[1], tiles(target, ndim)[1])
+    if is_alike and source.is_fully_addressable and target.is_fully_addressable:
+        return wrap(_copied_to(x._buffer, made))
+    if is_spread and source.devices == target.devices:
+        inside = device_put(x, source.with_memory_kind(None))  # programs run in the devices' own memory
+        return device_put(_resharded(inside, target.with_memory_kind(None)), target)
+    if placed.type.kind != "k":
+        return wrap(put(to_numpy(x._buffer), made))
+    if is_spread:  # keys have no values to look at: they go by way of one device
+        return device_put(shards(device_put(x, source.with_spec(PartitionSpec())))[0].data, target)
+    return _resharded(device_put(x, target.with_spec(PartitionSpec())), target)
+
+
+def bring(execute: Any, waiting: list[tuple[int, Placed]], buffers: list[Any]) -> Any:
+    """Run a program after bringing some of its arguments to where it runs."""
+    for i, placed in waiting:
+        buffers[i] = device_put(wrap(buffers[i]), placed.sharding)._buffer
+    return execute(buffers)
+
+
+def _copied_to(buffer: Any, placed: Placed) -> Any:
+    """The parts of a buffer, each on another device or in another memory."""
+    layout, devices = execute.layout_of(placed), execute.device_list(placed.sharding.devices)
+    copy = _jax.ArrayCopySemantics.ALWAYS_COPY
+    (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
+    with execute.without_jax():
+        parts = made._arrays
+    return _jax.ArrayImpl(placed, layout, parts, committed=True, _skip_checks=True)
+
+
+def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
+    """An array split in another way over the same devices, by a program that only moves data."""
+    inputs = [Var(x.type)]
+    program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
+    ready = execute.executable(program, execute.Spread(target.mesh, (x.sharding,), (target,)))
+    return wrap(ready([x._buffer])[0])
+
+
+_movers: dict[ArrayType, Program] = {}
+
+
+class Shard:
+    """One device's part of an array: which part it is, and its data."""
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, index: tuple[slice, ...], replica_id: int, data: Any) -> None:
+        self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
+
+    def __repr__(self) -> str:
+        return f"Shard({self.device}, {self.index}, {self.data!r})"
+
+
+def shards(x: DeviceArray) -> list[Shard]:
+    """The parts of an array on devices of this process."""
+    sharding, t = x.sharding, x.type
+    parts = iter(_parts(x._buffer))
+    type = ArrayType(sharding.shard_shape(t.shape), t.dtype, t.weak)
+    found, seen = [], {}
+    for device, index in zip(sharding.devices, sharding.indices(t.shape)):
+        key = str(index)
+        copy = seen[key] = seen.get(key, -1) + 1
+        if device.process_index == device.client.process_index():
+            placed = Placed(type, SingleDeviceSharding(device, sharding.memory_kind), True)
+            part = _jax.ArrayImpl(placed, execute.layout_of(placed), [next(parts)], committed=True, _skip_checks=True)
+            found.append(Shard(device, index, copy, wrap(part)))
+    return found
+
+
+def _parts(buffer: Any) -> list[Any]:
+    """The buffers of a buffer, one a device of this process."""
+    if buffer.is_deleted():
+        raise failed(buffer, RuntimeError("deleted"))
+    with execute.without_jax():
+        return buffer._arrays
 
 
 # Python numbers that were used as operands come up again and again: kept on the default device, by class and
@@ -282,7 +397,8 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
 
 
 def forget() -> None:
-    """Drop the cached scalars."""
+    """Drop the cached scalars, and programs that move arrays."""
+    _movers.clear()
     _typed_scalars.clear()
     scalars.clear()
 
@@ -307,6 +423,8 @@ def to_numpy(buffer: Any) -> np.ndarray:
     placed = buffer.aval
     if placed.type.kind == "k":
         raise TypeError("numpy.asarray: random keys are opaque; random.key_data(key) gives their bits.")
+    if isinstance(placed.sharding, NamedSharding):
+        return _gathered(buffer)
     try:
         if placed.dtype.isbuiltin == 1:
             return np.asarray(memoryview(buffer))
@@ -318,6 +436,26 @@ def to_numpy(buffer: Any) -> np.ndarray:
         return _view(buffer)
     except (execute.EngineError, BufferError) as error:
         raise failed(buffer, error) from None
+
+
+def _gathered(buffer: Any) -> np.ndarray:
+    """The values of a buffer with several parts."""
+    placed = buffer.aval
+    sharding = placed.sharding
+    parts = shards(wrap(buffer))
+    if sharding.is_fully_replicated and parts:
+        return to_numpy(parts[0].data._buffer)
+    if not sharding.is_fully_addressable:
+        raise RuntimeError(
+            f"numpy.asarray: {placed.type} has parts in other processes, which cannot be read here."
+            "\n  try: x.addressable_shards, the parts that are here, or device_put(x, NamedSharding(mesh, P())) first."
+        )
+    out = np.empty(placed.shape, placed.dtype)
+    for part in parts:
+        if part.replica_id == 0:
+            out[part.index] = to_numpy(part.data._buffer)
+    out.flags.writeable = False
+    return out
 
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -366,7 +504,7 @@ def _unpacked(buffer: Any) -> np.ndarray:
         f"return %0 : tensor<{dims}{word}> }} }}"
     )
     device = placed.sharding.device
-    raw = device.client.compile_and_load(text, execute.device_list(device), _jax.CompileOptions())
+    raw = device.client.compile_and_load(text, execute.device_list((device,)), _jax.CompileOptions())
     out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
     (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
     host = np.asarray(memoryview(found)).astype(placed.dtype)

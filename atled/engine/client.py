@@ -18,6 +18,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
 import jaxlib._jax as _jax
 
 from atled.core.config import settings
+from atled.core.sharding import all_devices
 from atled.engine import plugins
 
 _lock = threading.RLock()
@@ -140,6 +141,9 @@ def devices(platform: str | None = None) -> list[Any]:
     'cpu'
     """
     return list(_client(platform).devices())
+
+
+all_devices[0] = devices
 
 
 def local_devices(platform: str | None = None) -> list[Any]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from atled.core.config import on_global_change, settings, watch
-from atled.core.program import Equation, Program, Var
+from atled.core.program import Equation, Program, Var, mesh_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
 from atled.engine import client, execute
 from atled.engine.array import DeviceArray, as_array, device_put, to_device, wrap
@@ -52,26 +53,66 @@ class Evaluate(Interpreter):
         return made
 
     def _prepare(self, op: Any, arrays: list[DeviceArray]) -> Any:
-        device, committed = common_device(arrays)
-        arrays = [a if a.device == device else device_put(a, device, False) for a in arrays]
         inputs = [Var(a.type) for a in arrays]
         types = op.result_type(*[v.type for v in inputs])
         is_tuple = type(types) is tuple
         results = tuple([Var(t) for t in (types if is_tuple else (types,))])
         program = Program(inputs, [Equation(op, tuple(inputs), results, None)], results, op.name)
-        ready = execute.executable(program, device, committed)
+        where, committed = placement(program, arrays)
+        arrays = moved(arrays, where)
+        ready = execute.executable(program, where, committed)
         return arrays, (ready.execute, ready.handlers, is_tuple)
 
 
-def common_device(arrays: Sequence[DeviceArray]) -> tuple[Any, bool]:
-    """The device that a computation on these arrays runs on, and whether the user chose it."""
-    chosen = {a.device for a in arrays if a.committed}
+def placement(
+    program: Program, arrays: Sequence[Any], ins: Sequence[Any] = (), outs: Sequence[Any] = ()
+) -> tuple[execute.Where, bool]:
+    """Where a program on these arrays runs, and whether the user chose the place.
+
+    It runs over a mesh if one of the arrays is spread over it, the program speaks of it, or `ins` or `outs` do: the
+    shardings that are asked for, None where nothing is.
+    """
+    asked = [s for s in (*ins, *outs) if s is not None]
+    chosen: dict[Any, Any] = {s.devices: s for s in asked}
+    own = mesh_of(program)
+    if own is not None:
+        chosen.setdefault(own.flat, NamedSharding(own, PartitionSpec()))
+    for a in arrays:
+        if a.committed:
+            chosen.setdefault(a.sharding.devices, a.sharding)
+    if not chosen:
+        return client.default_device(), False
     if len(chosen) > 1:
-        names = ", ".join(f"{a.type} on {a.device}" for a in arrays if a.committed)
-        raise ValueError(
-            f"devices: operands are committed to different devices: {names}."
-            "\n  try: device_put(x, device) to bring them together."
-        )
-    if chosen:
-        return chosen.pop(), True
-    return client.default_device(), False
+        raise _apart(program, arrays, asked, own)
+    named = [s for s in (*asked, *[a.sharding for a in arrays], *chosen.values()) if isinstance(s, NamedSharding)]
+    if not named:
+        return next(iter(chosen))[0], True
+    mesh = own or named[0].mesh
+    whole = NamedSharding(mesh, PartitionSpec())
+    ins = ins or [None] * len(arrays)
+    kept = []
+    for a, s in zip(arrays, ins, strict=True):
+        kept.append(s or (a.sharding.with_memory_kind(None) if isinstance(a.sharding, NamedSharding) else whole))
+    return execute.Spread(mesh, tuple(kept), tuple(outs) or (None,) * len(program.outputs)), True
+
+
+def _apart(program: Program, arrays: Sequence[Any], asked: Sequence[Any], own: Any) -> ValueError:
+    places = [f"{a.type} on {_devices(a.sharding)}" for a in arrays if a.committed]
+    places += [f"a sharding over {_devices(s)}" for s in asked]
+    places += [f"{program.name}, which is over {_devices(NamedSharding(own, PartitionSpec()))}"] if own else []
+    return ValueError(
+        f"devices: operands are committed to different devices: {', '.join(dict.fromkeys(places))}."
+        "\n  try: device_put(x, device) or device_put(x, sharding) to bring them together."
+    )
+
+
+def _devices(sharding: Any) -> str:
+    found = [str(d) for d in sharding.devices]
+    return found[0] if len(found) == 1 else f"{len(found)} devices ({found[0]}, …, {found[-1]})"
+
+
+def moved(arrays: Sequence[DeviceArray], where: execute.Where) -> list[DeviceArray]:
+    """Arrays brought to where a program runs; those that are there as they are."""
+    if not isinstance(where, execute.Spread):
+        return [a if a.device == where else device_put(a, where, False) for a in arrays]
+    return [a if a.sharding == s else device_put(a, s) for a, s in zip(arrays, where.ins, strict=True)]

@@ -14,33 +14,117 @@ import gc
 import itertools
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any, NamedTuple
 
 import jaxlib._hlo as _hlo
 import jaxlib._jax as _jax
 import numpy as np
 
 from atled.compiler.digest import NotPortable, digest
-from atled.core import errors
+from atled.core import errors, source
 from atled.core.program import Program
-from atled.core.sharding import Placed, SingleDeviceSharding
+from atled.core.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Placed,
+    SingleDeviceSharding,
+    physical,
+    physical_sharding,
+    spec_of_tiles,
+    tiles,
+)
 from atled.engine import cache
 
 EngineError = _jax.JaxRuntimeError
 
 
-@functools.cache
-def layout(sharding: SingleDeviceSharding) -> Any:
-    """The engine's own object for a sharding."""
-    devices = device_list(sharding.device)
-    return _jax.GSPMDSharding(devices, _hlo.HloSharding.replicate().to_proto())
+class Spread(NamedTuple):
+    """Where a program over a mesh runs: how its inputs are split, and its outputs, None where the compiler chooses."""
+
+    mesh: Mesh
+    ins: tuple[NamedSharding, ...]
+    outs: tuple[NamedSharding | None, ...]
+
+
+Where = Any  # a device, or a `Spread`
+
+
+def devices_of(where: Where) -> tuple[Any, ...]:
+    """The devices that a program runs on."""
+    return where.mesh.flat if isinstance(where, Spread) else (where,)
 
 
 @functools.cache
-def device_list(device: Any) -> Any:
-    """The engine's own list of one device."""
-    return _jax.DeviceList((device,))
+def layout(sharding: Any, ndim: int) -> Any:
+    """The engine's own object for a sharding of arrays with so many dimensions."""
+    return _jax.GSPMDSharding(device_list(sharding.devices), tiling(sharding, ndim).to_proto(), sharding.memory_kind)
+
+
+def tiling(sharding: Any, ndim: int) -> Any:
+    """The compiler's own object for how dimensions are split."""
+    counts, _ = tiles(sharding, ndim)
+    if prod(counts) == 1:
+        return _hlo.HloSharding.replicate()
+    mesh, spec = sharding.mesh, sharding.spec
+    order = [mesh.axis_names.index(n) for d in range(ndim) for n in spec.axes(d)]
+    rest = [a for a in range(len(mesh.axis_names)) if a not in order]
+    copies = mesh.size // prod(counts)
+    dims = [*counts, copies] if copies > 1 else counts
+    kinds = [_hlo.OpSharding_Type.REPLICATED] if copies > 1 else []
+    return _hlo.HloSharding.iota_tile(dims, list(mesh.devices.shape), [*order, *rest], kinds)
+
+
+def sharding_of_tiling(proto: Any, mesh: Mesh, shape: tuple[int, ...]) -> NamedSharding | None:
+    """What the compiler chose for an array, in the words of a mesh; None if it cannot be said."""
+    found = _hlo.HloSharding.from_proto(proto)
+    if found.is_replicated() or mesh.size == 1:
+        return NamedSharding(mesh, PartitionSpec())
+    if not found.is_tiled():
+        return None
+    dims = list(found.tile_assignment_dimensions())
+    ids = np.array(list(found.tile_assignment_devices())).reshape(dims)
+    places = np.zeros((mesh.size, len(dims)), np.int64)
+    for place in np.ndindex(*dims):
+        places[ids[place]] = place
+    if any([n % k for n, k in zip(shape, dims)]):
+        return None
+    spec = spec_of_tiles(mesh, places[:, : len(shape)])
+    return None if spec is None else NamedSharding(mesh, spec)
+
+
+@functools.cache
+def device_list(devices: tuple[Any, ...]) -> Any:
+    """The engine's own list of devices."""
+    return _jax.DeviceList(devices)
+
+
+# Some calls of the engine look for jax to make its types for them. These stand in, so that it is not imported.
+_stand_ins = {n: types.ModuleType(n) for n in ("jax", "jax.core", "jax._src", "jax._src.sharding_impls")}
+_stand_ins["jax.core"].ShapedArray = lambda shape, dtype, weak_type=False: (shape, dtype)  # type: ignore[attr-defined]
+_stand_ins["jax._src.sharding_impls"].make_single_device_sharding = (  # type: ignore[attr-defined]
+    lambda device, memory_kind=None: layout(SingleDeviceSharding(device, memory_kind), 0)
+)
+_engine_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def without_jax() -> Iterator[None]:
+    """A `with` block for the calls that would import jax."""
+    with _engine_lock:
+        if "jax" in sys.modules:  # the user has imported the real one, which serves as well
+            yield
+            return
+        sys.modules.update(_stand_ins)
+        try:
+            yield
+        finally:
+            for name in _stand_ins:
+                sys.modules.pop(name, None)
 
 
 @functools.cache
@@ -49,33 +133,46 @@ def on_device(device: Any) -> SingleDeviceSharding:
     return SingleDeviceSharding(device)
 
 
+def layout_of(placed: Placed) -> Any:
+    """The engine's own object for the sharding of an array as it is stored."""
+    return layout(physical_sharding(placed.sharding, placed.type), len(placed.shape))
+
+
 def handler(placed: Placed) -> Any:
     """The engine's maker of results of one kind."""
     if placed.handler is None:
         placed.handler = _jax.array_result_handler(
-            placed, layout(placed.sharding), committed=placed.committed, _skip_checks=True
+            placed, layout_of(placed), committed=placed.committed, _skip_checks=True
         )
     return placed.handler
 
 
 class Executable:
-    """A compiled program on a device."""
+    """A compiled program on a device, or over a mesh."""
 
-    __slots__ = ("device", "donated", "execute", "handlers", "placed", "program", "raw")
+    __slots__ = ("donated", "execute", "handlers", "placed", "program", "raw", "where")
 
     def __init__(
-        self, raw: Any, program: Program, device: Any, committed: bool, donated: tuple[int | None, ...]
+        self, raw: Any, program: Program, where: Where, committed: bool, donated: tuple[int | None, ...]
     ) -> None:
         self.raw = raw
         self.program = program
-        self.device = device
+        self.where = where
         self.donated = donated
-        sharding = on_device(device)
-        self.placed = [Placed(t, sharding, committed) for t in program.output_types]
+        if isinstance(where, Spread):
+            self.placed = [Placed(t, s, True) for t, s in zip(program.output_types, where.outs, strict=True)]
+        else:
+            sharding = on_device(where)
+            self.placed = [Placed(t, sharding, committed) for t in program.output_types]
         self.handlers = [handler(p) for p in self.placed]
         self.execute = raw.execute_sharded
         if any([e.op.has_effect for e in program.equations]):
             self.execute = functools.partial(_with_effects, raw.execute_sharded)
+        elif isinstance(where, Spread) and where.mesh.size > 1 and where.mesh.flat[0].platform == "cpu":
+            self.execute = functools.partial(_in_turn, raw.execute_sharded)
+        ranks = sorted({d.process_index for d in devices_of(where)})
+        if len(ranks) > 1:
+            self.execute = _Together(self.execute, program, where, ranks)
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         return self.execute(buffers).consume_with_handlers(self.handlers)
@@ -92,6 +189,47 @@ def _with_effects(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
     out = execute(buffers, with_tokens=True)
     _running.append(out.consume_token())
     return out
+
+
+# Programs over several CPU devices share one pool of threads, and those of a collective wait for each other: with
+# some forty of them under way, none can finish. So only a few are.
+IN_FLIGHT = 16
+_in_flight: collections.deque[Any] = collections.deque()
+
+
+def _in_turn(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
+    """Run a program over several devices, after waiting for the oldest of those under way if they are many."""
+    if len(_in_flight) >= IN_FLIGHT:
+        with contextlib.suppress(EngineError, IndexError):  # said where its results are read
+            _in_flight.popleft().block_until_ready()
+    out = execute(buffers, with_tokens=True)
+    _in_flight.append(out.consume_token())
+    return out
+
+
+class _Together:
+    """Runs a program over several processes, after making sure that all of them run it now."""
+
+    __slots__ = ("execute", "number", "program", "ranks", "where")
+
+    def __init__(self, execute: Any, program: Program, where: Any, ranks: list[int]) -> None:
+        self.execute, self.program, self.where, self.ranks = execute, program, where, ranks
+        self.number: int | None = None
+
+    def __call__(self, buffers: Sequence[Any]) -> Any:
+        from atled.engine import processes  # loaded where there are several
+
+        if self.number is None:
+            try:
+                name = digest(self.program)
+            except NotPortable:
+                name = f"{self.program.name}, {len(self.program.equations)} equations"
+            place = source.here()
+            said = str(place) if place is not None else ""
+            name = f"{name} {_description(self.where)}"
+            self.number = processes.agree(name, self.program.name, said, self.ranks)
+        processes.launched(self.number)
+        return self.execute(buffers)
 
 
 def effects_barrier() -> None:
@@ -116,28 +254,54 @@ atexit.register(flush)
 
 
 def executable(
-    program: Program, device: Any, committed: bool = False, donated: tuple[int | None, ...] = (), module: Any = None
+    program: Program, where: Where, committed: bool = False, donated: tuple[int | None, ...] = (), module: Any = None
 ) -> Executable:
-    """A program ready to run on a device; `module` is what it was lowered to, if that has happened."""
-    make = lambda: Executable(compiled(program, device, donated, module), program, device, committed, donated)  # noqa: E731
-    return program.memo(("executable", device, committed, donated), make)
+    """A program ready to run somewhere; `module` is what it was lowered to, if that has happened."""
+
+    def make() -> Executable:
+        raw = compiled(program, where, donated, module)
+        settled = where
+        if isinstance(where, Spread):
+            settled = _settled(raw, program, where)
+            if None in settled.outs:  # the compiler split an output in a way that has no spec: keep it whole
+                whole = NamedSharding(where.mesh, PartitionSpec())
+                settled = where._replace(outs=tuple([s or whole for s in settled.outs]))
+                raw = compiled(program, settled, donated)
+        return Executable(raw, program, settled, committed, donated)
+
+    return program.memo(("executable", where, committed, donated), make)
+
+
+def _settled(raw: Any, program: Program, where: Spread) -> Spread:
+    """Where a compiled program leaves its outputs."""
+    found = raw.get_output_shardings()
+    outs: list[Any] = []
+    for i, (t, s) in enumerate(zip(program.output_types, where.outs, strict=True)):
+        if s is None and found is None:
+            s = NamedSharding(where.mesh, PartitionSpec())
+        elif s is None and found is not None:
+            s = sharding_of_tiling(found[i], where.mesh, physical(t)[0])
+            if s is not None and t.kind == "k":  # the words of keys are never split
+                s = s.with_spec(PartitionSpec(*s.spec[1:])) if not s.spec.axes(0) else None
+        outs.append(s)
+    return where._replace(outs=tuple(outs))
 
 
 _loaded: dict[Any, Any] = {}  # (digest, device, donated) -> loaded executable; the newest last
 _LOADED_LIMIT = 4096
 
 
-def compiled(program: Program, device: Any, donated: tuple[int | None, ...] = (), module: Any = None) -> Any:
+def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (), module: Any = None) -> Any:
     """The loaded executable of a program, from memory, from disk, or new."""
     try:
         name = digest(program)
     except NotPortable:
-        return _compile(program, device, donated, module)[0]
-    memory_key = (name, device, donated)
+        return _compile(program, where, donated, module)[0]
+    memory_key = (name, where, donated)
     raw = _loaded.pop(memory_key, None)
     if raw is None:
         _relieve()
-        raw = _from_disk_or_new(program, name, device, donated, module)
+        raw = _from_disk_or_new(program, name, where, donated, module)
         while len(_loaded) >= _LOADED_LIMIT:
             _loaded.pop(next(iter(_loaded)), None)
     _loaded[memory_key] = raw
@@ -168,22 +332,33 @@ def _mappings() -> int:
         return 0
 
 
-def _from_disk_or_new(program: Program, name: str, device: Any, donated: tuple[int | None, ...], module: Any) -> Any:
+def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
     options = _option_values(program)
-    key = cache.key(name, f"{options}{donated}{device.id}", device.platform, device)
+    device = devices_of(where)[0]
+    rank = device.client.process_index()
+    key = cache.key(name, f"{options}{donated}{rank}{_description(where)}", device.platform, device)
     found = cache.load(key)
     if found is not None:
         header, blob = found
         try:
             for kind in header["uses"]:
                 register(kind)
-            return device.client.deserialize_executable(blob, device_list(device), None)
+            return device.client.deserialize_executable(blob, device_list(devices_of(where)), None)
         except (RuntimeError, ValueError):
             cache.discard(key)
-    raw, uses = _compile(program, device, donated, module)
+    raw, uses = _compile(program, where, donated, module)
     if cache.directory() is not None:
         cache.store(key, {"uses": sorted(uses), "name": program.name}, raw.serialize())
     return raw
+
+
+def _description(where: Where) -> str:
+    """What a compiled program depends on besides itself."""
+    if not isinstance(where, Spread):
+        return str(where.id)
+    places = [(d.id, d.process_index) for d in where.mesh.flat]
+    meshes = {s.mesh: None for s in (*where.ins, *where.outs) if s is not None}
+    return f"{places}{where.mesh}{list(meshes)}{where.ins}{where.outs}"
 
 
 def _option_values(program: Program) -> dict[str, Any]:
@@ -201,43 +376,54 @@ SMALL = 24  # equations
 PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
 
 
-def options(program: Program, device: Any) -> Any:
-    """Compile options for a program on one device."""
+def options(program: Program, where: Where) -> Any:
+    """Compile options for a program."""
+    devices = devices_of(where)
     made = _jax.CompileOptions()
-    if device.platform == "cpu":
+    if devices[0].platform == "cpu":
         made.env_option_overrides = list(_option_values(program).items())
-    assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
+    assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in devices]], np.int32))
     for part in (made, made.executable_build_options):
-        part.num_replicas, part.num_partitions, part.device_assignment = 1, 1, assignment
+        part.num_replicas, part.num_partitions, part.device_assignment = 1, len(devices), assignment
+    if isinstance(where, Spread):
+        made.executable_build_options.use_spmd_partitioning = True
+        made.executable_build_options.use_shardy_partitioner = True
     return made
 
 
 def _compile(
-    program: Program, device: Any, donated: tuple[int | None, ...], module: Any = None
+    program: Program, where: Where, donated: tuple[int | None, ...], module: Any = None
 ) -> tuple[Any, set[str]]:
+    module = module or lowered(program, where, donated)
+    return compile_module(module, program, where), module.uses
+
+
+def lowered(program: Program, where: Where, donated: tuple[int | None, ...]) -> Any:
+    """The module of a program for a place."""
     from atled.engine import stablehlo  # MLIR loads only when something is compiled
 
-    module = module or stablehlo.build(program, device.platform, donated)
-    return compile_module(module, program, device), module.uses
+    spread = where if isinstance(where, Spread) else None
+    return stablehlo.build(program, devices_of(where)[0].platform, donated, spread=spread)
 
 
-def compile_module(module: Any, program: Program, device: Any) -> Any:
+def compile_module(module: Any, program: Program, where: Where) -> Any:
     """Hand a built module to the compiler."""
     for kind in module.uses:
         register(kind)
-    devices = device_list(device)
-    made = options(program, device)
+    devices = devices_of(where)
+    client, platform = devices[0].client, devices[0].platform
+    made = options(program, where)
     more = (module.callbacks,) if module.callbacks else ()
     try:
-        return device.client.compile_and_load(module.module, devices, made, *more)
+        return client.compile_and_load(module.module, device_list(devices), made, *more)
     except EngineError as error:
-        if device.platform == "cpu" and "MLIR failure" in str(error):  # the emitters, on long chains
+        if platform == "cpu" and "MLIR failure" in str(error):  # the emitters, on long chains
             made.env_option_overrides = [*made.env_option_overrides, ("xla_cpu_use_fusion_emitters", False)]
-        elif device.platform == "cpu" and "opt-barrier" in str(error):  # in a loop that became one function
+        elif platform == "cpu" and "opt-barrier" in str(error):  # in a loop that became one function
             made.env_option_overrides = [o for o in made.env_option_overrides if o[0] != "xla_disable_hlo_passes"]
         else:
             raise
-        return device.client.compile_and_load(module.module, devices, made, *more)
+        return client.compile_and_load(module.module, device_list(devices), made, *more)
 
 
 @functools.cache
@@ -254,3 +440,4 @@ def register(kind: str) -> None:
 def forget() -> None:
     """Drop the loaded executables that are kept for reuse."""
     _loaded.clear()
+    _in_flight.clear()

@@ -10,6 +10,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import jaxlib._jax as _jax
@@ -21,7 +22,7 @@ from atled.compiler.builder import I32, U8, U64, Value
 from atled.compiler.lower import lower
 from atled.core import dtypes
 from atled.core.program import Program, record, uncollected
-from atled.core.sharding import physical
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
 from atled.core.types import ArrayType
 
@@ -103,6 +104,8 @@ def _make_attribute(value: Any) -> Any:
     if isinstance(value, float):
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):
+        if value == "#unit":
+            return ir.UnitAttr.get()
         return ir.Attribute.parse(value) if value.startswith("#") else ir.StringAttr.get(value)
     if isinstance(value, tuple):
         if all(isinstance(v, str) for v in value) and value:
@@ -142,21 +145,50 @@ class Module:
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
         self.functions: dict[Any, tuple[str, Any]] = {}
         self.names: set[str] = {"main"}
+        self.meshes: dict[Mesh, str] = {}
         self.locations: dict[Any, Any] = {}
         self.has_calls = (
             True  # programs that are called become functions; otherwise their equations stand in the caller
         )
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
+        self.channels = 0  # one for each collective
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
 
-    def function(self, program: Program, platform: str, is_nested: bool) -> str:
+    def function(self, program: Program, platform: str, is_nested: bool, manual: Mesh | None) -> str:
         """The symbol of a program's function, emitted on first use: one for loops, one for the rest."""
-        key = (id(program), is_nested)
+        key = (id(program), is_nested, manual)
         known = self.functions.get(key)
         if known is None:
             known = self.functions[key] = (self.fresh_name(program.name), program)
-            self.emit_function(known[0], program, platform, "private", is_nested=is_nested)
+            self.emit_function(known[0], program, platform, "private", is_nested=is_nested, manual=manual)
         return known[0]
+
+    def mesh(self, mesh: Mesh) -> str:
+        """The symbol of a mesh, declared on first use."""
+        found = self.meshes.get(mesh)
+        if found is None:
+            found = self.meshes[mesh] = "mesh" if not self.meshes else f"mesh_{len(self.meshes)}"
+            axes = ", ".join([f"{_quoted(n)}={k}" for n, k in mesh.shape.items()])
+            attributes = {
+                "sym_name": ir.StringAttr.get(found),
+                "mesh": ir.Attribute.parse(f"#sdy.mesh<[{axes}]>"),
+            }
+            _create("sdy.mesh", [], [], attributes, loc=_UNKNOWN, ip=ir.InsertionPoint.at_block_begin(self.module.body))
+        return found
+
+    def sharding(self, sharding: NamedSharding, t: ArrayType) -> Any:
+        """The attribute for how an array is split."""
+        stored = physical_sharding(sharding, t)
+        return ir.Attribute.parse(self.sharding_text(stored.mesh, stored.spec, len(physical(t)[0])))
+
+    def sharding_text(self, mesh: Mesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
+        """The same as text; with `is_open`, dimensions that the spec leaves whole may be split further."""
+        parts = []
+        for d in range(ndim):
+            names = [_quoted(n) for n in spec.axes(d)]
+            free = (d < len(spec) and spec[d] is PartitionSpec.UNCONSTRAINED) or (is_open and not names)
+            parts.append(f"{{{', '.join([*names, *(['?'] if free else [])])}}}")
+        return f"#sdy.sharding<@{self.mesh(mesh)}, [{', '.join(parts)}]>"
 
     def fresh_name(self, wanted: str) -> str:
         base = name = _symbol(wanted)
@@ -182,7 +214,7 @@ class Module:
 
     def emit_function(
         self, name: str, program: Program, platform: str, visibility: str, argument_attributes: Sequence[Any] = (),
-        is_nested: bool = False,
+        result_attributes: Sequence[Any] = (), is_nested: bool = False, manual: Mesh | None = None,
     ) -> None:  # fmt: skip
         ins = [_type(t) for t in program.input_types]
         outs = [_type(t) for t in program.output_types]
@@ -193,16 +225,22 @@ class Module:
         }
         if argument_attributes:
             attributes["arg_attrs"] = ir.ArrayAttr.get([_attribute(a) for a in argument_attributes])
+        if result_attributes:
+            attributes["res_attrs"] = ir.ArrayAttr.get([_attribute(a) for a in result_attributes])
         at = ir.InsertionPoint(self.module.body)
         function = _create("func.func", [], [], attributes, regions=1, loc=_UNKNOWN, ip=at)
         locations = [ir.Location.name(n) for n in program.input_names] or [_UNKNOWN] * len(ins)
         block = ir.Block.create_at_start(function.regions[0], ins, locations)
         build = BlockBuilder(self, platform, program.name, ir.InsertionPoint(block))
-        build.is_nested = is_nested
+        build.is_nested, build.manual = is_nested, manual
         arguments = [Value(h, t) for h, t in zip(block.arguments, program.input_types, strict=True)]
         results = lower(build, program, arguments)
         build.at(None, "return")
         build.emit("func.return", results, ())
+
+
+def _quoted(name: Any) -> str:
+    return '"' + re.sub(r'["\\]', "_", str(name)) + '"'
 
 
 def _symbol(name: str) -> str:
@@ -212,7 +250,7 @@ def _symbol(name: str) -> str:
 class BlockBuilder:
     """The builder of one block. `Builder` in the compiler folder says what the methods mean."""
 
-    __slots__ = ("constants", "ip", "is_nested", "location", "module", "platform", "scope", "token")
+    __slots__ = ("constants", "ip", "is_nested", "location", "manual", "module", "places", "platform", "scope", "token")
 
     def __init__(self, module: Module, platform: str, scope: str, ip: Any) -> None:
         self.module = module
@@ -220,6 +258,8 @@ class BlockBuilder:
         self.scope = scope
         self.ip = ip
         self.is_nested = False  # inside a region of an operation, such as the body of a loop, or called from there
+        self.manual: Mesh | None = None  # the mesh of whose devices each runs this block on its own part
+        self.places: dict[Any, Value] = {}  # the position along axes of that mesh, where it is an operand
         self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
         self.location = _UNKNOWN
         self.token: Value | None = None  # what the next callback with an effect waits for
@@ -251,6 +291,7 @@ class BlockBuilder:
         types: Sequence[ArrayType],
         attributes: dict[str, Any] | None = None,
         regions: Sequence[Any] = (),
+        terminator: str = "stablehlo.return",
     ) -> Any:
         handles = [v.handle if v.handle is not None else self._materialize(v) for v in operands]
         op = _create(
@@ -264,7 +305,7 @@ class BlockBuilder:
         )
         if regions:
             for region, (block_types, body) in zip(op.regions, regions, strict=True):
-                self._fill(region, block_types, body)
+                self._fill(region, block_types, body, terminator)
         if len(types) == 1:
             return Value(op.result, types[0])
         return tuple([Value(h, t) for h, t in zip(op.results, types, strict=True)])
@@ -272,12 +313,13 @@ class BlockBuilder:
     def region(self, types: Sequence[ArrayType], body: Callable[..., Any]) -> Any:
         return types, body
 
-    def _fill(self, region: Any, types: Sequence[ArrayType], body: Callable[..., Any]) -> None:
+    def _fill(self, region: Any, types: Sequence[ArrayType], body: Callable[..., Any], terminator: str) -> None:
         block = ir.Block.create_at_start(region, [_type(t) for t in types], [self.location] * len(types))
         inner = BlockBuilder(self.module, self.platform, self.scope, ir.InsertionPoint(block))
         inner.location, inner.is_nested = self.location, True
+        inner.manual, inner.places = self.manual, self.places
         out = body(inner, *[Value(h, t) for h, t in zip(block.arguments, types, strict=True)])
-        inner.emit("stablehlo.return", out if isinstance(out, (tuple, list)) else (out,), ())
+        inner.emit(terminator, out if isinstance(out, (tuple, list)) else (out,), ())
 
     def _materialize(self, v: Value) -> Any:
         v.handle = self.constant(v.literal, v.type).handle
@@ -329,14 +371,92 @@ class BlockBuilder:
         return out[0] if single[0] else tuple(out)
 
     def call(self, program: Program, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
-        if not self.module.has_calls:
+        if not self.module.has_calls or self.places:  # functions do not see what stands around their calls
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
-        symbol = self.module.function(program, self.platform, self.is_nested)
+        symbol = self.module.function(program, self.platform, self.is_nested, self.manual)
         attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         if is_closed:
             attributes["mhlo.frontend_attributes"] = {"inlineable": "false"}
         out = self.emit("func.call", operands, program.output_types, attributes)
         return (out,) if len(program.output_types) == 1 else out
+
+    def manual_computation(
+        self, mesh: Mesh, axes: Sequence[Any], operands: Sequence[Value], ins: Sequence[PartitionSpec],
+        outs: Sequence[PartitionSpec], types: Sequence[ArrayType], out_types: Sequence[ArrayType], body: Any,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        if mesh.size == 1:  # the partitioner does not run
+            before, self.manual = self.manual, mesh
+            try:
+                return tuple(body(self, *operands))
+            finally:
+                self.manual = before
+        is_partial = set(axes) != set(mesh.axis_names)
+
+        def per_value(specs: Sequence[PartitionSpec], types: Sequence[ArrayType]) -> Any:
+            parts = []
+            for spec, t in zip(specs, types, strict=True):
+                stored = physical_sharding(NamedSharding(mesh, spec), t)
+                text = self.module.sharding_text(mesh, stored.spec, len(physical(t)[0]), is_partial)
+                parts.append(text.removeprefix("#sdy.sharding"))
+            return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(parts)}]>")
+
+        given, types, ins = list(operands), list(types), list(ins)
+        if is_partial:  # where the compiler has axes, too, devices do not know their number: it comes as an operand
+            index = ArrayType((1,), np.dtype(np.int32))
+            for a in axes:
+                whole = ArrayType((mesh.shape[a],), np.dtype(np.int32))
+                given.append(self.emit("stablehlo.iota", (), (whole,), {"iota_dimension": 0}))
+                ins.append(PartitionSpec(a))
+                types.append(index)
+
+        def inside(inner: Any, *values: Any) -> Any:
+            if is_partial:
+                inner.places = {**self.places, **dict(zip(axes, values[len(operands) :]))}
+            return body(inner, *values[: len(operands)])
+
+        attributes = {
+            "in_shardings": per_value(ins, [v.type for v in given]),
+            "out_shardings": per_value(outs, out_types),
+            "manual_axes": ir.Attribute.parse(f"#sdy<manual_axes{{{', '.join(map(_quoted, axes))}}}>"),
+        }
+        before, self.manual = self.manual, mesh
+        try:
+            out = self.emit("sdy.manual_computation", given, out_types, attributes, [(types, inside)], "sdy.return")
+        finally:
+            self.manual = before
+        return _as_tuple(out)
+
+    def place(self, axis: Any) -> Value:
+        index = ArrayType((1,), np.dtype(np.int32))
+        if axis in self.places:
+            found = self.places[axis]
+        else:
+            groups = self.groups((axis,))
+            table = np.zeros(groups.size, np.int32)
+            table[groups] = np.arange(groups.shape[1], dtype=np.int32)
+            number = self.emit("stablehlo.partition_id", (), (ArrayType((), np.dtype(np.uint32)),))
+            known = self.constant(table, ArrayType((groups.size,), index.dtype))
+            found = self.emit("stablehlo.dynamic_slice", (known, number), (index,), {"slice_sizes": (1,)})
+        return self.emit("stablehlo.reshape", (found,), (ArrayType((), index.dtype),))
+
+    def groups(self, axes: Sequence[Any]) -> np.ndarray:
+        names = ", ".join(map(repr, axes))
+        if self.manual is None or any([a not in self.manual.shape for a in axes]):
+            raise NotImplementedError(
+                f"collective: the axis {names} is not one of a vmap or mesh around this computation."
+            )
+        order = [self.manual.axis_names.index(a) for a in axes]
+        rest = [a for a in range(len(self.manual.axis_names)) if a not in order]
+        numbers = np.arange(self.manual.size).reshape(self.manual.devices.shape)
+        return numbers.transpose(rest + order).reshape(-1, prod([self.manual.shape[a] for a in axes]))
+
+    def channel(self) -> str:
+        self.module.channels += 1
+        return f"#stablehlo.channel_handle<handle = {self.module.channels}, type = 1>"
+
+    def constrain(self, x: Value, sharding: NamedSharding) -> Value:
+        attributes = {"sharding": self.module.sharding(sharding, x.type)}
+        return self.emit("sdy.sharding_constraint", (x,), (x.type,), attributes)
 
     def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:
         symbol = self.module.portable_function(data, name)
@@ -410,6 +530,7 @@ class _Quiet(BlockBuilder):
     def __init__(self, outer: BlockBuilder, location: Any) -> None:
         super().__init__(outer.module, outer.platform, outer.scope, outer.ip)
         self.constants, self.is_nested = outer.constants, outer.is_nested
+        self.manual, self.places = outer.manual, outer.places
         self.location = location
 
     def at(self, source: Source | None, name: str) -> None:
@@ -422,13 +543,26 @@ def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
     return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(a, type=index) for a in arrays])  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-def build(program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True) -> Module:
+def build(
+    program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None
+) -> Module:
     """The module of a program; `donated[i]` names the output that may reuse the memory of input i."""
-    attributes = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
     with uncollected(), lock, context, _UNKNOWN:
         module = Module(program.name)
         module.has_calls = has_calls
-        module.emit_function("main", program, platform, "public", attributes)
+        attributes: list[dict[str, Any]] = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
+        results: list[dict[str, Any]] = []
+        if spread is not None:
+            gone = [*[d is not None for d in donated], *([False] * (len(spread.ins) - len(donated)))]
+            attributes = [
+                {"sdy.sharding": module.sharding(s, t), **({"jax.buffer_donor": True} if g else {})}
+                for s, t, g in zip(spread.ins, program.input_types, gone, strict=True)
+            ]
+            results = [
+                {} if s is None else {"sdy.sharding": module.sharding(s, t)}
+                for s, t in zip(spread.outs, program.output_types, strict=True)
+            ]
+        module.emit_function("main", program, platform, "public", attributes, results)
     return module
 
 

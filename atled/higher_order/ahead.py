@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from atled.core import tree
@@ -11,9 +12,10 @@ from atled.core.trace import Tracer, state
 from atled.core.types import ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
-from atled.engine.execute import Executable, executable
+from atled.engine.eager import moved, placement
+from atled.engine.execute import Executable, Spread, Where, executable, lowered, on_device
 from atled.higher_order.launch import MISS, NAMESPACE, Form, Site, result_builder
-from atled.higher_order.signature import Arguments, Signature, donations, leaf_names
+from atled.higher_order.signature import Arguments, Signature, donations, flat_shardings, leaf_names
 
 
 class Traced:
@@ -67,13 +69,12 @@ class Lowered:
     """A function translated to StableHLO: look at `.as_text()`, or go on to `.compile()`."""
 
     def __init__(self, traced: TracedFunction) -> None:
-        from atled.engine import stablehlo
-
         self._traced = traced
-        self.device = traced._signature.options.device or client.default_device()
         t = traced._traced
+        given = [as_array(x) for x in t.captured] + [_Like(x) for x in traced._call.leaves]
         self._donated = donations(traced._signature, traced._call, t.program, len(t.captured))
-        self._module = stablehlo.build(t.program, self.device.platform, self._donated)
+        self._where, self._committed = place(traced._signature, t, traced._call, given, self._donated)
+        self._module = lowered(t.program, self._where, self._donated)
 
     @property
     def out_info(self) -> Any:
@@ -86,10 +87,51 @@ class Lowered:
         return stablehlo.module_text(self._module, debug_info)
 
     def compile(self) -> Compiled:
-        """Compile for the device."""
-        traced = self._traced._traced
-        ready = executable(traced.program, self.device, False, self._donated, self._module)
+        """Compile for the device, or the mesh."""
+        ready = executable(self._traced.program, self._where, self._committed, self._donated, self._module)
         return Compiled(ready, self._traced)
+
+
+class _Like:
+    """What matters of an argument for where a program runs: an array, or what stands for one."""
+
+    def __init__(self, x: Any) -> None:
+        self.type = type_of(x)
+        asked = getattr(x, "sharding", None)
+        self.committed = getattr(x, "committed", asked is not None)
+        self.sharding = asked if asked is not None else on_device(client.default_device())
+
+
+def place(
+    signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any], donated: tuple[int | None, ...]
+) -> tuple[Where, bool]:
+    """Where a recorded function runs: the device or mesh of its arguments, or the one that was asked for."""
+    options = signature.options
+    if options.device is not None:
+        return options.device, True
+    ins: list[Any] = []
+    outs: list[Any] = []
+    if options.in_shardings is not None or options.out_shardings is not None:
+        args, kwargs = call.dynamic
+        ins = flat_shardings(options.in_shardings, args, traced.name, "in_shardings")
+        ins = [*[None] * len(traced.captured), *ins, *[None] * len(tree.leaves(kwargs))]
+        result = traced.out_structure.unflatten([0] * traced.out_structure.num_leaves)
+        outs = flat_shardings(options.out_shardings, result, traced.name, "out_shardings")
+        names = [*["a value it closes over"] * len(traced.captured), *leaf_names(signature, call)]
+        for s, t, name in zip(ins, traced.program.input_types, names, strict=True):
+            if s is not None:
+                s.check(t.shape, f"in_shardings of {traced.name}, argument {name}")
+        for s, t in zip(outs, traced.program.output_types, strict=True):
+            if s is not None:
+                s.check(t.shape, f"out_shardings of {traced.name}")
+    where, committed = placement(traced.program, arrays, ins, outs)
+    if donated and isinstance(where, Spread):  # a result that takes over memory is split as that is
+        kept = list(where.outs)
+        for s, i in zip(where.ins, donated, strict=True):
+            if i is not None and kept[i] is None:
+                kept[i] = s
+        where = where._replace(outs=tuple(kept))
+    return where, committed
 
 
 class Compiled:
@@ -116,19 +158,36 @@ class Compiled:
                 raise TypeError(f"{traced.name}: argument {name} was compiled for {w}; got {g}.")
         if any(isinstance(x, Tracer) for x in call.leaves) or type(state.base) is Recorder:
             raise TypeError(f"{traced.name}: a compiled function cannot be transformed; use the jitted function.")
-        ready, held = self._executable, [as_array(x)._buffer for x in traced.captured]
-        arrays = [as_array(x, t) for x, t in zip(call.leaves, got, strict=True)]
+        ready, arrays = self._executable, [as_array(x, t) for x, t in zip(call.leaves, got, strict=True)]
+        there = moved([*[as_array(x) for x in traced.captured], *arrays], ready.where)
+        held = [a._buffer for a in there[: len(traced.captured)]]
         if self._site is None:
             is_wide = got != [type_of(x) for x in call.leaves]
             self._site = Site(0, Form(None), call, traced.out_structure, True, is_wide, dict(NAMESPACE))
-        entry = (ready.execute, ready.handlers, ready.placed, held)
-        self._site.remember(call, arrays, entry, traced.out_structure)
-        out = ready(held + [a._buffer for a in arrays])
+        if all([a is b for a, b in zip(arrays, there[len(held) :], strict=True)]):
+            entry = (ready.execute, ready.handlers, ready.placed, held)
+            self._site.remember(call, arrays, entry, traced.out_structure)
+        out = ready([a._buffer for a in there])
         return result_builder(traced.out_structure)(out, ready.placed)
 
     @property
     def out_info(self) -> Any:
         return self._traced.out_info
+
+    @property
+    def input_shardings(self) -> Any:
+        """How the arguments are split: positional ones, and those by name."""
+        count = len(self._traced._traced.captured)
+        where, structure = self._executable.where, self._traced._traced.in_structure
+        one = None if isinstance(where, Spread) else on_device(where)
+        return structure.unflatten(
+            list(where.ins[count:]) if isinstance(where, Spread) else [one] * structure.num_leaves
+        )
+
+    @property
+    def output_shardings(self) -> Any:
+        """How the results are split, in their tree."""
+        return self._traced._traced.out_structure.unflatten([p.sharding for p in self._executable.placed])
 
     def as_text(self) -> str:
         """The optimized HLO of the compiled program."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import config, dtypes, errors, rewriting, source, tree
+from atled.core import dtypes, errors, rewriting, source, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.config import settings
 from atled.core.op import Op
@@ -19,7 +19,7 @@ from atled.core.program import Program, Recorder, evaluate, record
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
-from atled.higher_order.keys import Heavy, function_key
+from atled.higher_order.keys import remembered
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
@@ -43,6 +43,10 @@ class Cond(Op):
     @property
     def is_collective(self) -> bool:  # type: ignore[override]
         return bool(self.axes)
+
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        """The axes of a mesh that results differ along: those of the choice, and of any branch."""
+        return [given[0].union(*rows) for rows in zip(*[of(b, given[1:]) for b in self.branches])]
 
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
@@ -282,26 +286,6 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
 def runs_in_python() -> bool:
     """Whether loops and branches are Python's own: where jit is switched off, to look at each step."""
     return not settings.jit and type(state.base) is not Recorder
-
-
-_recordings: dict[Any, Any] = {}  # what loops and branches were recorded as, where nothing is being traced
-
-
-def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """What `make()` gives, kept for functions that do the same: called outside of `jit`, a loop is recorded once."""
-    if state.level or state.base.is_watching:
-        return make()
-    try:
-        key = (tuple([function_key(f) for f in functions]), *key, config.trace_key(), settings.check_programs)
-    except Heavy:
-        return make()
-    found = _recordings.get(key)
-    if found is None:
-        found = make()
-        while len(_recordings) >= 1024:
-            _recordings.pop(next(iter(_recordings)))
-        _recordings[key] = found
-    return found
 
 
 def _labels(name: str, functions: Sequence[Callable[..., Any]]) -> list[str]:

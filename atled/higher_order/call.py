@@ -52,6 +52,10 @@ class Call(Op):
             return tuple(build.inline(self.program, operands))
         return build.call(self.program, operands)
 
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        """The axes of a mesh that results differ along; `of(program, given)` says it of a program."""
+        return of(self.program, given)
+
     def stepwise(self, *operands: Any) -> Any:
         return tuple(evaluate(self.program, operands))
 

@@ -6,17 +6,15 @@ static value, the tree of arguments, or a setting.
 
 from __future__ import annotations
 
-import logging
 import reprlib
 from typing import Any, NamedTuple
 
 from atled.core import config, source, tree
 from atled.core.array import types_of
 from atled.core.config import settings
+from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
 from atled.higher_order.signature import Arguments, Signature, leaf_names
-
-log = logging.getLogger("atled")
 
 
 class Compile(NamedTuple):
@@ -28,20 +26,32 @@ class Compile(NamedTuple):
     names: tuple[str, ...] = ()  # of the arguments
     structure: tree.Structure | None = None
     settings: tuple[Any, ...] = ()
+    places: tuple[str, ...] = ()  # of the arguments: devices, or how they are split
 
 
 def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
     names = () if signature.options.is_inline else tuple(leaf_names(signature, call))
     types = tuple(types_of(call.leaves))
-    return Compile(types, call.statics, milliseconds, names, call.structure, config.trace_key())
+    places = tuple([_place(x) for x in call.leaves])
+    return Compile(types, call.statics, milliseconds, names, call.structure, config.trace_key(), places)
+
+
+def _place(x: Any) -> str:
+    """Where an argument is, if the user chose it."""
+    sharding = getattr(x, "sharding", None)
+    if sharding is None or not getattr(x, "committed", True):
+        return ""
+    return f"split as {sharding.spec}" if isinstance(sharding, NamedSharding) else f"on {sharding.devices[0]}"
 
 
 def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float) -> None:
     """Remember a compilation, and from the second one on say why it was needed."""
     now = _of(signature, call, milliseconds)
     if compiles and settings.explain_compiles and not signature.options.is_inline:
+        import logging
+
         total = sum([c.milliseconds for c in compiles]) + milliseconds
-        log.warning(
+        logging.getLogger("atled").warning(
             "%s is compiled again, number %d: %s; %.0f ms, %.0f ms so far.%s",
             signature.name, len(compiles) + 1, reason(compiles, now, signature), milliseconds, total,
             source.describe(source.here()),
@@ -79,6 +89,11 @@ def _differences(before: Compile, now: Compile, signature: Signature) -> list[st
             rows.append(f"static argument {signature.label(b[0])} was {reprlib.repr(a[2])} and is {reprlib.repr(b[2])}")
     if before.settings != now.settings:
         rows.append(f"the settings were {before.settings} and are {now.settings}")
+    rows += [
+        f"argument {name} was {a or 'anywhere'} and is {b or 'anywhere'}"
+        for name, a, b in zip(now.names, before.places, now.places, strict=True)
+        if a != b
+    ]
     if len(rows) > 1:
         rows[0] += f", and {len(rows) - 1} more"
     return rows or ["the function itself, what it closes over, or the device is another one"]

@@ -2,7 +2,7 @@
 
 Called on values, such a function just runs. Differentiated, its rule runs in its place. In a program it is a `Call`
 that also knows its rules; a rule is recorded when a transform first asks for it. What the function closes over becomes
-an operand that has no derivative here.
+an operand that has no derivative here; with or without a program, one that is being differentiated is refused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from atled.core import dtypes, errors, source, tree
 from atled.core.array import describe, is_array_like, type_of
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record, record_closed
-from atled.core.trace import bind, responsible, state
+from atled.core.trace import Tracer, bind, responsible, state
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.call import Call, run_program
 from atled.higher_order.scan import map as over_slices
 from atled.ops import conversion, reduction, shape
 from atled.transforms.jvp import Jvp, JvpTracer, jvp_flat, jvp_program
-from atled.transforms.vmap import Partly, batch_program
+from atled.transforms.vmap import BatchTracer, Partly, batch_program
 
 
 class Later:
@@ -251,11 +251,15 @@ def _spread(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, .
 def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:
     for t in tangents:
         if type(t) is not Zero:
-            raise errors.UnexpectedTracerError(
-                f"{kind}: {name} closes over a {t.type} that is being differentiated, and its rule does not say how."
-                + source.describe(source.here())
-                + f"\n  try: make it an argument of {name}."
-            )
+            raise _closes_over(kind, name, f"a {type_of(t)} that is being differentiated")
+
+
+def _closes_over(kind: str, name: str, what: str) -> errors.UnexpectedTracerError:
+    return errors.UnexpectedTracerError(
+        f"{kind}: {name} closes over {what}, and its rule does not say how."
+        + source.describe(source.here())
+        + f"\n  try: make it an argument of {name}."
+    )
 
 
 def _forward_mode() -> TypeError:
@@ -319,7 +323,10 @@ class _Custom:
         call = _Arguments(self, args)
         interpreter = responsible(call.leaves)
         if interpreter.level == 0:
-            return self.fun(*args)
+            out = self.fun(*args)
+            if state.level and any([_is_differentiated(x) for x in tree.leaves(out)]):  # which no argument is
+                raise _closes_over(self.kind, self.name, "a value that is being differentiated")
+            return out
         self.check_rule()
         if isinstance(interpreter, Jvp):
             return self.differentiate(interpreter, call)
@@ -330,11 +337,24 @@ class _Custom:
         """Complain if there is no rule yet."""
         raise NotImplementedError
 
+    def check_given(self, interpreter: Jvp, values: Sequence[Any]) -> None:
+        """Complain if what a rule gave is traced where its arguments are, or above: they came without their tracers."""
+        for x in values:
+            if isinstance(x, Tracer) and x.interpreter.level >= interpreter.level:
+                doing = "batched" if isinstance(x, BatchTracer) else "differentiated"
+                raise _closes_over(self.kind, self.name, f"a value that is being {doing}")
+
     def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
         raise NotImplementedError
 
     def op(self, call: _Arguments, program: Program, captured: list[Any]) -> Op:
         raise NotImplementedError
+
+
+def _is_differentiated(x: Any) -> bool:
+    while isinstance(x, BatchTracer):
+        x = x.value
+    return isinstance(x, JvpTracer)
 
 
 class _Arguments:
@@ -454,6 +474,7 @@ class custom_jvp(_Custom):  # noqa: N801
         primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
         tangents = [x.tangent if m else Zero(type_of(x).tangent()) for x, m in zip(call.leaves, mine)]
         out, moved = self.apply_rule(call, primals, tangents)
+        self.check_given(interpreter, [*out, *moved])
         return call.result([interpreter.wrap(x, t) for x, t in zip(out, moved)])
 
     def apply_rule(
@@ -552,6 +573,7 @@ class custom_vjp(_Custom):  # noqa: N801
         mine = [isinstance(x, JvpTracer) and x.interpreter is interpreter for x in call.leaves]
         primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
         out, kept = self.run_forward(call, primals)
+        self.check_given(interpreter, [*out, *kept.arrays])
         types = [type_of(x) for x in primals]
         out_types = [type_of(x) for x in out]
         moves = [(m, x) for m, x, t in zip(mine, call.leaves, types) if _moves(t)]

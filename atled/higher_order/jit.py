@@ -20,18 +20,19 @@ from atled.core import config, errors, tree
 from atled.core.array import Array, describe, type_of, types_of
 from atled.core.config import fast, settings, watch
 from atled.core.program import Program, Recorder, evaluate, inline, record
+from atled.core.sharding import current_mesh, on_mesh_change
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine import client
-from atled.engine.array import DeviceArray, as_array, device_put
-from atled.engine.eager import common_device
-from atled.engine.execute import EngineError, executable, on_pressure
-from atled.higher_order.ahead import Traced, TracedFunction
+from atled.engine.array import DeviceArray, as_array, bring
+from atled.engine.eager import moved
+from atled.engine.execute import EngineError, Spread, executable, on_pressure
+from atled.higher_order.ahead import Traced, TracedFunction, place
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note
-from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key
+from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key, recordings
 from atled.higher_order.launch import FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
-from atled.higher_order.signature import Arguments, Options, Signature, donations, leaf_names
+from atled.higher_order.signature import Arguments, Boxed, Options, Signature, donations, leaf_names
 
 
 def _weak(f: Any) -> Callable[[], Any]:
@@ -132,6 +133,7 @@ def clear_caches() -> None:
     """Forget every trace and every compiled program in memory."""
     for shared in list(_all_shared):
         shared.clear()
+    recordings.clear()
 
 
 def _forget_launches() -> None:
@@ -146,6 +148,7 @@ def _forget_traces() -> None:
 
 
 config.on_global_change.append(_forget_launches)
+on_mesh_change.append(_forget_launches)
 on_pressure.append(_forget_traces)
 client.on_fork.append(_forget_launches)
 
@@ -216,7 +219,8 @@ _NUMBERS = (int, float, complex, bool)
 def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], fixed: tuple[Any, ...] = ()) -> Traced:
     """The program of a call, recorded if it is new. Leaves without a type are `fixed`: (position, class, number)."""
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
-    key = (call.structure, call.statics, tuple(types), fixed, config.trace_key(), axes)
+    mesh = None if shared.options.is_inline else current_mesh()
+    key = (call.structure, call.statics, tuple(types), fixed, config.trace_key(), axes, mesh)
     traced = shared.traces.get(key)
     if traced is None:
         traced = _record(shared, call, types)
@@ -279,23 +283,27 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over what is being transformed
         return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
-    if shared.options.device is not None:
-        device, committed = shared.options.device, True
-    else:
-        device, committed = common_device([*captured, *arrays])
-    moved = [a if a.device == device else device_put(a, device, False) for a in arrays]
-    captured = [a if a.device == device else device_put(a, device, False) for a in captured]
     donated = donations(shared.signature, call, traced.program, len(captured))
-    is_new = ("executable", device, committed, donated) not in traced.program.derived
+    where, committed = place(shared.signature, traced, call, [*captured, *arrays], donated)
+    is_new = ("executable", where, committed, donated) not in traced.program.derived
     if is_new and shared.options.max_compiles is not None:
         limit(shared.options.max_compiles, shared.compiles, shared.signature, call)
-    ready = executable(traced.program, device, committed, donated)
+    ready = executable(traced.program, where, committed, donated)
     if is_new:
         note(shared.compiles, shared.signature, call, (time.perf_counter() - start) * 1e3)
-    buffers = [a._buffer for a in moved]
-    held = [a._buffer for a in captured]
-    if fast.off == 0 and not traced.notes and all([a is m for a, m in zip(arrays, moved, strict=True)]):
-        _remember(shared, call, traced, arrays, (ready.execute, ready.handlers, ready.placed, held))
+    there = moved([*captured, *arrays], where)
+    held = [a._buffer for a in there[: len(captured)]]
+    buffers = [a._buffer for a in there[len(captured) :]]
+    if fast.off == 0 and not traced.notes:
+        execute = ready.execute
+        waiting = [i for i, (a, m) in enumerate(zip(arrays, there[len(captured) :], strict=True)) if a is not m]
+        if waiting and isinstance(where, Spread):  # numbers and uncommitted arrays, which each call brings over
+            execute = functools.partial(
+                bring, execute, [(i + len(held), there[i + len(held)]._placed) for i in waiting]
+            )
+            waiting = []
+        if not waiting:
+            _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
     try:
         out = ready(held + buffers)
     except EngineError as error:
@@ -343,6 +351,8 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
     device: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     keep_unused: bool = False,
     max_compiles: int | None = None,
 ) -> Any:
@@ -356,6 +366,8 @@ def jit(
         donate_argnums, donate_argnames: arguments whose memory the results may take over; they must not be used again.
         inline: when traced, put the equations into the surrounding program instead of a call.
         device: run there, instead of where the arguments are.
+        in_shardings, out_shardings: how arguments and results are split over a mesh: a sharding, a `PartitionSpec` of
+            the mesh that is set, or None for what the arguments have and the compiler chooses; or trees of those.
         max_compiles: raise when the function would be compiled more often, and say what changed.
 
     From the second compilation on, the logger `atled` says which argument changed, and what that cost. The result is a
@@ -377,6 +389,8 @@ def jit(
         is_inline=inline,
         device=device,
         max_compiles=max_compiles,
+        in_shardings=None if in_shardings is None else Boxed(in_shardings),
+        out_shardings=None if out_shardings is None else Boxed(out_shardings),
     )
     if f is None:
         return lambda g: _wrapped(g, _shared_for(g, options))

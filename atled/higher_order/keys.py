@@ -4,6 +4,7 @@ A lambda, partial or bound method that is made anew in a loop should hit the cac
 and by what they refer to, in closures and globals: plain values by value; modules, classes and functions by identity.
 A function that refers to anything else (arrays, dicts, objects) is only ever equal to itself, so that nothing large
 is kept alive and nothing that may change is compared; bound methods are equal as long as their object lives.
+`remembered` keeps what loops and branches are recorded as by such keys.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from __future__ import annotations
 import functools
 import types
 import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from atled.core import config
+from atled.core.config import settings
+from atled.core.trace import state
 
 _BY_VALUE = (int, float, complex, bool, str, bytes, type(None), np.dtype, np.generic)
 _BY_IDENTITY = (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)
@@ -125,3 +131,24 @@ class WeakIdentityDict:
         except TypeError:
             return
         self._entries[key] = (watch, value)
+
+
+recordings: dict[Any, Any] = {}  # what loops and branches were recorded as, where nothing is being traced
+_RECORDINGS_LIMIT = 1024
+
+
+def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """What `make()` gives, kept for functions that do the same: called outside of `jit`, a loop is recorded once."""
+    if state.level or state.base.is_watching:
+        return make()
+    try:
+        key = (tuple([function_key(f) for f in functions]), *key, config.trace_key(), settings.check_programs)
+    except Heavy:
+        return make()
+    found = recordings.get(key)
+    if found is None:
+        found = make()
+        while len(recordings) >= _RECORDINGS_LIMIT:
+            recordings.pop(next(iter(recordings)))
+        recordings[key] = found
+    return found

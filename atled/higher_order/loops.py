@@ -1,8 +1,8 @@
 """`while_loop` and `fori_loop`: a program repeated while another one says so.
 
 What the loop closes over is not carried: it stays outside, and the compiled loop refers to it. The number of steps is
-not known, so reverse mode, which would have to keep every step, does not go through; forward mode does. With static
-bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
+not known, so linearize and reverse mode, which would have to keep every step, do not go through; forward mode does.
+With static bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record
 from atled.core.trace import Tracer, bind, step
 from atled.core.types import ArrayType, Zero
-from atled.higher_order.branches import cond, record_tree, remembered, runs_in_python, where_lanes
+from atled.higher_order.branches import cond, record_tree, runs_in_python, where_lanes
 from atled.higher_order.call import has_effects, named_axes
+from atled.higher_order.keys import remembered
 from atled.higher_order.remat import checkpoint
 from atled.higher_order.scan import carried, repeat
 from atled.ops import conversion, elementwise, reduction, shape
@@ -51,6 +52,16 @@ class While(Op):
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
         return has_effects(self.condition) or has_effects(self.body)
+
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        """The axes of a mesh that results differ along: also those along which the number of steps does."""
+        first, second, carry = self.parts(given)
+        while True:
+            (stops,) = of(self.condition, [*first, *carry])
+            wider = [a | b | stops for a, b in zip(carry, of(self.body, [*second, *carry]))]
+            if wider == carry:
+                return carry
+            carry = wider
 
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Operands, or flags for them, by what they are for."""
@@ -119,7 +130,7 @@ class While(Op):
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         raise ValueError(
-            "while_loop: reverse mode would have to keep every step, and their number is not known."
+            "while_loop: linearize and reverse mode would have to keep every step, and their number is not known."
             + source.describe(source.here())
             + "\n  try: while_loop(..., max_steps=n), fori_loop with known bounds, or scan; or forward mode (jvp)."
         )

@@ -19,9 +19,10 @@ from atled.core.program import Program, Var, evaluate, pruned, record
 from atled.core.sharding import physical
 from atled.core.trace import bind, step
 from atled.core.types import ArrayType, Linear, Zero
-from atled.higher_order.branches import Recorded, cond, record_tree, remembered, runs_in_python
+from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.callbacks import effect_callback
+from atled.higher_order.keys import remembered
 from atled.higher_order.lean import lean, run_again
 from atled.higher_order.products import late_terms
 from atled.higher_order.products import sums as sums_of
@@ -58,6 +59,16 @@ class Scan(Op):
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
         return has_effects(self.body)
+
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        """The axes of a mesh that results differ along, after as many steps as change anything."""
+        constants, carry, slices = self.parts(given)
+        while True:
+            found = of(self.body, [*constants, *carry, *slices])
+            wider = [a | b for a, b in zip(carry, found)]
+            if wider == carry:
+                return found if self.length else [*carry, *found[len(carry) :]]
+            carry = wider
 
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Operands, or flags for them: constants, carry, slices."""
@@ -549,15 +560,14 @@ def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType],
 
 def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
     """What to try for a carry that changes its type: the line with another start, if the carry is one array."""
-    place = source.here()
     number = {"scan": 1, "while_loop": 2}.get(name)
     template, way_out = f"{{}}.astype({got.dtype.name!r})", f"x.astype({want.dtype.name!r}) in the body."
     if want.shape != got.shape:
-        template = f"{rewriting.numpy_name(place)}.full({got.shape}, {{}})"
+        template = f"{{numpy}}.full({got.shape}, {{}})"
         way_out = f"start with shape {got.shape}, or bring the result back to shape {want.shape}."
     if count != 1 or number is None or (want.shape != got.shape and want.shape):
         return way_out
-    return source.rewritten(place, number, template, name) or way_out
+    return rewriting.with_operand(number, template, name) or way_out
 
 
 def repeat(

@@ -12,6 +12,14 @@ from atled.core import tree
 from atled.core.array import Array, describe, type_of
 from atled.core.dtypes import bits
 from atled.core.program import Program
+from atled.core.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    mesh_or_current,
+)
 from atled.engine.array import DeviceArray
 
 _KIND = inspect.Parameter
@@ -28,6 +36,8 @@ class Options(NamedTuple):
     is_thin: bool = False  # when traced, just run the function: it is hardly more than one op
     device: Any = None
     max_compiles: int | None = None  # complain beyond
+    in_shardings: Any = None  # `Boxed` trees of shardings
+    out_shardings: Any = None
     is_shown: bool = False  # recorded to be looked at: nothing is left out
 
 
@@ -241,3 +251,56 @@ def donations(signature: Signature, call: Arguments, program: Program, captured:
             stacklevel=6,
         )  # fmt: skip
     return tuple(chosen)
+
+
+class Boxed:
+    """A tree of shardings in the options of `jit`, compared by its leaves."""
+
+    __slots__ = ("_key", "tree")
+
+    def __init__(self, made: Any) -> None:
+        self.tree = made
+        leaves, structure = tree.flatten(made, is_leaf=_is_sharding)
+        self._key = (tuple(leaves), structure)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Boxed) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _is_sharding(x: Any) -> bool:
+    return x is None or isinstance(x, (Sharding, PartitionSpec))
+
+
+def flat_shardings(boxed: Boxed | None, target: Any, name: str, what: str) -> list[Any]:
+    """One sharding, or None, for each leaf of `target`, from a prefix tree of them."""
+    count = len(tree.leaves(target))
+    if boxed is None:
+        return [None] * count
+    prefix = boxed.tree
+    if _is_sharding(prefix):
+        return [concrete(prefix, what)] * count
+    if isinstance(prefix, list) and isinstance(target, tuple):
+        prefix = tuple(prefix)
+    if what == "in_shardings" and isinstance(target, tuple) and len(target) == 1 and not isinstance(prefix, tuple):
+        prefix = (prefix,)
+    found, structure = tree.flatten(prefix, is_leaf=_is_sharding)
+    try:
+        parts = structure.flatten_up_to(target)
+    except ValueError as error:
+        raise ValueError(
+            f"jit: {what} of {name} must be a prefix of the tree it describes. {error}"
+            "\n  try: one sharding for a whole dict or list, or a tuple with a sharding or None for each argument."
+        ) from None
+    return [concrete(s, what) for s, part in zip(found, parts, strict=True) for _ in tree.leaves(part)]
+
+
+def concrete(s: Any, what: str) -> Any:
+    """A sharding; a `PartitionSpec` is one over the mesh that is set."""
+    if isinstance(s, PartitionSpec):
+        return NamedSharding(mesh_or_current(None, what), s)
+    if isinstance(s, SingleDeviceSharding):
+        return NamedSharding(Mesh([s.device], ("device",)), PartitionSpec())
+    return s

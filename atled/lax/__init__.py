@@ -63,6 +63,7 @@ from atled.ops import contraction as _contraction
 from atled.ops import conversion as _conversion
 from atled.ops import cumulative as _cumulative
 from atled.ops import fft as _fft
+from atled.ops import placing as _placing
 from atled.ops import reduction as _reduction
 from atled.ops import shape as _shape
 from atled.ops import sorting as _sorting
@@ -396,6 +397,11 @@ psum = _over_tree(_collectives.psum, "The sum over named axes; every place gets 
 pmax = _over_tree(_collectives.pmax, "The largest value over named axes.")
 pmin = _over_tree(_collectives.pmin, "The smallest value over named axes.")
 axis_index, axis_size = _collectives.axis_index, _collectives.axis_size
+pvary = _over_tree(
+    _collectives.pvary, "A value that all places of named axes share, as one that each place has on its own."
+)
+pbroadcast = _over_tree(_collectives.pbroadcast, "The value of one place of a named axis, at all places.")
+with_sharding_constraint = _placing.with_sharding_constraint
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, source
+from atled.core import dtypes, rewriting
 from atled.core.array import Array, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
@@ -34,11 +34,10 @@ def _product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, resul
 
 def _transposed(s: ArrayType, t: ArrayType) -> str:
     """What to try for two matrices that do not fit: one of them transposed, if that does."""
-    place = source.here()
     for number, fits in ((1, s.shape[-1] == t.shape[-1]), (0, s.ndim > 1 and s.shape[-2] == t.shape[-min(t.ndim, 2)])):
         operand = (s, t)[number]
         if fits and operand.ndim > 1:
-            line = source.rewritten(place, number, "{}.T" if operand.ndim == 2 else "{}.mT", "matmul")
+            line = rewriting.with_operand(number, "{}.T" if operand.ndim == 2 else "{}.mT", "matmul")
             return line or f"the transpose of {operand}, x.mT."
     return "the transpose of one of them, or einsum, which names the axes."
 

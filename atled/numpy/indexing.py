@@ -748,4 +748,4 @@ def _with_axis(x: ArrayType, i: ArrayType, axis: int) -> str:
     if i.shape != (*x.shape[:at], *x.shape[at + 1 :]):
         return ""
     index = ", ".join([":"] * at + ["None"] + [":"] * (x.ndim - 1 - at))
-    return source.rewritten(source.here(), 1, f"{{}}[{index}]", "take_along_axis")
+    return rewriting.with_operand(1, f"{{}}[{index}]", "take_along_axis")

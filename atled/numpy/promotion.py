@@ -193,15 +193,14 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
 def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
     """What to try, for two shapes that do not broadcast."""
     if len(shapes) == 2:
-        place = source.here()
         for i, (few, many) in enumerate([shapes, shapes[::-1]]):
             missing = len(many) - len(few)
             if missing > 0 and few == many[: len(few)]:
                 index = ", ".join([":"] * len(few) + ["None"] * missing)
-                line = source.rewritten(place, i, f"{{}}[{index}]")
+                line = rewriting.with_operand(i, f"{{}}[{index}]")
                 return f"\n  try: {line or f'x[{index}] for the one of shape {few}'}"
             if len(few) == 2 and few[::-1] == many and few != many:
-                line = source.rewritten(place, 1, "{}.T")
+                line = rewriting.with_operand(1, "{}.T")
                 return f"\n  try: {line or 'x.T for one of them'}"
     return "\n  try: reshape, or x[:, None] to say which axis meets which; lengths must be equal, or 1."
 

@@ -14,6 +14,8 @@ from atled.core.trace import bind, named_axis
 from atled.core.types import ArrayType
 from atled.ops import elementwise, reduction, shape
 
+_UNIT = "#unit"
+
 
 class Collective(Op):
     """The family: ops that combine the values that one array has along named axes."""
@@ -28,9 +30,10 @@ class Collective(Op):
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         return bind(self, *operands)
 
-    def lower(self, build: Any, *operands: Any) -> Any:
-        names = ", ".join(map(repr, self.axes))
-        raise NotImplementedError(f"{self.name}: the axis {names} is not one of a vmap around this computation.")
+    def communicate(self, build: Any, op: str, x: Any, out: ArrayType, more: dict[str, Any], regions: Any = ()) -> Any:
+        """Emit an operation between the devices of a mesh."""
+        attributes = {"replica_groups": build.groups(self.axes), "channel_handle": build.channel(), **more}
+        return build.emit(op, (x,), (out,), attributes, regions)
 
     def _without(self, name: Any) -> tuple[Any, ...]:
         return tuple([a for a in self.axes if a != name])
@@ -40,9 +43,18 @@ class AllReduce(Collective):
     """The family of reductions over named axes: every place gets the result."""
 
     reduce: ClassVar[Any]
+    hlo: ClassVar[str]
 
     def result_type(self, x: ArrayType) -> ArrayType:
+        if x.kind not in "biufc":
+            raise TypeError(f"{self.name}: {x} cannot be reduced.")
         return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if build.groups(self.axes).shape[1] == 1:
+            return x
+        region = reduction.monoid(build, type(self).hlo, x.type.dtype)
+        return self.communicate(build, "stablehlo.all_reduce", x, x.type, {"use_global_device_ids": _UNIT}, [region])
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
         x = x if batched[0] else shape.add_axis(x, size)
@@ -56,6 +68,7 @@ class Psum(AllReduce):
     """The sum over named axes."""
 
     linear_in = ((0,),)
+    hlo = "stablehlo.add"
     reduce = staticmethod(reduction.reduce_sum)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -63,6 +76,49 @@ class Psum(AllReduce):
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
         return (bind(self, cotangent),)
+
+
+class PsumInvariant(Psum):
+    """The sum over axes of a mesh, as one value that all places share: its cotangent is one value, too."""
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(Pvary(self.axes), cotangent),)
+
+
+class Pvary(Collective):
+    """A value that all places share, as one that each place has on its own. Nothing moves, but cotangents add up."""
+
+    linear_in = ((0,),)
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return x
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
+        x = x if batched[0] else shape.add_axis(x, size)
+        rest = self._without(name)
+        return bind(type(self)(rest), x) if rest else x
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *primals), bind(self, *tangents)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(PsumInvariant(self.axes), cotangent),)
+
+
+class Agree(Pvary):
+    """Equal values of all places, as one value that they share: each place has its part of the cotangent."""
+
+    size: int
+
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
+        raise NotImplementedError("Agree is for axes of meshes; vmap has no need of it.")
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        part = elementwise.div(cotangent, np.asarray(self.size, type_of(cotangent).dtype))
+        return (bind(Pvary(self.axes), part),)
 
 
 class Pextremum(AllReduce):
@@ -80,12 +136,14 @@ class Pextremum(AllReduce):
 class Pmax(Pextremum):
     """The largest value over named axes."""
 
+    hlo = "stablehlo.maximum"
     reduce = staticmethod(reduction.reduce_max)
 
 
 class Pmin(Pextremum):
     """The smallest value over named axes."""
 
+    hlo = "stablehlo.minimum"
     reduce = staticmethod(reduction.reduce_min)
 
 
@@ -94,6 +152,12 @@ class AxisIndex(Collective):
 
     def result_type(self) -> ArrayType:
         return ArrayType((), np.int32)
+
+    def lower(self, build: Any) -> Any:
+        (axis,) = self.axes
+        if build.groups(self.axes).shape[1] == 1:
+            return build.constant(0, ArrayType((), np.int32))
+        return build.place(axis)
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...]) -> Any:
         return shape.iota(np.int32, (size,), 0)
@@ -114,6 +178,17 @@ class AllGather(Collective):
         else:
             dims.insert(self.axis, self.size)
         return x.with_shape(tuple(dims))
+
+    def lower(self, build: Any, x: Any) -> Any:
+        dims = list(x.type.shape)
+        if not self.is_tiled:
+            dims.insert(self.axis, 1)
+            x = build.apply(lambda v: shape.reshape(v, dims), x)
+        if self.size == 1:
+            return x
+        dims[self.axis] *= self.size
+        more = {"all_gather_dim": self.axis, "use_global_device_ids": _UNIT}
+        return self.communicate(build, "stablehlo.all_gather", x, x.type.with_shape(tuple(dims)), more)
 
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
         return bind(AllGather(self.axes, self.axis + 1, self.size, self.is_tiled), x)
@@ -152,6 +227,19 @@ class PsumScatter(Collective):
             del dims[self.axis]
         return x.with_shape(tuple(dims))
 
+    def lower(self, build: Any, x: Any) -> Any:
+        dims = list(x.type.shape)
+        dims[self.axis] //= self.size
+        if self.size > 1:
+            more = {"scatter_dimension": self.axis, "use_global_device_ids": _UNIT}
+            region = reduction.monoid(build, "stablehlo.add", x.type.dtype)
+            out = x.type.with_shape(tuple(dims))
+            x = self.communicate(build, "stablehlo.reduce_scatter", x, out, more, [region])
+        if self.is_tiled:
+            return x
+        del dims[self.axis]
+        return build.apply(lambda v: shape.reshape(v, dims), x)
+
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
         return bind(PsumScatter(self.axes, self.axis + 1, self.size, self.is_tiled), x)
 
@@ -178,6 +266,15 @@ class Ppermute(Collective):
 
     def result_type(self, x: ArrayType) -> ArrayType:
         return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if build.groups(self.axes).shape[1] == 1:
+            return x if self.pairs else build.apply(lambda v: shape.zeros(type_of(v)), x)
+        pairs = [(group[s], group[t]) for group in build.groups(self.axes) for s, t in self.pairs]
+        attributes = {
+            "source_target_pairs": np.array(pairs, np.int64).reshape(-1, 2), "channel_handle": build.channel(),
+        }  # fmt: skip
+        return build.emit("stablehlo.collective_permute", (x,), (x.type,), attributes)
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
         x = x if batched[0] else shape.add_axis(x, size)
@@ -208,6 +305,12 @@ class AllToAll(Collective):
         dims[self.split_axis] //= self.size
         dims[self.join] *= self.size
         return x.with_shape(tuple(dims))
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if self.size == 1:
+            return x
+        more = {"split_dimension": self.split_axis, "concat_dimension": self.join, "split_count": self.size}
+        return self.communicate(build, "stablehlo.all_to_all", x, self.result_type(x.type), more)
 
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
         return bind(AllToAll(self.axes, self.split_axis + 1, self.join + 1, self.size), x)
@@ -254,6 +357,20 @@ def psum(x: Any, axes: Any) -> Any:
     return bind(Psum(found), x)
 
 
+def pvary(x: Any, axes: Any) -> Any:
+    """A value that all places of named axes share, as one that each has on its own: the value itself."""
+    names(axes)
+    return x
+
+
+def pbroadcast(x: Any, axes: Any, source: int) -> Any:
+    """The value that one place of a named axis has, at all of them."""
+    is_source = elementwise.eq(axis_index(axes), np.int32(source))
+    t = type_of(x)
+    zero = shape.zeros(t)
+    return psum(elementwise.select(shape.broadcast(is_source, t.shape, ()), x, zero), axes)
+
+
 def pmax(x: Any, axes: Any) -> Any:
     """The largest value over named axes."""
     return bind(Pmax(names(axes)), x)
@@ -275,8 +392,8 @@ def axis_index(axes: Any) -> Any:
 
 def _single(axes: Any) -> Any:
     found = names(axes)
-    if len(found) != 1:
-        raise NotImplementedError(f"collective: this one runs over a single axis for now; got {found}.")
+    if len(found) != 1 and any([named_axis(n).interpreter is not None for n in found]):
+        raise NotImplementedError(f"collective: this one runs over a single axis of a vmap; got {found}.")
     return found
 
 

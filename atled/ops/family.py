@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled import ops
-from atled.core import dtypes, source
+from atled.core import dtypes, rewriting
 from atled.core.array import Array, describe, type_of
 from atled.core.op import LinearOp, Op, instantiate
 from atled.core.program import Literal
@@ -89,7 +89,7 @@ def matching(name: str, types: Sequence[ArrayType]) -> str:
     if len(set(kinds)) == 2 and dtypes.key_dtype not in kinds:
         wanted, _ = dtypes.promote(*[(dtype, False) for dtype in kinds])
         number = next((i for i, dtype in enumerate(kinds) if dtype is not wanted), 0)
-        line = source.rewritten(source.here(), number, f"{{}}.astype({wanted.name!r})", name)
+        line = rewriting.with_operand(number, f"{{}}.astype({wanted.name!r})", name)
         return line or f"x.astype({wanted.name!r}) for one of them."
     return "the function of atled.numpy, which promotes and broadcasts, or x.reshape and x.astype before."
 

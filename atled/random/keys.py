@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, source
+from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
 from atled.engine.array import DeviceArray, wrap
 from atled.higher_order.jit import library_function
@@ -32,7 +32,7 @@ def check_key(name: str, key: Any) -> Any:
     """A single key, from a key or from its two words."""
     if not isinstance(key, (Array, np.ndarray)):
         template = "random.key({})" if isinstance(key, int) else "random.key(0), {}"
-        line = source.rewritten(source.here(), 0, template, name)
+        line = rewriting.with_operand(0, template, name)
         raise TypeError(
             errors.explained(
                 f"random.{name}: the first argument must be a key; got {describe(key)}.",

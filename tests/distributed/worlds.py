@@ -25,9 +25,9 @@ def free_port() -> int:
 
 
 class Process:
-    """A worker: a scenario of `worker.py`, which prints a JSON object a line."""
+    """A worker: a scenario of `worker.py`, or a file of its own, which prints a JSON object a line."""
 
-    def __init__(self, scenario: str, *args: Any, **environment: str) -> None:
+    def __init__(self, scenario: str, *args: Any, prefix: tuple[str, ...] = (), **environment: str) -> None:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "OMPI", "ATLED_P", "XLA_"))}
         env = {
             **clean,
@@ -37,8 +37,9 @@ class Process:
             "TF_CPP_MIN_LOG_LEVEL": "1",
             **environment,
         }
+        file = [scenario] if scenario.endswith(".py") else [str(WORKER), scenario]
         self.child = subprocess.Popen(
-            [sys.executable, str(WORKER), scenario, *map(str, args)],
+            [*prefix, sys.executable, *file, *map(str, args)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
         )  # fmt: skip
         self.errors: list[str] = []

@@ -79,7 +79,7 @@ def test_put_copies_when_told_to():
 
 def test_compile_execute_and_consume():
     d = device()
-    raw = d.client.compile_and_load(ADD, execute.device_list(d), _jax.CompileOptions())
+    raw = d.client.compile_and_load(ADD, execute.device_list((d,)), _jax.CompileOptions())
     p = placed((4,), "f4")
     (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
     assert out.aval is p and np.asarray(memoryview(out)).tolist() == [2, 2, 2, 2]
@@ -91,7 +91,7 @@ def test_compile_execute_and_consume():
 
 def test_wrong_counts_and_deleted_buffers_raise():
     d, p = device(), placed((4,), "f4")
-    raw = d.client.compile_and_load(ADD, execute.device_list(d), _jax.CompileOptions())
+    raw = d.client.compile_and_load(ADD, execute.device_list((d,)), _jax.CompileOptions())
     x = put(np.ones(4, "f4"), p)
     with pytest.raises(execute.EngineError):
         raw.execute_sharded([x])
@@ -105,8 +105,8 @@ def test_wrong_counts_and_deleted_buffers_raise():
 
 def test_executables_survive_serialization():
     d, p = device(), placed((4,), "f4")
-    raw = d.client.compile_and_load(ADD, execute.device_list(d), _jax.CompileOptions())
-    again = d.client.deserialize_executable(raw.serialize(), execute.device_list(d), None)
+    raw = d.client.compile_and_load(ADD, execute.device_list((d,)), _jax.CompileOptions())
+    again = d.client.deserialize_executable(raw.serialize(), execute.device_list((d,)), None)
     (out,) = again.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
     assert np.asarray(memoryview(out))[0] == 2
 
@@ -121,14 +121,14 @@ def test_unknown_compile_options_are_refused():
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_no_such_option", True)]
     with pytest.raises(execute.EngineError, match=r"(?i)no such"):
-        d.client.compile_and_load(ADD, execute.device_list(d), options)
+        d.client.compile_and_load(ADD, execute.device_list((d,)), options)
 
 
 def test_the_emitter_option_exists():
     d = device()
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_cpu_use_fusion_emitters", False)]
-    d.client.compile_and_load(ADD, execute.device_list(d), options)
+    d.client.compile_and_load(ADD, execute.device_list((d,)), options)
 
 
 def test_locations_reach_the_compiled_program():

@@ -710,7 +710,7 @@ TRANSFORMS = [
         "reverse-mode-through-a-while-loop",
         "Reverse mode through a `while_loop`",
         "ValueError",
-        r"while_loop: reverse mode would have to keep every step, and their number is not known",
+        r"while_loop: linearize and reverse mode would have to keep every step, and their number is not known",
         r"try: while_loop\(\.\.\., max_steps=n\)",
         "Going backwards needs what was computed in every step, so there must be room for all of them. With a largest "
         "number of steps there is.",

@@ -65,3 +65,17 @@ def test_an_uncaught_error_shows_no_frame_of_the_library(mistake: Mistake, tmp_p
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     files = re.findall(r'File "([^"]+)"', done.stderr)
     assert files and not [f for f in files if is_library_file(f)], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "way_out"),
+    [
+        ("y = (x @ x,\n     1)", "y = (x @ x.T,"),
+        ("y = [\n    jnp.matmul(x, 2 * x) + 1]", "jnp.matmul(x, (2 * x).T) + 1]"),
+        ("if x is None:\n    pass\nelif (x @ x).sum() > 0:\n    pass", "elif (x @ x.T).sum() > 0:"),
+        ("y = jnp.sum(x @ x)  # a comment", "y = jnp.sum(x @ x.T)"),
+    ],
+)
+def test_one_line_of_a_statement_is_written_anew(code: str, way_out: str):
+    error, _ = run(f"x = jnp.ones((2, 3))\n{code}")
+    assert str(error).splitlines()[-1] == f"  try: {way_out}"

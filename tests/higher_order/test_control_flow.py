@@ -137,6 +137,8 @@ def test_forward_mode_through_while_loop():
     assert float(value) == 81 and float(change) == 108
     with pytest.raises(ValueError, match="reverse mode would have to keep every step"):
         atled.grad(f)(3.0)
+    with pytest.raises(ValueError, match="linearize and reverse mode would have to keep every step"):
+        atled.linearize(f, 3.0)
 
 
 def test_traced_bounds():

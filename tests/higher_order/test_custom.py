@@ -167,6 +167,75 @@ def test_closing_over_traced_values():
         atled.grad(lambda w: atled.vmap(lambda x: layer(w, x))(jnp.ones(2)).sum())(2.0)
 
 
+def closing(kind, in_function, in_rule):
+    """A function of w and x that calls one of x alone, which closes over w in its value, its rule, or both."""
+
+    def layer(w, x):
+        @kind
+        def f(x):
+            return x * w if in_function else x * 1.0
+
+        slope = w if in_rule else 2.0
+        if kind is atled.custom_jvp:
+            f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * slope * 10.0))
+        else:
+            f.defvjp(lambda x: (f(x), None), lambda _, g: (g * slope * 10.0,))
+        return f(x)
+
+    return layer
+
+
+KINDS = pytest.mark.parametrize("kind", [atled.custom_jvp, atled.custom_vjp], ids=["jvp", "vjp"])
+WRAPS = pytest.mark.parametrize("wrap", [lambda f: f, atled.jit], ids=["eager", "jit"])
+
+
+@KINDS
+@WRAPS
+def test_closing_over_a_value_that_is_differentiated_is_refused(kind, wrap):
+    layer = closing(kind, True, True)
+    derivatives = {
+        "closed over": atled.grad(layer),
+        "both": atled.grad(layer, (0, 1)),
+        "both, forward": lambda w, x: atled.jvp(layer, (w, x), (1.0, 1.0)),
+        "closed over, of a derivative": atled.grad(lambda w, x: atled.grad(layer, 1)(w, x)),
+        "argument, of a derivative": atled.grad(lambda x, w: atled.grad(layer, 0)(w, x)),
+        "in lanes": lambda w, x: atled.grad(lambda w: atled.vmap(lambda w: layer(w, x))(w).sum())(w * jnp.ones(2)),
+    }
+    for name, derivative in derivatives.items():
+        with pytest.raises(atled.errors.UnexpectedTracerError, match=f"{kind.__name__}: f closes over") as caught:
+            wrap(derivative)(2.0, 3.0)
+        assert "try: make it an argument of f." in str(caught.value), name
+
+
+@WRAPS
+def test_a_rule_that_closes_over_a_value_that_is_differentiated_with_its_arguments_is_refused(wrap):
+    layer = closing(atled.custom_jvp, False, True)
+    for derivative in (
+        atled.grad(layer, (0, 1)),
+        lambda w, x: atled.jvp(layer, (w, x), (1.0, 1.0)),
+        lambda w, x: atled.grad(lambda x: atled.vmap(lambda w: layer(w, x))(w * jnp.ones(2)).sum())(x),
+    ):
+        with pytest.raises(atled.errors.UnexpectedTracerError, match="custom_jvp: f closes over"):
+            wrap(derivative)(2.0, 3.0)
+
+
+@KINDS
+@WRAPS
+def test_closing_over_a_value_that_is_not_differentiated(kind, wrap):
+    both, rule = closing(kind, True, True), closing(kind, False, True)
+    assert float(wrap(atled.grad(both, 1))(2.0, 3.0)) == 20.0
+    assert float(wrap(atled.grad(lambda x, w: x * both(w, 3.0)))(4.0, 2.0)) == 6.0  # next to one that is
+    close(wrap(atled.vmap(atled.grad(both, 1)))(jnp.arange(3.0), jnp.ones(3)), [0, 10, 20])
+    close(wrap(lambda w: atled.vmap(lambda w: both(w, 3.0))(w))(jnp.arange(3.0)), [0, 3, 6])
+    # the value does not depend on w, and its derivative does: the outer level differentiates the rule
+    assert float(wrap(atled.grad(rule))(2.0, 3.0)) == 0.0
+    assert float(wrap(atled.grad(lambda w, x: atled.grad(rule, 1)(w, x)))(2.0, 3.0)) == 10.0
+    # a level that begins and ends inside of the function
+    inner = atled.custom_jvp(lambda x: atled.grad(lambda y: both(x, y) * y)(1.0))
+    inner.defjvps(lambda tangent, out, x: tangent)
+    assert float(wrap(lambda x: inner(x) + atled.grad(lambda y: y * inner(x))(1.0))(2.0)) == 44.0
+
+
 def test_integers_have_no_derivative():
     @atled.custom_jvp
     def f(x, n):

@@ -30,6 +30,7 @@ from atled.ops import (
     indexing,
     linalg,
     normalization,
+    placing,
     random,
     reduction,
     shape,
@@ -695,6 +696,8 @@ RANDOM = [
 COLLECTIVES = (
     collectives.Psum, collectives.Pmax, collectives.Pmin, collectives.AxisIndex, collectives.AllGather, collectives.PsumScatter,
     collectives.Ppermute, collectives.AllToAll,
+    # those of meshes are in tests/devices
+    collectives.PsumInvariant, collectives.Pvary, collectives.Agree, placing.ShardingConstraint,
 )  # fmt: skip
 
 NORMALIZATION = [

@@ -31,6 +31,7 @@ LAZY = {
     "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
     "engine/eager.py": {"atled.engine.watch"},
     "higher_order/ahead.py": {"atled.engine"},
+    "higher_order/compiles.py": {"logging"},
     "higher_order/jit.py": {"atled.higher_order.nans"},
     "export.py": {"atled.engine"},
     "numpy/contractions.py": {"opt_einsum"},

@@ -1,0 +1,100 @@
+"""Arrays over many devices made of parts: from a function, from what each process has, or from arrays on devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core.array import type_of
+from atled.core.sharding import Placed, tiles
+from atled.core.types import ArrayType
+from atled.engine.array import DeviceArray, assemble, wrap
+
+
+def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback: Any, dtype: Any = None) -> DeviceArray:
+    """An array whose parts come from a function of their index: each process makes its own parts only.
+
+    >>> import numpy as np, atled
+    >>> from atled.sharding import NamedSharding, PartitionSpec
+    >>> sharding = NamedSharding(atled.make_mesh((1,), ("x",), devices=atled.devices()[:1]), PartitionSpec("x"))
+    >>> make_array_from_callback((4,), sharding, lambda index: np.arange(4.0, dtype="float32")[index])
+    Array([0., 1., 2., 3.], dtype=float32)
+    """
+    dims = tuple(shape)
+    part = sharding.shard_shape(dims)
+    made: dict[str, np.ndarray] = {}
+    parts = []
+    for device, index in sharding.addressable_devices_indices_map(dims).items():
+        if str(index) not in made:
+            data = np.array(data_callback(index), dtype)  # a copy, which nobody else writes to
+            if data.shape != part:
+                raise ValueError(
+                    f"make_array_from_callback: the part {_show(index)} of shape {list(dims)} must have the shape "
+                    f"{list(part)}; the callback gave {list(data.shape)}."
+                )
+            made[str(index)] = data
+        parts.append((device, made[str(index)]))
+    kinds = {d.dtype for d in made.values()}
+    if len(kinds) != 1:
+        raise TypeError(f"make_array_from_callback: the parts must have one dtype; got {sorted(map(str, kinds))}.")
+    type = ArrayType(dims, type_of(next(iter(made.values()))).dtype)
+    return wrap(assemble(Placed(type, sharding, True), parts))
+
+
+def _show(index: tuple[slice, ...]) -> str:
+    return f"[{', '.join([':' if s.start is None else f'{s.start}:{s.stop}' for s in index])}]"
+
+
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
+) -> DeviceArray:
+    """An array of which each process gives its own part, as one NumPy array.
+
+    The global shape is found from the sharding, where every process has an equal block of it, or given.
+    """
+    local = np.asarray(local_data)
+    counts, places = tiles(sharding, local.ndim)
+    mine = [i for i, d in enumerate(sharding.devices) if d in sharding.addressable_devices]
+    dims, starts = [], []
+    for axis, (size, count) in enumerate(zip(local.shape, counts)):
+        found = sorted(set(places[mine, axis].tolist()))
+        if found != list(range(found[0], found[0] + len(found))):
+            raise ValueError(
+                f"make_array_from_process_local_data: the parts of this process along dimension {axis} are not next to "
+                f"each other in {sharding.spec}.\n  try: make_array_from_callback, which asks for one part at a time."
+            )
+        whole = size * count // len(found) if global_shape is None else tuple(global_shape)[axis]
+        expected = whole * len(found) // count
+        if size not in (whole, expected):
+            raise ValueError(
+                f"make_array_from_process_local_data: dimension {axis} of this process must have {expected} elements "
+                f"for the global shape {list(global_shape or ())}; got {size}."
+            )
+        dims.append(whole)
+        starts.append(0 if size == whole else found[0] * whole // count)
+
+    def part(index: tuple[slice, ...]) -> Any:
+        return local[tuple([s if s.start is None else slice(s.start - b, s.stop - b) for s, b in zip(index, starts)])]
+
+    return make_array_from_callback(dims, sharding, part)
+
+
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any, arrays: Sequence[Any]) -> DeviceArray:
+    """An array of parts that are on their devices already, without a copy."""
+    dims, found = tuple(shape), {a.device: a for a in arrays}
+    part, here = sharding.shard_shape(dims), [d for d in sharding.devices if d in sharding.addressable_devices]
+    if set(found) != set(here) or len(arrays) != len(here):
+        raise ValueError(
+            "make_array_from_single_device_arrays: one array is needed for each device of this process, "
+            f"{', '.join(map(str, here))}; got arrays on {', '.join([str(a.device) for a in arrays])}."
+        )
+    want = ArrayType(part, arrays[0].dtype)
+    for a in arrays:
+        if (a.shape, a.dtype) != (want.shape, want.dtype):
+            raise ValueError(
+                f"make_array_from_single_device_arrays: each part must be {want}; got {a.type} on {a.device}."
+            )
+    placed = Placed(ArrayType(dims, want.dtype), sharding, True)
+    return wrap(assemble(placed, [(d, found[d]._buffer) for d in here]))

@@ -1,0 +1,351 @@
+"""`shard_map`: a function that each device of a mesh runs on its own part of the arrays.
+
+The function becomes a program over the parts, held by one op, `ShardMap`. Collectives in it speak of the mesh's axes.
+Its derivative is taken part by part; `varying.py` says which values all devices share, so that cotangents of shared
+values are added up over the devices once, and no more than once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from atled.core import errors, tree
+from atled.core.array import describe, type_of
+from atled.core.op import Op
+from atled.core.program import Program, evaluate, record, record_closed
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_current
+from atled.core.trace import Axis, bind, state
+from atled.core.types import ArrayType, Linear, Zero
+from atled.higher_order.call import has_effects, named_axes, split_program
+from atled.higher_order.varying import explain, typed, varying
+from atled.ops import shape
+from atled.transforms.jvp import jvp_program
+from atled.transforms.linearize import Tape
+from atled.transforms.transpose import transpose_program
+from atled.transforms.vmap import Partly, batch_program
+
+Specs = tuple[PartitionSpec, ...]
+
+
+class ShardMap(Op):
+    """Runs a program on each device of a mesh, with the parts that `ins` cut; `outs` says how results fit together."""
+
+    gives_tuple = True
+    splits = True
+    takes_keys = True
+    program: Program
+    mesh: Mesh
+    axes_here: tuple[Any, ...]  # those of the mesh that the program runs over; the compiler has the others
+    ins: Specs
+    outs: Specs
+
+    @property
+    def axes(self) -> tuple[Any, ...]:
+        """The named axes around it that collectives in the program run over."""
+        return tuple([a for a in named_axes(self.program) if a not in self.axes_here])
+
+    @property
+    def is_collective(self) -> bool:  # type: ignore[override]
+        return bool(self.axes)
+
+    @property
+    def has_effect(self) -> bool:  # type: ignore[override]
+        return has_effects(self.program)
+
+    def again(self, program: Program, ins: Sequence[Any], outs: Sequence[Any]) -> ShardMap:
+        """The op for what a transform made of the program."""
+        return ShardMap(program, self.mesh, self.axes_here, tuple(ins), tuple(outs))
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        parts = tuple([local(t, s, self.mesh) for t, s in zip(types, self.ins, strict=True)])
+        wanted = self.program.input_types
+        if [t.strong() for t in parts] != [t.strong() for t in wanted]:
+            raise TypeError(f"{self.program.name}: expected parts {wanted}; got {parts}.")
+        return tuple([whole(t, s, self.mesh) for t, s in zip(self.program.output_types, self.outs, strict=True)])
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        def body(inner: Any, *values: Any) -> Any:
+            return inner.inline(self.program, values)
+
+        types = self.result_type(*[v.type for v in operands])
+        if not types:
+            return ()
+        return build.manual_computation(
+            self.mesh, self.axes_here, operands, self.ins, self.outs, self.program.input_types, types, body
+        )
+
+    def stepwise(self, *operands: Any) -> Any:
+        return bind(self, *operands)
+
+    # -- transforms --------------------------------------------------------------------------------------------------
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        given = tuple([type(t) is not Zero for t in tangents])
+        with scope(self.mesh, self.axes_here):
+            made, nonzero = jvp_program(self.program, given)
+        ins = [*self.ins, *_chosen(self.ins, given)]
+        op = self.again(made, ins, [*self.outs, *_chosen(self.outs, nonzero)])
+        out = bind(op, *primals, *_chosen(tangents, given))
+        count = len(self.outs)
+        moved, types = iter(out[count:]), [type_of(x) for x in out[:count]]
+        return out[:count], tuple([next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, types)])
+
+    def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
+        is_known = tuple([not tape.owns(x) for x in operands])
+        with scope(self.mesh, self.axes_here):
+            parts = self.program.memo(("cut", is_known), lambda: self._cut(is_known))
+        known = [x for x, k in zip(operands, is_known) if k]
+        ins = [s for s, k in zip(self.ins, is_known) if k]
+        first = self.again(parts.known, ins, [*_chosen(self.outs, parts.known_outputs), *parts.specs])
+        out = bind(first, *known)
+        count = sum(parts.known_outputs)
+        waiting_ins = [s for s, k in zip(self.ins, is_known) if not k]
+        outs = [s for s, k in zip(self.outs, parts.known_outputs) if not k]
+        residuals = [*[known[i] for i in parts.inputs], *out[count:]]
+        specs = [*[ins[i] for i in parts.inputs], *parts.specs]
+        later = self.again(parts.waiting, [*specs, *waiting_ins], outs)
+        written = iter(tape.write(later, [*residuals, *[x for x, k in zip(operands, is_known) if not k]]))
+        ready = iter(out[:count])
+        return tuple([next(ready) if k else next(written) for k in parts.known_outputs])
+
+    def _cut(self, is_known: tuple[bool, ...]) -> _Cut:
+        return _Cut(self, is_known)
+
+    def transpose(self, cotangent: Any, *operands: Any) -> Any:
+        is_linear = tuple([type(x) is Linear for x in operands])
+        given = tuple([type(c) is not Zero for c in cotangent])
+        with scope(self.mesh, self.axes_here):
+            shared = self.program.memo(
+                ("typed", self.ins, self.outs),
+                lambda: typed(self.program, self._sets(self.ins), self._sets(self.outs), self.mesh),
+            )
+            made, nonzero = transpose_program(shared, is_linear, given)
+        values = [x for x, b in zip(operands, is_linear) if not b]
+        ins = [*[s for s, b in zip(self.ins, is_linear) if not b], *_chosen(self.outs, given)]
+        back = [s for s, b in zip(self.ins, is_linear) if b]
+        out = iter(bind(self.again(made, ins, _chosen(back, nonzero)), *values, *_chosen(cotangent, given)))
+        flags = iter(nonzero)
+        return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
+
+    def _sets(self, specs: Specs) -> list[frozenset[Any]]:
+        """The axes that each value is split over, so that devices have different parts."""
+        return [frozenset(s.names) & frozenset(self.axes_here) for s in specs]
+
+    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
+        with scope(self.mesh, self.axes_here):
+            made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
+        ins = [PartitionSpec(None, *s) if b else s for s, b in zip(self.ins, batched)]
+        outs = [PartitionSpec(None, *s) if b else s for s, b in zip(self.outs, flags)]
+        return Partly(bind(self.again(made, ins, outs), *operands), flags)
+
+
+class _Cut:
+    """The program of a `ShardMap` in two, and how what goes from the first to the second part is split.
+
+    What is handed over gets one more axis, along which the parts of all devices that differ lie side by side.
+    """
+
+    def __init__(self, op: ShardMap, is_known: tuple[bool, ...]) -> None:
+        parts = split_program(op.program, is_known)
+        self.known_outputs = parts.known_outputs
+        count = sum(parts.known_outputs)
+        known = parts.known
+        found = known.outputs[count:]
+        position = {v: i for i, v in enumerate(known.inputs)}
+        self.inputs = [position[v] for v in found if v in position]  # handed over as they came in
+        is_new = [v not in position for v in found]
+        sets = varying(known, [s for s, k in zip(op._sets(op.ins), is_known) if k])[count:]
+        order = op.axes_here
+        axes = [tuple([a for a in order if a in s]) for s, n in zip(sets, is_new) if n]
+        self.specs = [PartitionSpec(a if len(a) > 1 else a[0] if a else None) for a in axes]
+        types = [v.type for v, n in zip(found, is_new) if n]
+
+        def first(*xs: Any) -> list[Any]:
+            out = evaluate(known, xs)
+            fresh = [x for x, n in zip(out[count:], is_new) if n]
+            return [*out[:count], *[shape.add_axis(x, 1) for x in fresh]]
+
+        def second(*xs: Any) -> list[Any]:
+            kept, new = iter(xs[: len(self.inputs)]), iter(xs[len(self.inputs) : len(found)])
+            residuals = [shape.reshape(next(new), v.type.shape) if n else next(kept) for v, n in zip(found, is_new)]
+            return evaluate(parts.waiting, [*residuals, *xs[len(found) :]])
+
+        self.known = record_closed(first, known.input_types, known.name)
+        wide = [ArrayType((1, *t.shape), t.dtype, t.weak) for t in types]
+        kept_types = [known.inputs[i].type for i in self.inputs]
+        rest = parts.waiting.input_types[len(found) :]
+        self.waiting = record_closed(second, [*kept_types, *wide, *rest], parts.waiting.name)
+
+
+def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [x for x, f in zip(values, flags, strict=True) if f]
+
+
+def local(t: ArrayType, spec: PartitionSpec, mesh: Mesh) -> ArrayType:
+    """The type of one device's part."""
+    return ArrayType(NamedSharding(mesh, spec).shard_shape(t.shape), t.dtype, t.weak)
+
+
+def whole(t: ArrayType, spec: PartitionSpec, mesh: Mesh) -> ArrayType:
+    """The type of an array whose parts have this type."""
+    counts = NamedSharding(mesh, spec).counts(len(t.shape))
+    return ArrayType(tuple([n * k for n, k in zip(t.shape, counts)]), t.dtype, t.weak)
+
+
+@contextlib.contextmanager
+def scope(mesh: Mesh, axes: Sequence[Any]) -> Iterator[None]:
+    """A `with` block in which collectives can speak of a mesh's axes."""
+    before = state.axes
+    state.axes = {**before, **{a: Axis(a, mesh.shape[a], None) for a in axes}}
+    try:
+        yield
+    finally:
+        state.axes = before
+
+
+# -- the public function ---------------------------------------------------------------------------------------------
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = None,
+    mesh: Mesh | None = None,
+    axis_names: Any = None,
+    check_vma: bool = True,
+) -> Any:
+    """Run a function on each device of a mesh, with that device's part of the arguments.
+
+    `in_specs` and `out_specs` are `PartitionSpec`s, or trees of them that are prefixes of the arguments and results:
+    they say along which dimensions arguments are cut, and results put together. Inside, collectives such as `lax.psum`
+    speak of the mesh's axes. A result whose spec leaves an axis out must be the same along that axis; this is checked.
+
+    Args:
+        mesh: the mesh; the one that is set if there is none.
+        axis_names: the axes that the function runs over; the compiler splits over the others as it likes.
+        check_vma: whether to check that results are the same along axes that their spec leaves out.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.sharding import P
+    >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])
+    >>> total = shard_map(lambda v: atled.lax.psum(v.sum(), "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+    >>> float(total(jnp.arange(4.0)))
+    6.0
+    """
+    if f is None:
+        return lambda g: shard_map(
+            g, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma
+        )
+
+    def mapped(*args: Any) -> Any:
+        try:
+            found = mesh_or_current(mesh, "shard_map")
+            return run(f, found, in_specs, out_specs, axis_names, check_vma, args)
+        except Exception as error:
+            raise errors.for_user(error)  # noqa: B904
+
+    mapped.__name__ = getattr(f, "__name__", "shard_map")
+    mapped.__doc__ = getattr(f, "__doc__", None)
+    mapped.__wrapped__ = f  # type: ignore[attr-defined]
+    return mapped
+
+
+def run(
+    f: Callable[..., Any], mesh: Mesh, in_specs: Any, out_specs: Any, axis_names: Any, is_checked: bool, args: Any
+) -> Any:
+    """Record a function on parts of its arguments, and run it on all of them.
+
+    `out_specs` may be a function of the tree of results and their types on a device.
+    """
+    name = getattr(f, "__name__", "shard_map")
+    axes = tuple([a for a in mesh.axis_names if not axis_names or a in axis_names])
+    for a in axis_names or ():
+        if a not in mesh.shape:
+            raise ValueError(f"shard_map: the mesh has no axis {a!r}; its axes are {', '.join(map(repr, mesh.shape))}.")
+    if in_specs is None:
+        raise ValueError("shard_map: in_specs must say how the arguments are cut.\n  try: in_specs=P('data').")
+    leaves, structure = tree.flatten(args)
+    ins = _flat_specs("in_specs", in_specs, args, mesh, axes)
+    paths = [tree.keystr(p) for p, _ in tree.leaves_with_path(args)]
+    types = []
+    for x, s, path in zip(leaves, ins, paths, strict=True):
+        t = type_of(x)
+        NamedSharding(mesh, s).check(t.shape, f"shard_map: argument {path} of {name}")
+        types.append(local(t, s, mesh))
+    found: list[Any] = []
+
+    def flat(*parts: Any) -> list[Any]:
+        out, made = tree.flatten(f(*structure.unflatten(list(parts))))
+        found.append(made)
+        for x in out:
+            type_of(x)
+        return out
+
+    with scope(mesh, axes):
+        program, captured = record(flat, types, name)
+    (made,) = found
+    result = made.unflatten([object()] * made.num_leaves)
+    if callable(out_specs):
+        outs: Any = out_specs(result, program.output_types)
+    else:
+        outs = _flat_specs("out_specs", out_specs, result, mesh, axes)
+    for t, s, (path, _) in zip(program.output_types, outs, tree.leaves_with_path(result), strict=True):
+        if len(s) > len(t.shape) and s.names:
+            raise ValueError(
+                f"shard_map: out_specs has {s} for the result{tree.keystr(path)} of {name}, whose part is {t}, with "
+                f"{len(t.shape)} dimensions.\n  try: P(), or a result with a dimension more: x[None]."
+            )
+    ins = (*[PartitionSpec()] * len(captured), *ins)
+    op = ShardMap(program, mesh, axes, ins, outs)
+    if is_checked:
+        _check(op, name, [tree.keystr(p) for p, _ in tree.leaves_with_path(result)])
+    return made.unflatten(list(bind(op, *captured, *leaves)))
+
+
+def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[Any]) -> Specs:
+    """One spec for each leaf of `target`, from a prefix tree of them."""
+    is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
+    if is_spec(specs):
+        found, parts = [specs], [target]
+    else:
+        specs = tuple(specs) if isinstance(specs, list) and isinstance(target, tuple) else specs
+        found, prefix = tree.flatten(specs, is_leaf=is_spec)
+        try:
+            parts = prefix.flatten_up_to(target)
+        except ValueError as error:
+            raise ValueError(
+                f"shard_map: {what} must be a prefix of the tree it describes. {error}"
+                "\n  try: one P(...) for a whole dict or list, or a tuple with a P(...) for each argument."
+            ) from None
+    out = []
+    for s, part in zip(found, parts, strict=True):
+        s = PartitionSpec() if s is None else s
+        if not isinstance(s, PartitionSpec):
+            raise TypeError(f"shard_map: {what} holds PartitionSpecs; got {describe(s)}.")
+        for n in s.names:
+            if n not in axes:
+                raise ValueError(
+                    f"shard_map: {what} speaks of the axis {n!r}; the mesh has {', '.join(map(repr, axes))}."
+                    "\n  try: one of those."
+                )
+        NamedSharding(mesh, s)
+        out += [s] * len(tree.leaves(part))
+    return tuple(out)
+
+
+def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
+    """Complain about results that differ along an axis that their spec leaves out."""
+    sets = varying(op.program, op._sets(op.ins))
+    for found, spec, t, path, out in zip(sets, op.outs, op.program.output_types, paths, op.program.outputs):
+        extra = [a for a in op.axes_here if a in found and a not in spec.names and op.mesh.shape[a] > 1]
+        if extra:
+            axes = ", ".join(map(repr, extra))
+            raise ValueError(
+                f"shard_map: the result{path} of {name} is {t} on each device and differs along {axes}, which its spec "
+                f"{spec} leaves out." + explain(op.program, out) + f"\n  try: {extra[0]!r} in out_specs, "
+                f"or lax.psum(x, {extra[0]!r}) or another reduction; check_vma=False if the values are equal anyway."
+            )

@@ -1,0 +1,128 @@
+"""Which values of a program over parts differ between devices, along which axes of the mesh.
+
+A value is split along the axes of its spec when it comes in. What is computed from values differs along all axes that
+these do; sums and other reductions over an axis are the same along it. `varying` finds this out. `typed` writes it into
+a program that is to be transposed: where a shared value meets one that differs, `Pvary` says so, whose transpose adds
+up the cotangents of all devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from atled.core import source
+from atled.core.program import Equation, Program, Var, subprograms
+from atled.ops import collectives
+
+Axes = frozenset[Any]
+_NONE: Axes = frozenset()
+_SHARES = (collectives.AllReduce, collectives.AllGather)  # their results are the same along their axes
+
+
+def varying(program: Program, inputs: Sequence[Axes]) -> list[Axes]:
+    """The axes that each output differs along, given those of the inputs."""
+    env: dict[Any, Axes] = dict(zip(program.inputs, inputs, strict=True))
+    for e in program.equations:
+        given = [env[v] if type(v) is Var else _NONE for v in e.operands]
+        for v, axes in zip(e.results, _results(e, given), strict=True):
+            env[v] = axes
+    return [env[v] if type(v) is Var else _NONE for v in program.outputs]
+
+
+def _results(e: Equation, given: list[Axes]) -> Sequence[Axes]:
+    op, union = e.op, frozenset().union(*given)
+    inner = subprograms(op)
+    rule = getattr(op, "varies", None)
+    if rule is not None:
+        return rule(varying, given)
+    if inner:
+        return [union.union(*[_used(p) for p in inner])] * len(e.results)
+    if isinstance(op, _SHARES):
+        return [union - frozenset(op.axes)]
+    if isinstance(op, collectives.Agree):
+        return [union - frozenset(op.axes)]
+    if op.is_collective:
+        return [union | frozenset(op.axes)] * len(e.results)
+    return [union] * len(e.results)
+
+
+def _used(program: Program) -> Axes:
+    """The axes that anything in a program speaks of."""
+    found = _NONE
+    for e in program.equations:
+        if e.op.is_collective:
+            found |= frozenset(e.op.axes)
+    return found
+
+
+def explain(program: Program, output: Any) -> str:
+    """The user's line that an output comes from."""
+    for e in program.equations:
+        if any([v is output for v in e.results]):
+            return source.describe(e.source)
+    return ""
+
+
+def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mesh: Any) -> Program:
+    """The program with each change between shared and differing values written out, so that it can be transposed."""
+    env: dict[Any, Any] = {v: v for v in program.inputs}
+    axes: dict[Any, Axes] = dict(zip(program.inputs, inputs, strict=True))
+    made: list[Equation] = []
+    varied: dict[Any, Var] = {}
+
+    def emit(op: Any, x: Any, found: Axes, at: Any) -> Var:
+        out = Var(x.type)
+        made.append(Equation(op, (x,), (out,), at))
+        axes[out] = found
+        return out
+
+    def spread(x: Any, wanted: Axes, at: Any) -> Any:
+        missing = wanted - axes[x] if type(x) is Var else _NONE
+        if not missing:
+            return x
+        key = (x, missing)
+        if key not in varied:
+            order = tuple([a for a in mesh.axis_names if a in missing])
+            varied[key] = emit(collectives.Pvary(order), x, axes[x] | missing, at)
+        return varied[key]
+
+    def walk(inner: Program, names: dict[Any, Any]) -> None:
+        for e in inner.equations:
+            operands = [names[v] if type(v) is Var else v for v in e.operands]
+            op = e.op
+            if type(op).__name__ == "Call":
+                called = dict(zip(op.program.inputs, operands))
+                walk(op.program, called)
+                for v, x in zip(e.results, op.program.outputs):
+                    names[v] = called[x] if type(x) is Var else x
+                continue
+            union = frozenset().union(*[axes[x] for x in operands if type(x) is Var])
+            if type(op) is collectives.Pvary:
+                names[e.results[0]] = spread(operands[0], union | frozenset(op.axes), e.source)
+                continue
+            if op.is_collective:
+                union |= frozenset(op.axes) & frozenset(mesh.axis_names)
+            operands = [spread(x, union, e.source) for x in operands]
+            results = tuple([Var(v.type) for v in e.results])
+            found = union
+            if type(op) is collectives.Psum and set(op.axes) <= set(mesh.axis_names):
+                op, found = collectives.PsumInvariant(op.axes), union - frozenset(op.axes)
+            elif isinstance(op, (collectives.PsumInvariant, collectives.Agree)):
+                found = union - frozenset(op.axes)
+            made.append(Equation(op, tuple(operands), results, e.source))
+            for v, r in zip(e.results, results):
+                names[v], axes[r] = r, found
+
+    walk(program, env)
+    out = []
+    for v, wanted in zip(program.outputs, outputs, strict=True):
+        x = env[v] if type(v) is Var else v
+        if type(x) is Var:
+            x = spread(x, wanted, None)
+            extra = tuple([a for a in mesh.axis_names if a in axes[x] - wanted])
+            if extra:
+                x = emit(collectives.Agree(extra, prod([mesh.shape[a] for a in extra])), x, wanted, None)
+        out.append(x)
+    return Program(program.inputs, made, out, program.name)

@@ -1,0 +1,61 @@
+"""Where values are: `ShardingConstraint`, which changes no value and says how one is split over a mesh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atled.core import tree
+from atled.core.array import type_of
+from atled.core.op import LinearOp
+from atled.core.sharding import NamedSharding, PartitionSpec, mesh_or_current
+from atled.core.trace import bind
+from atled.core.types import ArrayType
+
+
+class ShardingConstraint(LinearOp):
+    """Its operand, split over a mesh as `sharding` says."""
+
+    takes_keys = True
+    sharding: NamedSharding
+
+    @property
+    def mesh(self) -> Any:
+        """The mesh that the value is split over."""
+        return self.sharding.mesh
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.constrain(x, self.sharding)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (bind(self, cotangent),)
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        free = PartitionSpec.UNCONSTRAINED  # the batch may be split, too
+        return bind(ShardingConstraint(self.sharding.with_spec(PartitionSpec(free, *self.sharding.spec))), x)
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """A tree of arrays whose values are split over a mesh as `shardings` says: one, or a tree of them.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.sharding import NamedSharding, PartitionSpec
+    >>> s = NamedSharding(atled.make_mesh((1,), ("x",), devices=atled.devices()[:1]), PartitionSpec("x"))
+    >>> atled.jit(lambda x: with_sharding_constraint(2 * x, s))(jnp.ones(2)).sharding.is_equivalent_to(s, 1)
+    True
+    """
+    kinds = (NamedSharding, PartitionSpec)
+    found, prefix = tree.flatten(shardings, is_leaf=lambda s: s is None or isinstance(s, kinds))
+    out = []
+    leaves, structure = tree.flatten(x)
+    parts = prefix.flatten_up_to(x)
+    wanted = [s for s, part in zip(found, parts, strict=True) for _ in tree.leaves(part)]
+    for leaf, s in zip(leaves, wanted, strict=True):
+        if isinstance(s, PartitionSpec):
+            s = NamedSharding(mesh_or_current(None, "with_sharding_constraint"), s)
+        if s is not None:
+            s.check(type_of(leaf).shape, "with_sharding_constraint")
+        out.append(leaf if s is None else bind(ShardingConstraint(s), leaf))
+    return structure.unflatten(out)
