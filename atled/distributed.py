@@ -29,7 +29,7 @@ from atled.higher_order.jit import _all_shared, clear_caches
 from atled.higher_order.launch import NAMESPACE
 
 __all__ = [
-    "PeerLost", "ProgramMismatch", "Service", "Store", "barrier", "broadcast", "gather", "initialize",
+    "PeerLost", "ProgramMismatch", "Service", "Store", "all_gather", "barrier", "broadcast", "gather", "initialize",
     "is_initialized", "lost", "serve", "shutdown", "store", "sync",
 ]  # fmt: skip
 
@@ -52,7 +52,7 @@ def _forget_placements() -> None:
 client.on_reset.extend([
     _forget_launch_code,
     clear_caches,
-    execute.effects_barrier,
+    execute.flush,
     execute.forget,
     execute.layout.cache_clear,
     execute.device_list.cache_clear,
@@ -248,7 +248,7 @@ def lost() -> dict[int, str]:
     {}
     """
     world = processes.world()
-    return {} if world is None else {r: why for r, why in world.member.lost.items() if r is not None}
+    return {} if world is None else {r: why for r, why in dict(world.member.lost).items() if r is not None}
 
 
 def shutdown(timeout: float = 30) -> None:

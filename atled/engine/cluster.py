@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from atled.engine import wire
+
 Environment = Mapping[str, str]
 _PORTS = range(61440, 65536)  # where ports come from that are worked out of a job's number
 
@@ -88,7 +90,7 @@ def open_mpi(environment: Environment) -> Found | None:
     old = re.match(r"(\d+)\.\d+;tcp6?://\[?([^,;\]]+?)(?:[,\]]|:\d+(?:;|$))", uri)
     new = re.match(r"prte(?:run)?-(.+)-(\d+)@\d+$", space)
     if old:
-        coordinator = f"{_bracketed(old[2])}:{_port(int(old[1]))}"
+        coordinator = wire.address(old[2], _port(int(old[1])))
     else:
         coordinator = f"{new[1]}:{_port(int(new[2]))}" if new else None
     local = _number(environment, "OMPI_COMM_WORLD_LOCAL_RANK")
@@ -148,7 +150,3 @@ def _number(environment: Environment, *names: str) -> int | None:
 def _port(number: int) -> int:
     """A port that all processes of a job arrive at."""
     return _PORTS[number % len(_PORTS)]
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -97,7 +97,7 @@ class Hub:
 
     @property
     def address(self) -> str:
-        return f"{self.host}:{self.port}"
+        return wire.address(self.host, self.port)
 
     def close(self, timeout: float = 5.0) -> None:
         """End the world: wait until all have left, at most so long, then end the service and the port."""

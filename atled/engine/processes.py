@@ -66,13 +66,13 @@ class World:
 
     @property
     def address(self) -> str:
-        return f"{self.member.host}:{self.member.port}"
+        return wire.address(self.member.host, self.member.port)
 
     def failure(self) -> Exception | None:
         """The exception for what has happened to the others, if anything has."""
         if self.member.mismatch:
             return ProgramMismatch(f"distributed: {self.member.mismatch}")
-        return self.without(self.member.lost) if self.member.lost else None
+        return self.without(dict(self.member.lost)) if self.member.lost else None
 
     def without(self, lost: dict[Any, str], what: str = "is lost") -> PeerLost:
         """The exception that names ranks, and says why each of them is missing."""
@@ -96,16 +96,15 @@ class World:
     def flush(self) -> None:
         """Report the launches since the last time."""
         with self._reporting:
-            done = self.launches[:4096]
-            del self.launches[: len(done)]
-            groups: dict[tuple[int, ...], list[int]] = {}
-            for handle in done:
-                group, number = self.programs[handle]
-                groups.setdefault(group, []).append(number)
-            for group, numbers in groups.items():
-                self.member.tell({"do": "launched", "group": group, "programs": numbers})
-        if self.launches:
-            self.flush()
+            while self.launches:
+                done = self.launches[:4096]
+                del self.launches[: len(done)]
+                groups: dict[tuple[int, ...], list[int]] = {}
+                for handle in done:
+                    group, number = self.programs[handle]
+                    groups.setdefault(group, []).append(number)
+                for group, numbers in groups.items():
+                    self.member.tell({"do": "launched", "group": group, "programs": numbers})
 
     def break_off(self) -> None:
         """Let everything raise that waits for a lost process in the engine."""
@@ -131,7 +130,7 @@ class World:
 
 def _connections() -> Iterator[socket.socket]:
     """The network connections of this process, whoever made them; and what it listens on."""
-    for name in os.listdir("/proc/self/fd"):
+    for name in os.listdir("/dev/fd"):
         try:
             number = os.dup(int(name))
         except OSError:
@@ -361,7 +360,7 @@ def _raise_failure(made: World | None) -> None:
         raise failure
 
 
-_SIGNS = ("gloo", "connection reset", "connection closed", "socket closed", "unavailable", "deadline_exceeded", "nccl")
+_SIGNS = ("gloo", "connection reset", "connection closed", "socket closed", "cancelled", "unavailable", "nccl")
 
 
 def explain(error: Exception, patience: float = 2.0) -> Exception | None:

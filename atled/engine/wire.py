@@ -25,6 +25,15 @@ def ranks(numbers: Sequence[int]) -> str:
     return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
+def address(host: str, port: int) -> str:
+    """Host and port as people write them.
+
+    >>> address("localhost", 80), address("::1", 80)
+    ('localhost:80', '[::1]:80')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 async def receive(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
     """The next message and its bytes; raises EOFError at the end, ValueError if it is none of ours."""
     line = await reader.readline()

@@ -50,8 +50,7 @@ class Process:
 
     def _read(self) -> None:
         for line in self.child.stdout or ():
-            if not line.startswith("["):  # Gloo speaks, too
-                self._said.put(line)
+            self._said.put(line)
         self._said.put(None)
 
     def _read_errors(self) -> None:
