@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         random,
         scipy,
         sharding,
+        topologies,
         tree_util,
     )  # fmt: skip
     from atled.engine.parts import (
@@ -86,7 +87,7 @@ make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
     "ad_checkpoint", "custom_batching", "debug", "dtypes", "errors", "export", "lax", "nn", "random", "scipy",
-    "sharding", "tree_util",
+    "sharding", "topologies", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -122,7 +123,6 @@ __all__ = [
     "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
     "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
     "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "pmap", "process_count",
-    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "tree",
-    "tree_util",
-    "value_and_grad", "vjp", "vmap",
+    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "topologies",
+    "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

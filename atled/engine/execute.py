@@ -231,17 +231,25 @@ def executable(
     """A program ready to run somewhere; `module` is what it was lowered to, if that has happened."""
 
     def make() -> Executable:
-        raw = compiled(program, where, donated, module)
-        settled = where
-        if isinstance(where, Spread):
-            settled = _settled(raw, program, where)
-            if None in settled.outs:  # the compiler split an output in a way that has no spec: keep it whole
-                whole = NamedSharding(where.mesh, PartitionSpec())
-                settled = where._replace(outs=tuple([s or whole for s in settled.outs]))
-                raw = compiled(program, settled, donated)
+        raw, settled = with_outputs(lambda at, built: compiled(program, at, donated, built), program, where, module)
         return Executable(raw, program, settled, committed, donated)
 
     return program.memo(("executable", where, committed, donated), make)
+
+
+def with_outputs(
+    compile_at: Callable[[Where, Any], Any], program: Program, where: Where, module: Any
+) -> tuple[Any, Where]:
+    """What a place and a module are compiled to, and the place with the split of outputs that the compiler chose."""
+    raw = compile_at(where, module)
+    if not isinstance(where, Spread):
+        return raw, where
+    settled = _settled(raw, program, where)
+    if None in settled.outs:  # the compiler split an output in a way that has no spec: keep it whole
+        whole = NamedSharding(where.mesh, PartitionSpec())
+        settled = where._replace(outs=tuple([s or whole for s in settled.outs]))
+        raw = compile_at(settled, None)
+    return raw, settled
 
 
 def _settled(raw: Any, program: Program, where: Spread) -> Spread:
