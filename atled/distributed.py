@@ -53,6 +53,7 @@ client.on_reset.extend([
     _forget_launch_code,
     clear_caches,
     execute.flush,
+    execute._in_flight.clear,
     execute.forget,
     execute.layout.cache_clear,
     execute.device_list.cache_clear,

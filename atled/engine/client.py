@@ -100,7 +100,7 @@ def _make_clients() -> dict[str, Any]:
 def _cpu_client() -> Any:
     count = os.environ.get("ATLED_NUM_CPU_DEVICES")
     devices = {"num_devices": int(count)} if count else {}  # else as XLA_FLAGS says
-    if world is None:
+    if world is None or world.size == 1:
         return _jax.get_tfrt_cpu_client(asynchronous=True, **devices)
     gloo = _jax.make_gloo_tcp_collectives(distributed_client=world.coordination, hostname=world.host)
     return _jax.get_tfrt_cpu_client(
