@@ -318,7 +318,8 @@ def test_html():
     assert "<td" in found and "all-reduce" in found and "params[&quot;w1&quot;]" in found
 
 
-def test_expect():
+def test_expect(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     x = like((64,), "data")()
     found = inspect.expect(jnp.sum, all_reduce=1, all_gather=0)(x)
     assert found.count("all-reduce") == 1
