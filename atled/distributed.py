@@ -18,49 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import sharding, tree
+from atled.core import tree
 from atled.core.array import type_of
-from atled.core.sharding import Placed
-from atled.engine import cache, client, cluster, execute, processes
+from atled.engine import client, cluster, processes
 from atled.engine.hub import Hub
 from atled.engine.member import Refused, Unanswered
 from atled.engine.processes import PeerLost, ProgramMismatch
-from atled.higher_order.jit import _all_shared, clear_caches
-from atled.higher_order.launch import NAMESPACE
 
 __all__ = [
     "PeerLost", "ProgramMismatch", "Service", "Store", "all_gather", "barrier", "broadcast", "gather", "initialize",
     "is_initialized", "lost", "serve", "shutdown", "store", "sync",
 ]  # fmt: skip
-
-
-def _forget_launch_code() -> None:
-    """Generated launch code keeps its executables in the namespace of the function that it is for."""
-    for shared in list(_all_shared):
-        shared.forget_launches()
-        for name in shared.namespace.keys() - {*NAMESPACE, "miss", "__builtins__"}:
-            del shared.namespace[name]
-
-
-def _forget_placements() -> None:
-    for placed in Placed._interned.values():
-        placed.handler = None  # it refers back, in a way that the garbage collector does not see
-    sharding.forget()
-
-
-# What keeps an engine's client alive beside its arrays: dropped when a world ends.
-client.on_reset.extend([
-    _forget_launch_code,
-    clear_caches,
-    execute.flush,
-    execute._in_flight.clear,
-    execute.forget,
-    execute.layout.cache_clear,
-    execute.device_list.cache_clear,
-    execute.on_device.cache_clear,
-    cache._machine.cache_clear,
-    _forget_placements,
-])  # fmt: skip
 
 
 class Service:

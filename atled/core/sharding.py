@@ -479,6 +479,8 @@ _WORD = np.dtype(np.uint32)
 
 def forget() -> None:
     """Drop all meshes and placements, which hold devices."""
+    for placed in Placed._interned.values():
+        placed.handler = None  # it refers back, in a way that the garbage collector does not see
     Mesh._interned.clear()
     Placed._interned.clear()
     tiles.cache_clear()

@@ -25,7 +25,7 @@ import jaxlib._jax as _jax
 import numpy as np
 
 from atled.compiler.digest import NotPortable, digest
-from atled.core import errors, source
+from atled.core import errors, sharding, source
 from atled.core.program import Program
 from atled.core.sharding import (
     Mesh,
@@ -39,6 +39,7 @@ from atled.core.sharding import (
     tiles,
 )
 from atled.engine import cache
+from atled.engine import client as clients
 
 EngineError = _jax.JaxRuntimeError
 
@@ -456,4 +457,16 @@ def register(kind: str) -> None:
 def forget() -> None:
     """Drop the loaded executables that are kept for reuse."""
     _loaded.clear()
+
+
+def _reset() -> None:
+    """Drop all that keeps a client alive."""
+    flush()
+    forget()
     _in_flight.clear()
+    for kept in (layout, device_list, on_device, cache._machine):
+        kept.cache_clear()
+    sharding.forget()
+
+
+clients.on_reset.append(_reset)

@@ -194,6 +194,8 @@ class Hub:
             self._tell_all({"is": "refused", "why": f"the coordination service did not start: {error}"})
             return
         self.state = "running"
+        for member in self.members.values():
+            member.heard = time.monotonic()  # those who waited had nothing to say
         self._tell_all({"is": "ready", "home": self.home, "heartbeat": self.heartbeat})
 
     def _tell_all(self, message: dict[str, Any]) -> None:

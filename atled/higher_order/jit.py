@@ -83,6 +83,8 @@ class Shared:
         self.sites.clear()
         self.recent.clear()
         self.install(FIRST_CODE)
+        for name in self.namespace.keys() - {*NAMESPACE, "miss", "__builtins__"}:
+            del self.namespace[name]  # the executables of generated code
 
     def install(self, code: Any) -> None:
         """Make generated code the code of the jitted functions."""
@@ -151,6 +153,7 @@ config.on_global_change.append(_forget_launches)
 on_mesh_change.append(_forget_launches)
 on_pressure.append(_forget_traces)
 client.on_fork.append(_forget_launches)
+client.on_reset.append(clear_caches)
 
 
 # -- the slow path ---------------------------------------------------------------------------------------------------
