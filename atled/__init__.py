@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         random,
         scipy,
         sharding,
+        topologies,
         tree_util,
     )
     from atled.debug import checking_leaks
@@ -88,7 +89,7 @@ make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
     "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "inspect", "lax", "nn",
-    "random", "scipy", "sharding", "tree_util",
+    "random", "scipy", "sharding", "topologies", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -125,6 +126,6 @@ __all__ = [
     "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
     "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
     "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "pmap", "process_count",
-    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "tree",
-    "tree_util", "value_and_grad", "vjp", "vmap",
+    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "topologies",
+    "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -259,7 +259,7 @@ def executable(
     """A program ready to run somewhere; `module` is what it was lowered to, if that has happened."""
 
     def make() -> Executable:
-        raw, settled = _settle(compiled, program, where, donated, module)
+        raw, settled = settle(compiled, program, where, donated, module)
         return Executable(raw, program, settled, committed, donated)
 
     return program.memo(("executable", where, committed, donated), make)
@@ -269,11 +269,11 @@ def compiled_anew(
     program: Program, where: Where, committed: bool, donated: tuple[int | None, ...], module: Any
 ) -> Executable:
     """The same, past all caches: these go by what a program does, so that its text may have another one's lines."""
-    raw, settled = _settle(lambda *a: _compile(*a)[0], program, where, donated, module)
+    raw, settled = settle(lambda *a: _compile(*a)[0], program, where, donated, module)
     return Executable(raw, program, settled, committed, donated)
 
 
-def _settle(
+def settle(
     compile: Callable[..., Any], program: Program, where: Where, donated: tuple[int | None, ...], module: Any
 ) -> tuple[Any, Where]:
     """A program compiled, and where it takes its inputs from and leaves its outputs."""

@@ -39,19 +39,35 @@ def installed() -> list[Plugin]:
     return found
 
 
+def start(plugin: Plugin) -> None:
+    """Load the library of a plugin and initialize it, once; that needs no device."""
+    if plugin.platform == "tpu":
+        has_tpu = glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*")
+        for name, value in (_TPU if has_tpu else _NO_TPU).items():
+            os.environ.setdefault(name, value)
+    if not _jax.pjrt_plugin_loaded(plugin.platform):
+        _jax.load_pjrt_plugin(plugin.platform, plugin.library, None)
+    if not _jax.pjrt_plugin_initialized(plugin.platform):
+        _jax.initialize_pjrt_plugin(plugin.platform)
+
+
+_TPU = {"TPU_LOG_DIR": "disabled"}
+# Without a TPU the library would ask the network for minutes what machine this is, and let one process load it.
+_NO_TPU = {
+    **_TPU, "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_MIN_LOG_LEVEL": "3",
+    "TPU_STDERR_LOG_LEVEL": "3", "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_WORKER_ID": "0",
+}  # fmt: skip
+
+
 def load(plugin: Plugin, world: Any = None) -> Any:
     """A client of a plugin; raises RuntimeError with the plugin's own words when it has no device.
 
     `world` is the `client.World` that this process is in.
     """
-    if plugin.platform == "tpu":
-        os.environ.setdefault("TPU_LOG_DIR", "disabled")
     if plugin.platform == "cuda":
         _preload_vendor_libraries()
-    if not _jax.pjrt_plugin_loaded(plugin.platform):
-        _jax.load_pjrt_plugin(plugin.platform, plugin.library, None)
-    if not _jax.pjrt_plugin_initialized(plugin.platform):
-        _jax.initialize_pjrt_plugin(plugin.platform)
+    start(plugin)
     options: dict[str, Any] = {}
     if plugin.platform in ("cuda", "rocm"):
         # Memory on demand: a notebook or a second process must be able to share the device.

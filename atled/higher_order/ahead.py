@@ -12,6 +12,7 @@ from atled.core.sharding import Mesh
 from atled.core.trace import Tracer, state
 from atled.core.types import ShapeDtypeStruct
 from atled.engine import client
+from atled.engine import topology as topologies
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
 from atled.engine.execute import Executable, Spread, Where, compiled_anew, executable, lowered, on_device
@@ -87,10 +88,31 @@ class Lowered:
 
         return stablehlo.module_text(self._module, debug_info)
 
-    def compile(self) -> Compiled:
-        """Compile for the device, or the mesh."""
-        ready = executable(self._traced.program, self._where, self._committed, self._donated, self._module)
-        return Compiled(ready, self._traced)
+    def compile(self, topology: topologies.Topology | None = None, effort: float | None = None) -> Compiled:
+        """Compile for the device, or the mesh.
+
+        Args:
+            topology: a machine that is not here, for arguments without a sharding: its first device. Those with a
+                sharding over a mesh of its devices are compiled for that mesh, also without this.
+            effort: how hard the compiler for a topology tries, from -1, which is quick, to 1.
+        """
+        program, where, module = self._traced.program, self._where, self._module
+        if topology is not None and topologies.of(where) is None:
+            if isinstance(where, Spread):
+                raise ValueError(
+                    f"compile: the mesh must be of devices of {topology.name}; got one of {where.mesh.flat[0]}, ….\n"
+                    "  try: make_mesh(shape, names, devices=topology.devices)."
+                )
+            where = topology.devices[0]
+            module = lowered(program, where, self._donated)
+        there = topologies.of(where)
+        if there is not None and topology not in (None, there):
+            raise ValueError(f"compile: the arguments are on {there.name}; got {topology.name}.")
+        if there is not None:
+            return Compiled(topologies.unloaded(program, where, self._donated, module, effort), self._traced)
+        if effort is not None:
+            raise ValueError("compile: effort is for topologies; the devices here have no such choice.")
+        return Compiled(executable(program, where, self._committed, self._donated, module), self._traced)
 
     def compile_anew(self) -> Compiled:
         """Compile even if an equal program was compiled before, whose text has the lines that it came from."""
@@ -143,7 +165,7 @@ def place(
 class Compiled:
     """A compiled function for one signature. Call it, or ask what it costs."""
 
-    def __init__(self, ready: Executable, traced: TracedFunction) -> None:
+    def __init__(self, ready: Executable | topologies.Unloaded, traced: TracedFunction) -> None:
         self._executable, self._traced = ready, traced
         self._site: Site | None = None
 
@@ -154,6 +176,12 @@ class Compiled:
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run after a close look at the arguments, and let calls like this one do without."""
         signature, traced = self._traced._signature, self._traced._traced
+        ready = self._executable
+        if isinstance(ready, topologies.Unloaded):
+            raise RuntimeError(
+                f"{traced.name}: compiled for {ready.topology.name}, of which no device is here, so it cannot run."
+                "\n  try: as_text(), memory_analysis(), cost_analysis() or serialize()."
+            )
         call = Arguments(signature, args, kwargs)
         want = traced.program.input_types[len(traced.captured) :]
         got = types_of(call.leaves)
@@ -164,7 +192,7 @@ class Compiled:
                 raise TypeError(f"{traced.name}: argument {name} was compiled for {w}; got {g}.")
         if any(isinstance(x, Tracer) for x in call.leaves) or type(state.base) is Recorder:
             raise TypeError(f"{traced.name}: a compiled function cannot be transformed; use the jitted function.")
-        ready, arrays = self._executable, [as_array(x, t) for x, t in zip(call.leaves, got, strict=True)]
+        arrays = [as_array(x, t) for x, t in zip(call.leaves, got, strict=True)]
         there = moved([*[as_array(x) for x in traced.captured], *arrays], ready.where)
         held = [a._buffer for a in there[: len(traced.captured)]]
         if self._site is None:
@@ -212,3 +240,7 @@ class Compiled:
     def memory_analysis(self) -> Any:
         """Sizes of arguments, results and temporary memory."""
         return self._executable.raw.get_compiled_memory_stats()
+
+    def serialize(self) -> bytes:
+        """The executable as bytes, in the engine's own form for this platform and version."""
+        return self._executable.raw.serialize()

@@ -1,0 +1,168 @@
+"""Devices that are not here: machines described by name, to compile for.
+
+The compilers of the accelerators are in their plugins and need no device. What they make cannot run here, but says what
+a program takes of each chip: memory, operations, communication.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import jaxlib._jax as _jax
+
+from atled.core.program import Program
+from atled.core.sharding import Placed
+from atled.engine import chips, client, plugins
+from atled.engine.execute import (
+    EngineError,
+    Spread,
+    Where,
+    device_list,
+    devices_of,
+    lowered,
+    on_device,
+    options,
+    settle,
+)
+
+
+class Topology:
+    """A machine to compile for: its devices by number, and how much memory each of them has."""
+
+    __slots__ = ("devices", "memory", "name", "platform")
+
+    def __init__(self, name: str, platform: str, devices: tuple[Any, ...], memory: int | None) -> None:
+        self.name = name
+        self.platform = platform
+        self.devices = devices
+        self.memory = memory  # of each device, in bytes; None where it is not known
+
+    def __repr__(self) -> str:
+        each = "" if self.memory is None else f", {size(self.memory)} each"
+        return f"Topology({self.name!r}, {len(self.devices)} devices{each})"
+
+
+_WHEELS = {"tpu": "libtpu", "cuda": "jax-cuda12-pjrt"}
+_of_client: dict[Any, Topology] = {}
+
+
+@functools.cache
+def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str, Any], ...]) -> Topology:
+    """The topology of so many chips; asked for again, it has the same devices."""
+    grid = "x".join(map(str, shape))
+    name = f"tpu {chip}:{grid}" if platform == "tpu" else f"{platform} {chip} {grid}"
+    plugin = next((p for p in plugins.installed() if p.platform == platform), None)
+    if plugin is None:
+        raise ImportError(
+            f"topologies.get: {name} needs the {_WHEELS[platform]} wheel, which is not installed."
+            f"\n  try: pip install 'atled[{platform}]'."
+        )
+    plugins.start(plugin)
+    try:
+        if platform == "tpu":
+            found = _jax.get_default_c_api_topology(platform, f"{chip}:{grid}", dict(more))
+        else:
+            asked = {"topology": grid, "target_config": chips.GPUS[chip].description, **dict(more)}
+            found = _jax.get_default_c_api_topology(platform, "", asked)
+    except EngineError as error:
+        raise ValueError(f"topologies.get: {name} is no machine that exists: {_reason(error)}") from None
+    devices = tuple(sorted(found._make_compile_only_devices(), key=lambda d: d.id))
+    memory = chips.TPUS[chip] if platform == "tpu" else chips.GPUS[chip].memory
+    made = _of_client[devices[0].client] = Topology(name, platform, devices, memory)
+    return made
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition(": ")[2] or str(error)
+
+
+def of(where: Where) -> Topology | None:
+    """The topology that a place is on; None if its devices are here."""
+    return _of_client.get(devices_of(where)[0].client) if _of_client else None
+
+
+class Unloaded:
+    """A program compiled for a topology: all of an `Executable` but the running."""
+
+    __slots__ = ("placed", "program", "raw", "topology", "where")
+
+    def __init__(self, raw: Any, program: Program, where: Where, topology: Topology) -> None:
+        self.raw = _Raw(raw)
+        self.program, self.where, self.topology = program, where, topology
+        outs = where.outs if isinstance(where, Spread) else [on_device(where)] * len(program.outputs)
+        self.placed = [Placed(t, s, True) for t, s in zip(program.output_types, outs, strict=True)]
+
+
+class _Raw:
+    """What the compiler made, with the methods of a loaded executable."""
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+        self.serialize, self.get_compiled_memory_stats = made.serialize, made.get_compiled_memory_stats
+
+    def get_hlo_text(self) -> str:
+        return "\n".join([m.to_string() for m in self._made.hlo_modules()])
+
+    def cost_analysis(self) -> dict[str, float]:
+        try:
+            return self._made.cost_analysis()
+        except EngineError:  # the plugin for CUDA has none of its own
+            return _jax.hlo_module_cost_analysis(client.clients()["cpu"], self._made.hlo_modules()[0])
+
+
+def unloaded(
+    program: Program, where: Where, donated: tuple[int | None, ...], module: Any, effort: float | None
+) -> Unloaded:
+    """Compile a program for the topology that a place is on; `effort` is from -1, quick, to 1."""
+    topology = of(where)
+    assert topology is not None
+
+    def compile(program: Program, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
+        devices, asked = devices_of(where), options(program, where)
+        if effort is not None:
+            asked.executable_build_options.exec_time_optimization_effort = effort
+        module = module or lowered(program, where, donated)
+        return devices[0].client.compile(module.module, device_list(devices), asked)
+
+    try:
+        raw, settled = settle(compile, program, where, donated, module)
+    except EngineError as error:
+        raise _explained(error, program, topology) from None
+    stats = raw.get_compiled_memory_stats()
+    needed = stats.argument_size_in_bytes + stats.output_size_in_bytes
+    needed += stats.temp_size_in_bytes - stats.alias_size_in_bytes
+    if topology.platform != "tpu" and topology.memory is not None and needed > topology.memory:
+        raise _too_large(program, topology, size(needed), size(topology.memory))
+    return Unloaded(raw, program, settled, topology)
+
+
+def _explained(error: Exception, program: Program, topology: Topology) -> Exception:
+    text = str(error)
+    if "RESOURCE_EXHAUSTED" in text:
+        found = re.search(r"([\d.]+[KMGT])\D* of ([\d.]+[KMGT]) hbm|\(([\d.]+[KMGT])\).*?\(([\d.]+[KMGT])\)", text)
+        if found is not None:
+            needed, there = [f"{g[:-1]} {g[-1]}iB" for g in found.groups() if g]
+            return _too_large(program, topology, needed, there)
+    return RuntimeError(f"{program.name}: the compiler for {topology.name} failed: {text}")
+
+
+def _too_large(program: Program, topology: Topology, needed: str, there: str) -> MemoryError:
+    return MemoryError(
+        f"{program.name}: needs {needed} on each device of {topology.name}, which has {there}."
+        "\n  try: split more arguments over the mesh, donate those that are replaced, checkpoint, or a smaller batch."
+    )
+
+
+def size(n: float) -> str:
+    """So many bytes, in words.
+
+    >>> size(95 * 2**30)
+    '95.00 GiB'
+    """
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if n < 1024:
+            return f"{n:.2f} {unit}" if unit != "bytes" else f"{n} {unit}"
+        n /= 1024
+    return f"{n:.2f} TiB"

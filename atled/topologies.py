@@ -1,0 +1,62 @@
+"""Machines that are not here, by name: compile for them, and learn what a program takes of each chip.
+
+>>> from atled import topologies
+>>> topologies.chips()["cuda"][:3]
+['a100', 'a100-40', 'h100']
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from atled.engine import chips as _chips
+from atled.engine import topology as _topology
+from atled.engine.topology import Topology
+
+__all__ = ["Topology", "chips", "get"]
+
+
+def get(name: str, **options: Any) -> Topology:
+    """A machine by its name: `tpu`, a chip and how many there are along each axis; or `cuda`, a chip and slices x hosts
+    x GPUs of a host.
+
+    Its `.devices` make meshes like those that are here, and programs whose arguments are `ShapeDtypeStruct`s over such
+    a mesh are compiled for them by `jit(f).lower(...).compile()`. That needs the `libtpu` or the CUDA plugin's wheel,
+    `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
+
+    Args:
+        options: what the platform knows besides, such as `num_slices=2` for TPUs.
+
+    >>> get("tpu v5p 3x")
+    Traceback (most recent call last):
+    ...
+    ValueError: topologies.get: expected a name such as 'tpu v5p:8x8x16' or 'cuda h100 1x32x8'; got 'tpu v5p 3x'.
+    """
+    platform, chip, shape = parsed(name)
+    more = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    return _topology.make(platform, chip, shape, tuple(sorted(more.items())))
+
+
+def parsed(name: str) -> tuple[str, str, tuple[int, ...]]:
+    """Platform, chip and shape of a machine's name."""
+    match = re.fullmatch(r"(\w+) +([\w-]+)[ :](\d+(?:x\d+)*)", name.strip().lower())
+    if match is None:
+        raise ValueError(
+            f"topologies.get: expected a name such as 'tpu v5p:8x8x16' or 'cuda h100 1x32x8'; got {name!r}."
+        )
+    platform, chip, shape = match[1], match[2], tuple([int(n) for n in match[3].split("x")])
+    known = chips()
+    if chip not in known.get(platform, ()):
+        lists = "; ".join([f"{p} {', '.join(names)}" for p, names in known.items()])
+        raise ValueError(f"topologies.get: {platform} {chip} is not known; there are {lists}.")
+    if platform == "cuda":
+        if len(shape) > 3:
+            raise ValueError(f"topologies.get: expected slices x hosts x GPUs; got {name!r}.")
+        shape = (1,) * (3 - len(shape)) + shape
+    return platform, chip, shape
+
+
+def chips() -> dict[str, list[str]]:
+    """The chips that are known, by platform."""
+    return {"tpu": list(_chips.TPUS), "cuda": list(_chips.GPUS)}
