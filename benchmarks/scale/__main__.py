@@ -1,0 +1,107 @@
+"""`python -m benchmarks.scale`: measures, prints tables, writes JSON and a plot.
+
+Every row is a process of its own, since the number of devices is fixed when a process starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+from typing import Any
+
+from benchmarks.scale import plots
+
+RESULTS = pathlib.Path(__file__).parents[1] / "results"
+MESHES = {1: (1, 1), 2: (2, 1), 8: (4, 2), 64: (16, 4), 512: (64, 8)}
+CHIPS = [
+    ("1.3B", "tpu v5p:4x8x8", 64, 4, 4),
+    ("1.3B", "tpu v5p:8x8x16", 256, 4, 4),
+    ("11B", "tpu v5p:4x8x8", 32, 8, 8),
+    ("11B", "tpu v5p:8x8x16", 128, 8, 8),
+]
+GROWTH, SECONDS, MEMORY = 1.5, 180, 6e9  # what must hold: compile time from 8 to 512 devices; of the largest program
+
+
+def measured(module: str, *arguments: Any, **environment: str) -> dict[str, Any] | None:
+    """What a process says, as JSON; None if it fails."""
+    command = [sys.executable, "-m", f"benchmarks.scale.{module}", *map(str, arguments)]
+    settings = {"ATLED_PLATFORMS": "cpu", **os.environ, **environment}
+    load = os.getloadavg()[0]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{module} {arguments} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
+        return None
+    return {**json.loads(done.stdout.splitlines()[-1]), "load": load}
+
+
+def devices(is_quick: bool) -> list[dict[str, Any]]:
+    """A step on virtual CPU devices: compile time, host time of a launch, memory of each device."""
+    print(f"{'devices':>8}{'mesh':>8}{'compile s':>11}{'launch ms':>11}{'step ms':>10}{'MB/device':>11}{'load':>6}")
+    rows = []
+    for count, (data, model) in MESHES.items():
+        if is_quick and count > 8:
+            break
+        more = ["--quick"] if is_quick else []
+        row = measured("devices", data, model, *more, ATLED_NUM_CPU_DEVICES=str(count))
+        if row is not None:
+            rows.append(row)
+            print(
+                f"{count:>8}{f'{data}x{model}':>8}{row['compile']:>11.2f}{row['launch'] * 1e3:>11.2f}"
+                f"{row['step'] * 1e3:>10.1f}{row['needed'] / 1e6:>11.1f}{row['load']:>6.1f}",
+                flush=True,
+            )
+    took = {r["devices"]: r["compile"] for r in rows}
+    if 512 in took and 8 in took:
+        print(f"compile time from 8 to 512 devices grows {took[512] / took[8]:.2f} times; {GROWTH} are allowed")
+    return rows
+
+
+def chips(is_quick: bool) -> list[dict[str, Any]]:
+    """Train steps of large transformers, compiled for TPUs that are not here."""
+    heads = f"{'model':>6}{'machine':>16}{'mesh':>8}{'seconds':>9}{'RAM GB':>8}{'GB/chip':>9}{'Tflop/chip':>12}"
+    print(f"{heads}  collectives")
+    rows = []
+    for model, name, data, split, batch in CHIPS[:1] if is_quick else CHIPS:
+        row = measured("chips", model, name, data, split, batch)
+        if row is not None:
+            rows.append(row)
+            counts = ", ".join([f"{n} {kind}" for kind, n in sorted(row["collectives"].items())])
+            print(
+                f"{model:>6}{name:>16}{f'{data}x{split}':>8}{row['seconds']:>9.1f}{row['peak'] / 1e9:>8.2f}"
+                f"{row['needed'] / 1e9:>9.2f}{row['model_flops'] / 1e12:>12.1f}  {counts}",
+                flush=True,
+            )
+            if (model, row["devices"]) == ("11B", 1024):
+                is_met = row["seconds"] <= SECONDS and row["peak"] <= MEMORY
+                answer = "yes" if is_met else "NO"
+                print(f"  within {SECONDS} s and {MEMORY / 1e9:.0f} GB: {answer}; load {row['load']:.1f}")
+    return rows
+
+
+# A section for several processes goes here once there are some: the same step over Gloo, by process count.
+SECTIONS = {"devices": devices, "chips": chips}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few devices and one small program: a smoke test")
+    parser.add_argument("--sections", default=",".join(SECTIONS), help="comma separated")
+    options = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    file = RESULTS / ("scale-quick.json" if options.quick else "scale.json")
+    found = json.loads(file.read_text()) if file.exists() else {}
+    for name in options.sections.split(","):
+        found[name] = SECTIONS[name](options.quick)
+    found["about"] = {"python": platform.python_version(), "cores": os.cpu_count()}
+    file.write_text(json.dumps(found, indent=1))
+    plots.draw(found, file.with_suffix(".png"))
+    print(f"written to {file} and .png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""One process that compiles a large transformer's step for chips that are not here, and prints JSON.
+
+`python -m benchmarks.scale.chips 11B 'tpu v5p:8x8x16' 128 8 8`: model, machine, mesh of data x model, and the batch of
+each group of chips along `data`.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import re
+import resource
+import sys
+import time
+from typing import Any
+
+import atled
+from atled import topologies
+from benchmarks import measure
+from benchmarks.scale.devices import needed
+from benchmarks.scale.transformer import SIZES, arguments, train_step
+
+COLLECTIVES = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+
+
+def main(model: str, name: str, data: int, split: int, batch: int) -> dict[str, Any]:
+    began = time.perf_counter()
+    size, topology = SIZES[model], topologies.get(name)
+    mesh = atled.make_mesh((data, split), ("data", "model"), devices=topology.devices)
+    step, args = train_step(size, mesh), arguments(size, mesh, batch * data)
+    lowering, lowered = measure.timed(lambda: step.lower(*args))
+    compiling, compiled = measure.timed(lambda: lowered.compile(effort=-1.0))
+    seconds = time.perf_counter() - began
+    stats, cost, text = compiled.memory_analysis(), compiled.cost_analysis(), compiled.as_text()
+    return {
+        "model": model,
+        "parameters": size.parameters,
+        "machine": name,
+        "devices": len(topology.devices),
+        "data": data,
+        "split": split,
+        "tokens": batch * data * size.length,
+        "lowering": lowering,
+        "compile": compiling,
+        "seconds": seconds,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "memory": topology.memory,
+        "arguments": stats.argument_size_in_bytes,
+        "temporary": stats.temp_size_in_bytes,
+        "needed": needed(stats),
+        "flops": cost["flops"],  # bodies of loops are counted once
+        "model_flops": 6 * size.parameters * batch * data * size.length / len(topology.devices),
+        "collectives": collectives(text),
+        "text": len(text),
+    }
+
+
+def collectives(text: str) -> dict[str, int]:
+    """How many collectives of each kind an HLO module has; those in a loop count once."""
+    return dict(collections.Counter(re.findall(rf" ({COLLECTIVES})(?:-start)?\(", text)))
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], sys.argv[2], *[int(n) for n in sys.argv[3:6]])))

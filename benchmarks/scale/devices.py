@@ -1,0 +1,88 @@
+"""One process with so many virtual CPU devices: a 12-layer transformer's step compiled, launched, weighed.
+
+`ATLED_NUM_CPU_DEVICES=8 python -m benchmarks.scale.devices 4 2` prints JSON for a mesh of data x model = 4 x 2.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+import atled
+from atled.engine import execute
+from atled.sharding import NamedSharding
+from atled.sharding import PartitionSpec as P
+from benchmarks import measure
+from benchmarks.models import atled_library, gpt2
+
+COLUMNS, ROWS = ("qkv", "up"), ("out", "down")  # which dimension of a layer's weights tensor parallelism splits
+
+
+def spec(path: tuple[Any, ...]) -> P:
+    """How a weight is split, by the names on the way to it."""
+    layer, name = [k for k, *_ in path][-2:] if len(path) > 1 else (None, None)
+    if layer in COLUMNS:
+        return P(None, "model") if name == "w" else P("model")
+    return P("model") if layer in ROWS and name == "w" else P()
+
+
+def main(data: int, model: int, is_quick: bool) -> dict[str, Any]:
+    atled.config.update("cache", False)
+    mesh = atled.make_mesh((data, model), ("data", "model"))
+    step, (params, state, tokens) = gpt2(
+        atled_library(), layers=2 if is_quick else 12, width=128, heads=8, vocab=512, batch=2 * data, length=32
+    )
+    put = lambda t: atled.tree.map_with_path(lambda k, x: atled.device_put(x, NamedSharding(mesh, spec(k))), t)
+    began = time.perf_counter()
+    args = put(params), put(state), atled.device_put(tokens, NamedSharding(mesh, P("data")))
+    atled.block_until_ready(args)
+    placing = time.perf_counter() - began
+    splits = atled.tree.map(lambda x: x.sharding, args[:2])
+    jitted = atled.jit(step, donate_argnums=(0, 1), out_shardings=(*splits, None))
+    lowering, lowered = measure.timed(lambda: jitted.lower(*args))
+
+    def compile_anew() -> Any:
+        lowered._traced.program.derived.clear()
+        execute.forget()
+        return lowered.compile()
+
+    compiles = [measure.timed(compile_anew) for _ in range(1 if is_quick else 2)]
+    compiled = compiles[-1][1]
+    launches, steps = [], []
+    params, state, tokens = args
+    for _ in range(3 if is_quick else 8):
+        began = time.perf_counter()
+        params, state, loss = compiled(params, state, tokens)
+        launches.append(time.perf_counter() - began)
+        atled.block_until_ready((params, loss))
+        steps.append(time.perf_counter() - began)
+    stats = compiled.memory_analysis()
+    return {
+        "devices": mesh.size,
+        "data": data,
+        "model": model,
+        "leaves": len(atled.tree.leaves((params, state))),
+        "placing": placing,
+        "lowering": lowering,
+        "compile": min([t for t, _ in compiles]),
+        "launch": min(launches[1:]),
+        "step": min(steps[1:]),
+        "arguments": stats.argument_size_in_bytes,
+        "temporary": stats.temp_size_in_bytes,
+        "needed": needed(stats),
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "loss": float(loss),
+    }
+
+
+def needed(stats: Any) -> int:
+    """Bytes of each device that a program takes."""
+    total = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
+    return total - stats.alias_size_in_bytes
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), "--quick" in sys.argv)))

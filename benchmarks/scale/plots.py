@@ -1,0 +1,71 @@
+"""The pictures of the scaling study."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+BLUE, GREEN, RED, GREY = "#3b7dd8", "#2e9e5b", "#d8573b", "#777777"
+
+
+def draw(found: dict[str, Any], path: pathlib.Path) -> None:
+    """Four panels on virtual devices, two on chips."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(2, 3, figsize=(13, 7.5))
+    rows = found.get("devices", [])
+    counts = [r["devices"] for r in rows]
+    _line(panels[0, 0], counts, [r["compile"] for r in rows], "compile time, seconds", BLUE)
+    _line(panels[0, 1], counts, [r["launch"] * 1e3 for r in rows], "host time of a launch, ms", GREEN, is_log=True)
+    _line(panels[0, 2], counts, [r["needed"] / 1e6 for r in rows], "memory of each device, MB", RED)
+    rows = found.get("chips", [])
+    labels = [f"{r['model']}\n{r['devices']} chips" for r in rows]
+    _bars(panels[1, 0], labels, [r["seconds"] for r in rows], "trace, lower and compile, seconds", BLUE)
+    _bars(panels[1, 1], labels, [r["needed"] / 1e9 for r in rows], "memory of each chip, GB", RED)
+    _stacked(panels[1, 2], labels, [r["collectives"] for r in rows])
+    figure.suptitle("12-layer transformer step on virtual CPU devices (above); steps compiled for TPU v5p (below)")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def _line(axes: Any, x: list[int], y: list[float], title: str, color: str, is_log: bool = False) -> None:
+    axes.plot(x, y, "o-", color=color)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(x, [str(n) for n in x])
+    axes.minorticks_off()
+    if is_log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, 1.2 * max(y, default=1))
+    for a, b in zip(x, y):
+        axes.annotate(f"{b:.3g}", (a, b), textcoords="offset points", xytext=(0, 7), ha="center", fontsize=8)
+    axes.set_xlabel("devices")
+    axes.set_title(title, fontsize=10)
+    axes.margins(x=0.12, y=0.2)
+
+
+def _bars(axes: Any, labels: list[str], y: list[float], title: str, color: str) -> None:
+    axes.bar(range(len(y)), y, color=color, width=0.6)
+    for i, v in enumerate(y):
+        axes.text(i, v, f"{v:.3g}", ha="center", va="bottom", fontsize=8)
+    axes.set_xticks(range(len(y)), labels, fontsize=8)
+    axes.set_title(title, fontsize=10)
+    axes.margins(y=0.15)
+
+
+def _stacked(axes: Any, labels: list[str], counts: list[dict[str, int]]) -> None:
+    """Numbers of collectives of each kind, one bar a program."""
+    bottom = [0] * len(labels)
+    kinds = sorted({kind for c in counts for kind in c})
+    for kind, color in zip(kinds, (BLUE, GREEN, RED, GREY, "#c9a227")):
+        values = [c.get(kind, 0) for c in counts]
+        axes.bar(range(len(values)), values, bottom=bottom, color=color, width=0.6, label=kind)
+        bottom = [a + b for a, b in zip(bottom, values)]
+    axes.set_xticks(range(len(labels)), labels, fontsize=8)
+    axes.set_title("collectives in the program (loops count once)", fontsize=10)
+    axes.set_ylim(0, 1.5 * max(bottom, default=1))
+    if kinds:
+        axes.legend(fontsize=7, ncols=2, loc="upper left")
