@@ -41,7 +41,9 @@ def measured(module: str, *arguments: Any, **environment: str) -> dict[str, Any]
 
 def devices(is_quick: bool) -> list[dict[str, Any]]:
     """A step on virtual CPU devices: compile time, host time of a launch, memory of each device."""
-    print(f"{'devices':>8}{'mesh':>8}{'compile s':>11}{'launch ms':>11}{'step ms':>10}{'MB/device':>11}{'load':>6}")
+    print(
+        f"{'devices':>8}{'mesh':>8}{'compile s':>11}{'of cores':>10}{'launch ms':>11}{'step ms':>10}{'MB/device':>11}{'load':>6}"
+    )
     rows = []
     for count, (data, model) in MESHES.items():
         if is_quick and count > 8:
@@ -51,13 +53,14 @@ def devices(is_quick: bool) -> list[dict[str, Any]]:
         if row is not None:
             rows.append(row)
             print(
-                f"{count:>8}{f'{data}x{model}':>8}{row['compile']:>11.2f}{row['launch'] * 1e3:>11.2f}"
+                f"{count:>8}{f'{data}x{model}':>8}{row['compile']:>11.2f}{row['work']:>10.2f}{row['launch'] * 1e3:>11.2f}"
                 f"{row['step'] * 1e3:>10.1f}{row['needed'] / 1e6:>11.1f}{row['load']:>6.1f}",
                 flush=True,
             )
-    took = {r["devices"]: r["compile"] for r in rows}
-    if 512 in took and 8 in took:
-        print(f"compile time from 8 to 512 devices grows {took[512] / took[8]:.2f} times; {GROWTH} are allowed")
+    for what in ("compile", "work"):
+        took = {r["devices"]: r[what] for r in rows}
+        if 512 in took and 8 in took:
+            print(f"{what} from 8 to 512 devices grows {took[512] / took[8]:.2f} times; {GROWTH} are allowed")
     return rows
 
 
