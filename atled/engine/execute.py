@@ -260,7 +260,7 @@ def executable(
     """A program ready to run somewhere; `module` is what it was lowered to, if that has happened."""
 
     def make() -> Executable:
-        raw, settled = with_outputs(lambda at, built: compiled(program, at, donated, built), program, where, module)
+        raw, settled = settle(compiled, program, where, donated, module)
         return Executable(raw, program, settled, committed, donated)
 
     return program.memo(("executable", where, committed, donated), make)
@@ -270,22 +270,22 @@ def compiled_anew(
     program: Program, where: Where, committed: bool, donated: tuple[int | None, ...], module: Any
 ) -> Executable:
     """The same, past all caches: these go by what a program does, so that its text may have another one's lines."""
-    raw, settled = with_outputs(lambda at, built: _compile(program, at, donated, built)[0], program, where, module)
+    raw, settled = settle(lambda *a: _compile(*a)[0], program, where, donated, module)
     return Executable(raw, program, settled, committed, donated)
 
 
-def with_outputs(
-    compile_at: Callable[[Where, Any], Any], program: Program, where: Where, module: Any
+def settle(
+    compile: Callable[..., Any], program: Program, where: Where, donated: tuple[int | None, ...], module: Any
 ) -> tuple[Any, Where]:
-    """What a place and a module are compiled to, and the place with the split of outputs that the compiler chose."""
-    raw = compile_at(where, module)
+    """A program compiled, and where it takes its inputs from and leaves its outputs."""
+    raw = compile(program, where, donated, module)
     if not isinstance(where, Spread):
         return raw, where
     settled = _settled(raw, program, where)
     if None in settled.outs:  # the compiler split an output in a way that has no spec: keep it whole
         whole = NamedSharding(where.mesh, PartitionSpec())
         settled = where._replace(outs=tuple([s or whole for s in settled.outs]))
-        raw = compile_at(settled, None)
+        raw = compile(program, settled, donated, None)
     return raw, settled
 
 

@@ -24,7 +24,7 @@ from atled.engine.execute import (
     lowered,
     on_device,
     options,
-    with_outputs,
+    settle,
 )
 
 
@@ -119,15 +119,15 @@ def unloaded(
     topology = of(where)
     assert topology is not None
 
-    def compile_at(place: Where, built: Any) -> Any:
-        devices, asked = devices_of(place), options(program, place)
+    def compile(program: Program, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
+        devices, asked = devices_of(where), options(program, where)
         if effort is not None:
             asked.executable_build_options.exec_time_optimization_effort = effort
-        built = built or lowered(program, place, donated)
-        return devices[0].client.compile(built.module, device_list(devices), asked)
+        module = module or lowered(program, where, donated)
+        return devices[0].client.compile(module.module, device_list(devices), asked)
 
     try:
-        raw, settled = with_outputs(compile_at, program, where, module)
+        raw, settled = settle(compile, program, where, donated, module)
     except EngineError as error:
         raise _explained(error, program, topology) from None
     stats = raw.get_compiled_memory_stats()

@@ -116,6 +116,8 @@ class Lowered:
 
     def compile_anew(self) -> Compiled:
         """Compile even if an equal program was compiled before, whose text has the lines that it came from."""
+        if topologies.of(self._where) is not None:
+            return self.compile()
         ready = compiled_anew(self._traced.program, self._where, self._committed, self._donated, self._module)
         return Compiled(ready, self._traced)
 

@@ -18,7 +18,7 @@ def draw(found: dict[str, Any], path: pathlib.Path) -> None:
     figure, panels = plt.subplots(2, 3, figsize=(13, 7.5))
     rows = found.get("devices", [])
     counts = [r["devices"] for r in rows]
-    _line(panels[0, 0], counts, [r["compile"] for r in rows], "compile time, seconds", BLUE)
+    _line(panels[0, 0], counts, [r["work"] for r in rows], "compile time, seconds of all cores", BLUE)
     _line(panels[0, 1], counts, [r["launch"] * 1e3 for r in rows], "host time of a launch, ms", GREEN, is_log=True)
     _line(panels[0, 2], counts, [r["needed"] / 1e6 for r in rows], "memory of each device, MB", RED)
     rows = found.get("chips", [])
