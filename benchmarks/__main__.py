@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import measure
+from benchmarks import measure, mesh
 from benchmarks.loops import loops
 from benchmarks.models import MODELS, SMALL, Library, atled_library, jax_library
 
@@ -299,7 +299,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="small models and few rounds: a smoke test, not a measurement"
     )
-    parser.add_argument("--sections", default="start,launch,eager,models,loops", help="comma separated")
+    parser.add_argument("--sections", default="start,launch,eager,models,loops,mesh", help="comma separated")
     parser.add_argument("--models", default="", help="comma separated names of models")
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
@@ -318,6 +318,8 @@ def main() -> None:
         models(report, rounds, options.quick, [m for m in options.models.split(",") if m] or None)
     if "loops" in chosen:
         loops(report, rounds, options.quick)
+    if "mesh" in chosen:
+        mesh.launches(report, rounds)
     RESULTS.mkdir(exist_ok=True)
     name = "quick" if options.quick else "full"
     about = {"python": platform.python_version(), "machine": platform.machine(), "seconds": round(time.time() - began)}
