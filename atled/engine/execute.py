@@ -193,14 +193,17 @@ def _with_effects(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
 
 
 # Programs over several CPU devices share one pool of threads, and those of a collective wait for each other: with
-# some forty of them under way, none can finish. So only a few are.
-IN_FLIGHT = 16
+# some forty of them under way, none can finish. So only a few are: every eighth is noted, and two of these may be.
+EVERY, NOTED = 8, 2
 _in_flight: collections.deque[Any] = collections.deque()
+_turns = itertools.count(1)
 
 
 def _in_turn(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
-    """Run a program over several devices, after waiting for the oldest of those under way if they are many."""
-    if len(_in_flight) >= IN_FLIGHT:
+    """Run a program over several devices, after waiting for an older one if many are under way."""
+    if next(_turns) % EVERY:
+        return execute(buffers)
+    if len(_in_flight) >= NOTED:
         with contextlib.suppress(EngineError, IndexError):  # said where its results are read
             _in_flight.popleft().block_until_ready()
     out = execute(buffers, with_tokens=True)

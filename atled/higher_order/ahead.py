@@ -42,6 +42,16 @@ class Traced:
         self.name = name
 
 
+def _info(traced: Traced, shardings: Sequence[Any]) -> Any:
+    types = traced.program.output_types
+    return traced.out_structure.unflatten(
+        [
+            ShapeDtypeStruct(t.shape, t.dtype, sharding=s, weak_type=t.weak)
+            for t, s in zip(types, shardings, strict=True)
+        ]
+    )
+
+
 class TracedFunction:
     """A function recorded for one signature: look at `.program`, or go on to `.lower()`."""
 
@@ -56,11 +66,11 @@ class TracedFunction:
 
     @property
     def out_info(self) -> Any:
-        """Shapes and dtypes of the results, in their tree."""
-        types = self._traced.program.output_types
-        return self._traced.out_structure.unflatten(
-            [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak) for t in types]
-        )
+        """Shapes and dtypes of the results, in their tree, and their shardings where these were asked for."""
+        traced = self._traced
+        result = traced.out_structure.unflatten([0] * traced.out_structure.num_leaves)
+        asked = flat_shardings(self._signature.options.out_shardings, result, traced.name, "out_shardings")
+        return _info(traced, asked)
 
     def lower(self) -> Lowered:
         """Translate to StableHLO."""
@@ -208,7 +218,8 @@ class Compiled:
 
     @property
     def out_info(self) -> Any:
-        return self._traced.out_info
+        """Shapes, dtypes and shardings of the results, in their tree."""
+        return _info(self._traced._traced, [p.sharding for p in self._executable.placed])
 
     @property
     def mesh(self) -> Mesh | None:

@@ -383,9 +383,17 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 # -- collectives over named axes --------------------------------------------------------------------------------------
 
 
+def _no_groups(groups: Any) -> None:
+    if groups is not None:
+        raise NotImplementedError(
+            f"axis_index_groups: collectives over a part of an axis are not there; got {groups}."
+            "\n  try: a mesh, or two vmaps, with one axis more, and the collective over that."
+        )
+
+
 def _over_tree(f: Callable[..., Any], doc: str) -> Callable[..., Any]:
     def apply(x: Any, axis_name: Any, *args: Any, **options: Any) -> Any:
-        options.pop("axis_index_groups", None)
+        _no_groups(options.pop("axis_index_groups", None))
         return _tree.map(lambda v: f(v, axis_name, *args, **options), x)
 
     apply.__name__ = apply.__qualname__ = f.__name__
@@ -406,12 +414,14 @@ with_sharding_constraint = _placing.with_sharding_constraint
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over named axes."""
+    _no_groups(axis_index_groups)
     count = axis_size(axis_name)
     return _tree.map(lambda v: div(_collectives.psum(v, axis_name), count), x)
 
 
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
     """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`."""
+    _no_groups(axis_index_groups)
     return _tree.map(lambda v: _collectives.all_gather(v, axis_name, axis, tiled), x)
 
 
@@ -419,6 +429,7 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """The sum over a named axis, of which every place keeps its slice."""
+    _no_groups(axis_index_groups)
     return _tree.map(lambda v: _collectives.psum_scatter(v, axis_name, scatter_dimension, tiled), x)
 
 
@@ -436,6 +447,7 @@ def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """Slices along one axis dealt out to the places of a named axis, and those received joined along another."""
+    _no_groups(axis_index_groups)
 
     def one(v: Any) -> Any:
         if tiled:

@@ -399,11 +399,13 @@ def _single(axes: Any) -> Any:
 
 def all_gather(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
     """The values of all places of a named axis side by side."""
+    axis %= type_of(x).ndim + (not is_tiled)
     return bind(AllGather(_single(axes), axis, axis_size(axes), is_tiled), x)
 
 
 def psum_scatter(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
     """The sum over a named axis, of which every place keeps its slice."""
+    axis %= type_of(x).ndim
     return bind(PsumScatter(_single(axes), axis, axis_size(axes), is_tiled), x)
 
 
@@ -417,4 +419,5 @@ def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
 
 def all_to_all(x: Any, axes: Any, split_axis: int, join: int) -> Any:
     """Slices along one axis dealt out to the places of a named axis, joined along another."""
-    return bind(AllToAll(_single(axes), split_axis, join, axis_size(axes)), x)
+    ndim = type_of(x).ndim
+    return bind(AllToAll(_single(axes), split_axis % ndim, join % ndim, axis_size(axes)), x)

@@ -143,6 +143,8 @@ def test_shardings_asked_for(mesh):
         assert g(X).sharding.is_equivalent_to(ns("b"), 2)
     lowered = f.lower({"w": atled.ShapeDtypeStruct((8, 8), "float32"), "b": 1.0}, np.ones(8, "float32"))
     compiled = lowered.compile()
+    assert compiled.out_info[0]["u"].sharding == lowered.out_info[0]["u"].sharding == ns(None, "b")
+    assert compiled.out_info[1].shape == (8,) and compiled.out_info[0]["v"].sharding.devices == mesh.flat
     assert compiled.output_shardings[0]["u"] == ns(None, "b") and compiled.input_shardings[0][1] == ns("b")
     np.testing.assert_array_equal(compiled({"w": X, "b": 1.0}, np.ones(8, "float32"))[0]["u"], 2 * X)
 

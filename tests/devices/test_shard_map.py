@@ -61,6 +61,8 @@ BODIES = {
     "axis_size": lambda x, w: x * w / lax.axis_size("x"),
     "all_gather": lambda x, w: jnp.sin(lax.all_gather(x, "x")) * w,
     "all_gather tiled": lambda x, w: lax.all_gather(x * w, "x", axis=1, tiled=True) ** 2,
+    "all_gather last": lambda x, w: lax.all_gather(x * w, "x", axis=-1),
+    "psum_scatter last": lambda x, w: lax.psum_scatter(jnp.tile(x, 8) * w, "x", scatter_dimension=-1, tiled=True),
     "psum_scatter": lambda x, w: lax.psum_scatter(jnp.sin(jnp.tile(x, (8, 1))) * w, "x", tiled=True),
     "ppermute": lambda x, w: lax.ppermute(x * w, "x", [(0, 3), (5, 1), (2, 2)]),
     "pshuffle": lambda x, w: lax.pshuffle(jnp.sin(x) * w, "x", [3, 1, 4, 0, 5, 2, 7, 6]),
@@ -272,6 +274,8 @@ def test_what_is_refused(mesh):
         run(axis_names={"q"})(np.ones(8))
     with pytest.raises(ValueError, match="a mesh is needed, and none is set"):
         atled.shard_map(lambda v: v, in_specs=P("x"), out_specs=P("x"))(np.ones(8))
+    with pytest.raises(NotImplementedError, match="collectives over a part of an axis are not there"):
+        run(lambda v: lax.psum(v, "x", axis_index_groups=[[0, 1], [2, 3]]))(np.ones(8))
     with pytest.raises(NameError, match="nowhere"):
         run(lambda v: lax.psum(v, "nowhere"))(np.ones(8))
     with pytest.raises(ValueError, match="in_specs must say how the arguments are cut"):
