@@ -235,6 +235,9 @@ def shutdown(timeout: float = 30) -> None:
             late = str(error).split("\n")[0]
         except PeerLost:
             pass
+        except ProgramMismatch:
+            processes.end()
+            raise
     processes.end()
     if late is not None:
         warnings.warn(f"distributed.shutdown: this process left without the others. {late}", stacklevel=2)

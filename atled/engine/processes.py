@@ -284,10 +284,13 @@ def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequenc
     failure = made.failure()
     if failure is not None:
         raise failure
+    made.flush()  # so that what was launched before is compared before
     full = f"{','.join(map(str, ranks))}:{name}"
     asked = made.member.ask({"do": "barrier", "name": full, "timeout": timeout}, data)
     message, found = made.answer(asked)
     missing = message.get("ranks", [])
+    if made.member.mismatch:
+        raise made.failure()  # type: ignore[misc]
     if message.get("error") == "timeout":
         raise TimeoutError(
             f"distributed: {wire.ranks(missing)} did not come to {name!r} within {timeout:g} s."
@@ -330,6 +333,9 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
             break
         except TimeoutError:
             _raise_failure(made)
+            left = {r: why for r, why in made.member.left.items() if not group or r in group}
+            if left:
+                raise made.without(left, "has left") from None
         except HubLost:
             _raise_failure(made)
             raise PeerLost("distributed: this world has ended.") from None

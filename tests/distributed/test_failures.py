@@ -107,3 +107,16 @@ def test_a_process_that_dies_while_the_world_begins():
         worker.kill()
         service.shutdown(0)
     assert said["kind"] == "PeerLost" and said["ranks"] == [1] and said["seconds"] < 10
+
+
+@pytest.mark.parametrize("kind", ["order", "known", "shape", "alone"])
+def test_compiled_functions_that_are_not_the_same_everywhere(kind):
+    with started("different", 2, kind) as workers:
+        for rank, worker in enumerate(workers):
+            said = worker.hear()
+            if kind == "alone":  # one launches, the other waits at a barrier and gives up
+                assert said["kind"] == ("PeerLost" if rank == 0 else "TimeoutError") and said["seconds"] < 15, said
+                assert f"rank {1 - rank} {'has left' if rank == 0 else 'did not come to'}" in said["text"], said
+                continue
+            assert said["kind"] == "ProgramMismatch" and said["seconds"] < 10, said
+            assert "rank 0 launches <lambda> (worker.py:" in said["text"] and "rank 1 launches" in said["text"]

@@ -20,6 +20,7 @@ import atled
 import atled.numpy as jnp
 from atled import distributed
 from atled.engine import processes
+from atled.sharding import NamedSharding, P
 
 # Gloo writes to the standard output when it connects; what the tests read goes past it.
 _out = os.dup(1)
@@ -244,6 +245,39 @@ def serve(address: str, size: str) -> None:
     sys.stdin.readline()
     service.shutdown()
     say(gone=service.gone)
+
+
+def different(rank: int, size: int, address: str, kind: str) -> None:
+    """Compiled functions over a mesh of all processes, which are not the same everywhere, or not in the same order."""
+    distributed.initialize(address, size, rank)
+    mesh = atled.make_mesh((len(atled.devices()),), ("x",))
+    over = NamedSharding(mesh, P("x"))
+    x = atled.make_array_from_callback((8, 4), over, lambda i: np.ones((8, 4), "float32")[i])
+    add = atled.jit(lambda x: x.sum())
+    average = atled.jit(lambda x: x.mean())
+
+    def go() -> None:
+        if kind == "order":
+            first, second = (add, average) if rank == 0 else (average, add)
+            float(first(x).addressable_shards[0].data)
+            float(second(x).addressable_shards[0].data)
+        elif kind == "known":
+            for f in (add, average, add, average):
+                float(f(x).addressable_shards[0].data)
+            float((add if rank == 0 else average)(x).addressable_shards[0].data)  # fits, and is wrong
+            distributed.shutdown()
+        elif kind == "shape":
+            n = 8 + 8 * rank
+            y = atled.make_array_from_callback((n, 4), over, lambda i: np.ones((n, 4), "float32")[i])
+            float(add(y).addressable_shards[0].data)
+        elif kind == "alone":
+            if rank == 0:
+                float(add(x).addressable_shards[0].data)
+            distributed.barrier("end", timeout=2)
+
+    start = time.time()
+    say(**raised(go), seconds=time.time() - start)
+    raised(lambda: distributed.shutdown(timeout=1))  # warns if the others do not come
 
 
 if __name__ == "__main__":
