@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import runpy
 
 import pytest
 
@@ -101,3 +102,10 @@ def test_every_file_says_what_it_owns(file: pathlib.Path):
 def test_names_of_files():
     for file in FILES:
         assert file.stem not in ("utils", "misc", "common", "helpers"), file
+
+
+def test_seeded_bugs_are_up_to_date():
+    """Every text that `scripts/seeded-bugs` changes stands where it says."""
+    script = runpy.run_path(str(PACKAGE.parent / "scripts" / "seeded-bugs"))
+    for file, old, *_ in script["cases"](None):
+        assert old in (PACKAGE / file).read_text(), f"{file} no longer says {old!r}"
