@@ -355,8 +355,7 @@ def _mappings() -> int:
 def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
     options = _option_values(program)
     device = devices_of(where)[0]
-    rank = device.client.process_index()
-    key = cache.key(name, f"{options}{donated}{rank}{_description(where)}", device.platform, device)
+    key = cache.key(name, f"{options}{donated}{_description(where)}", device.platform, device)
     found = cache.load(key)
     if found is not None:
         header, blob = found
