@@ -6,9 +6,7 @@ each group of chips along `data`.
 
 from __future__ import annotations
 
-import collections
 import json
-import re
 import resource
 import sys
 import time
@@ -16,11 +14,10 @@ from typing import Any
 
 import atled
 from atled import topologies
+from atled.inspect.reading import read
 from benchmarks import measure
 from benchmarks.scale.devices import needed
 from benchmarks.scale.transformer import SIZES, arguments, train_step
-
-COLLECTIVES = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
 
 
 def main(model: str, name: str, data: int, split: int, batch: int) -> dict[str, Any]:
@@ -50,14 +47,21 @@ def main(model: str, name: str, data: int, split: int, batch: int) -> dict[str, 
         "needed": needed(stats),
         "flops": cost["flops"],  # bodies of loops are counted once
         "model_flops": 6 * size.parameters * batch * data * size.length / len(topology.devices),
-        "collectives": collectives(text),
+        "collectives": collectives(text, mesh),
         "text": len(text),
     }
 
 
-def collectives(text: str) -> dict[str, int]:
-    """How many collectives of each kind an HLO module has; those in a loop count once."""
-    return dict(collections.Counter(re.findall(rf" ({COLLECTIVES})(?:-start)?\(", text)))
+def collectives(text: str, mesh: Any) -> list[dict[str, Any]]:
+    """What a chip sends and receives in a step: number and bytes of the collectives of each kind, by mesh axes."""
+    found: dict[Any, dict[str, Any]] = {}
+    for c in read(text, mesh):
+        over = " x ".join([str(a) for a in c.axes])
+        row = found.setdefault((c.kind, over), {"kind": c.kind, "over": over, "count": 0, "runs": 0, "bytes": 0})
+        row["count"] += 1
+        row["runs"] += c.times or 1
+        row["bytes"] += c.bytes * (c.times or 1)
+    return sorted(found.values(), key=lambda row: -row["bytes"])
 
 
 if __name__ == "__main__":

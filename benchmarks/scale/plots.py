@@ -6,6 +6,13 @@ import pathlib
 from typing import Any
 
 BLUE, GREEN, RED, GREY = "#3b7dd8", "#2e9e5b", "#d8573b", "#777777"
+KINDS = {
+    "all-reduce": BLUE,
+    "all-gather": GREEN,
+    "reduce-scatter": RED,
+    "all-to-all": "#c9a227",
+    "collective-permute": GREY,
+}
 
 
 def draw(found: dict[str, Any], path: pathlib.Path) -> None:
@@ -56,16 +63,17 @@ def _bars(axes: Any, labels: list[str], y: list[float], title: str, color: str) 
     axes.margins(y=0.15)
 
 
-def _stacked(axes: Any, labels: list[str], counts: list[dict[str, int]]) -> None:
-    """Numbers of collectives of each kind, one bar a program."""
-    bottom = [0] * len(labels)
-    kinds = sorted({kind for c in counts for kind in c})
-    for kind, color in zip(kinds, (BLUE, GREEN, RED, GREY, "#c9a227")):
-        values = [c.get(kind, 0) for c in counts]
+def _stacked(axes: Any, labels: list[str], tables: list[list[dict[str, Any]]]) -> None:
+    """What chips send each other by kind of collective, one bar a program."""
+    sent = [{kind: sum([c["bytes"] for c in t if c["kind"] == kind]) / 1e9 for kind in KINDS} for t in tables]
+    bottom = [0.0] * len(labels)
+    for kind, color in KINDS.items():
+        values = [s[kind] for s in sent]
         axes.bar(range(len(values)), values, bottom=bottom, color=color, width=0.6, label=kind)
         bottom = [a + b for a, b in zip(bottom, values)]
+    for i, v in enumerate(bottom):
+        axes.text(i, v, f"{v:.3g}", ha="center", va="bottom", fontsize=8)
     axes.set_xticks(range(len(labels)), labels, fontsize=8)
-    axes.set_title("collectives in the program (loops count once)", fontsize=10)
-    axes.set_ylim(0, 1.5 * max(bottom, default=1))
-    if kinds:
-        axes.legend(fontsize=7, ncols=2, loc="upper left")
+    axes.set_title("collectives of a step, GB on each chip", fontsize=10)
+    axes.set_ylim(0, 1.6 * max(bottom, default=1))
+    axes.legend(fontsize=7, ncols=2, loc="upper left")
