@@ -47,20 +47,23 @@ def main(model: str, name: str, data: int, split: int, batch: int) -> dict[str, 
         "needed": needed(stats),
         "flops": cost["flops"],  # bodies of loops are counted once
         "model_flops": 6 * size.parameters * batch * data * size.length / len(topology.devices),
-        "collectives": collectives(text, mesh),
+        "collectives": collectives(text, mesh, size.layers),
         "text": len(text),
     }
 
 
-def collectives(text: str, mesh: Any) -> list[dict[str, Any]]:
-    """What a chip sends and receives in a step: number and bytes of the collectives of each kind, by mesh axes."""
+def collectives(text: str, mesh: Any, turns: int) -> list[dict[str, Any]]:
+    """What a chip sends and receives in a step: number and bytes of the collectives of each kind, by mesh axes.
+
+    The compiler for TPUs does not say how often a loop turns; the loops here are those over the layers.
+    """
     found: dict[Any, dict[str, Any]] = {}
     for c in read(text, mesh):
         over = " x ".join([str(a) for a in c.axes])
         row = found.setdefault((c.kind, over), {"kind": c.kind, "over": over, "count": 0, "runs": 0, "bytes": 0})
         row["count"] += 1
-        row["runs"] += c.times or 1
-        row["bytes"] += c.bytes * (c.times or 1)
+        row["runs"] += c.times or turns
+        row["bytes"] += c.bytes * (c.times or turns)
     return sorted(found.values(), key=lambda row: -row["bytes"])
 
 
