@@ -19,6 +19,7 @@ from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_curr
 from atled.core.trace import Axis, bind, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
+from atled.higher_order.keys import remembered
 from atled.higher_order.varying import explain, typed, varying
 from atled.ops import shape
 from atled.transforms.jvp import jvp_program
@@ -276,6 +277,22 @@ def run(
         t = type_of(x)
         NamedSharding(mesh, s).check(t.shape, f"shard_map: argument {path} of {name}")
         types.append(local(t, s, mesh))
+    make = lambda: _recorded(f, name, structure, types, mesh, axes, ins, out_specs, is_checked)  # noqa: E731
+    if callable(out_specs):
+        op, captured, made = make()
+    else:
+        is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
+        wanted, prefix = tree.flatten(out_specs, is_leaf=is_spec)
+        key = ("shard_map", structure, tuple(types), mesh, axes, ins, tuple(wanted), prefix, is_checked)
+        op, captured, made = remembered([f], key, make)
+    return made.unflatten(list(bind(op, *captured, *leaves)))
+
+
+def _recorded(
+    f: Callable[..., Any], name: str, structure: tree.Structure, types: Sequence[ArrayType], mesh: Mesh,
+    axes: tuple[Any, ...], ins: Specs, out_specs: Any, is_checked: bool,
+) -> tuple[ShardMap, list[Any], tree.Structure]:  # fmt: skip
+    """The op for a function on parts of these types, the values that it closes over, and the tree of its results."""
     found: list[Any] = []
 
     def flat(*parts: Any) -> list[Any]:
@@ -293,17 +310,17 @@ def run(
         outs: Any = out_specs(result, program.output_types)
     else:
         outs = _flat_specs("out_specs", out_specs, result, mesh, axes)
-    for t, s, (path, _) in zip(program.output_types, outs, tree.leaves_with_path(result), strict=True):
+    paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(result)]
+    for t, s, path in zip(program.output_types, outs, paths, strict=True):
         if len(s) > len(t.shape) and s.names:
             raise ValueError(
-                f"shard_map: out_specs has {s} for the result{tree.keystr(path)} of {name}, whose part is {t}, with "
+                f"shard_map: out_specs has {s} for the result{path} of {name}, whose part is {t}, with "
                 f"{len(t.shape)} dimensions.\n  try: P(), or a result with a dimension more: x[None]."
             )
-    ins = (*[PartitionSpec()] * len(captured), *ins)
-    op = ShardMap(program, mesh, axes, ins, outs)
+    op = ShardMap(program, mesh, axes, (*[PartitionSpec()] * len(captured), *ins), outs)
     if is_checked:
-        _check(op, name, [tree.keystr(p) for p, _ in tree.leaves_with_path(result)])
-    return made.unflatten(list(bind(op, *captured, *leaves)))
+        _check(op, name, paths)
+    return op, captured, made
 
 
 def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[Any]) -> Specs:
