@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 import sys
 from typing import Any
@@ -37,7 +38,8 @@ def measured(module: str, *arguments: Any, **environment: str) -> dict[str, Any]
     load = os.getloadavg()[0]
     done = subprocess.run(command, env=settings, capture_output=True, text=True)
     if done.returncode:
-        print(f"{module} {arguments} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
+        said = done.stderr.strip().splitlines()[-1:]
+        print(f"{module} {arguments} failed with code {done.returncode}: {said}", flush=True)
         return None
     return {**json.loads(done.stdout.splitlines()[-1]), "load": load}
 
@@ -50,28 +52,26 @@ def devices(is_quick: bool) -> list[dict[str, Any]]:
     heads = ("mesh", 8), ("compile s", 11), ("of cores", 10), ("launch ms", 11), ("step ms", 10), ("MB/device", 11)
     print(f"{'devices':>8}{''.join([f'{name:>{width}}' for name, width in heads])}{'load':>6}")
     best: dict[int, dict[str, Any]] = {}
-    turns: dict[int, list[float]] = {}
+    turns: dict[int, list[Any]] = {count: [] for count in MESHES}
     for _ in range(1 if is_quick else ROUNDS):
         for count, (data, model) in MESHES.items():
             if is_quick and count > 8:
                 break
             more = ["--quick"] if is_quick else []
             row = measured("devices", data, model, *more, ATLED_NUM_CPU_DEVICES=str(count))
+            turns[count].append(None if row is None else row["compile"])
             if row is not None:
                 print(_line(row), flush=True)
-                turns.setdefault(count, []).append(row["compile"])
                 kept = best.setdefault(count, row)
                 for what in ("compile", "work", "launch", "step"):
                     kept[what] = None if row[what] is None else min(kept[what], row[what])
     for count, row in best.items():
         row["compiles"] = turns[count]
-    if 512 in best and 8 in best:
-        growth = [f"{best[512][what] / best[8][what]:.2f}" for what in ("compile", "work")]
-        each = ", ".join([f"{b / a:.2f}" for a, b in zip(turns[8], turns[512])])
-        print(
-            f"from 8 to 512 devices compile time grows {growth[0]} times, work of all cores {growth[1]} times, by the "
-            f"best of each; turn by turn {each}; {GROWTH} are allowed"
-        )
+    growth = sorted([b / a for a, b in zip(turns[8], turns[512]) if a and b])
+    if growth:
+        each = ", ".join([f"{g:.2f}" for g in growth])
+        print(f"from 8 to 512 devices compile time grows {statistics.median(growth):.2f} times, the median of {each}")
+        print(f"{GROWTH} are allowed; only what was measured in the same turn is compared")
     return list(best.values())
 
 
