@@ -48,7 +48,14 @@ def _line(axes: Any, x: list[int], y: list[float], title: str, color: str, is_lo
     else:
         axes.set_ylim(0, 1.2 * max(y, default=1))
     for a, b in zip(x, y):
-        axes.annotate(f"{b:.3g}", (a, b), textcoords="offset points", xytext=(0, 7), ha="center", fontsize=8)
+        axes.annotate(
+            f"{b:.0f}" if b >= 100 else f"{b:.3g}",
+            (a, b),
+            textcoords="offset points",
+            xytext=(0, 7),
+            ha="center",
+            fontsize=8,
+        )
     axes.set_xlabel("devices")
     axes.set_title(title, fontsize=10)
     axes.margins(x=0.12, y=0.2)
