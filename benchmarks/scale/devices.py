@@ -17,7 +17,8 @@ from atled.sharding import PartitionSpec as P
 from benchmarks import measure
 from benchmarks.models import atled_library, gpt2
 
-RUNS = 64  # devices; the engine waits for ever in collectives of many more, since one of its pools has 256 threads
+# Steps with collectives run on 256 devices and wait for ever on 272; a pool of the engine seems to end there.
+RUNS = 256
 COLUMNS, ROWS = ("qkv", "up"), ("out", "down")  # which dimension of a layer's weights tensor parallelism splits
 
 
