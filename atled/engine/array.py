@@ -317,7 +317,12 @@ def _copied_to(buffer: Any, placed: Placed) -> Any:
     (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
     with execute.without_jax():
         parts = made._arrays
-    return _jax.ArrayImpl(placed, layout, parts, committed=True, _skip_checks=True)
+    return _jax.ArrayImpl(placed, layout, parts, committed=placed.committed, _skip_checks=True)
+
+
+def copied(x: DeviceArray) -> DeviceArray:
+    """The same array in memory of its own: one of the two may be donated."""
+    return wrap(_copied_to(x._buffer, x._placed))
 
 
 def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:

@@ -13,7 +13,7 @@ from atled.core.array import Array, describe, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType, ShapeDtypeStruct
-from atled.engine.array import device_put, to_device
+from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
 from atled.numpy.promotion import broadcast_to as _broadcast_to
@@ -329,8 +329,9 @@ def array(
 
 
 def copy(a: Any, order: Any = None) -> Any:
-    """The same values; arrays are immutable, so nothing is copied."""
-    return asarray(a)
+    """The same values in memory of their own, so that one of the two may be donated."""
+    found = asarray(a)
+    return copied(found) if found is a and type(a) is DeviceArray else found
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

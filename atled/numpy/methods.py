@@ -130,10 +130,6 @@ def _namespace(self: Any, *, api_version: str | None = None) -> Any:
     return numpy
 
 
-def _copy(self: Any, order: Any = None) -> Any:
-    return self
-
-
 def _property(f: Callable[[Any], Any], doc: str) -> property:
     return property(f, doc=doc)
 
@@ -171,7 +167,7 @@ def install() -> None:
         "flatten": _flatten,
         "astype": _astype,
         "view": _view,
-        "copy": _copy,
+        "copy": creation.copy,
         "round": _round,
         "clip": _clip,
         "dot": _dot,

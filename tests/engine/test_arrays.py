@@ -205,3 +205,12 @@ assert jnp.ones(3).devices() == {a}
         env={"ATLED_NUM_CPU_DEVICES": "2", "PATH": "/usr/bin", "HOME": "/tmp"},
     )
     assert run.returncode == 0, run.stderr[-1500:]
+
+
+def test_a_copy_outlives_the_donation_of_the_other():
+    take = atled.jit(lambda x: x + 1, donate_argnums=0)
+    x = jnp.ones(3)
+    for y in (jnp.copy(x), x.copy()):
+        take(y)
+        assert y.is_deleted() and not x.is_deleted() and x.tolist() == [1.0] * 3
+        assert not y.committed
