@@ -357,18 +357,42 @@ def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[
     device = devices_of(where)[0]
     key = cache.key(name, f"{options}{donated}{_description(where)}", device.platform, device)
     found = cache.load(key)
+    if found is None and device.platform == "cpu" and len({d.process_index for d in devices_of(where)}) > 1:
+        return _compiled_by_one(program, key, where, donated, module)
     if found is not None:
-        header, blob = found
         try:
-            for kind in header["uses"]:
-                register(kind)
-            return device.client.deserialize_executable(blob, device_list(devices_of(where)), None)
+            return _revived(found, where)
         except (RuntimeError, ValueError):
             cache.discard(key)
     raw, uses = _compile(program, where, donated, module)
     if cache.directory() is not None:
         cache.store(key, {"uses": sorted(uses), "name": program.name}, raw.serialize())
     return raw
+
+
+def _revived(found: tuple[dict[str, Any], bytes], where: Where) -> Any:
+    """A program that was compiled elsewhere, or earlier."""
+    header, blob = found
+    for kind in header["uses"]:
+        register(kind)
+    devices = devices_of(where)
+    return devices[0].client.deserialize_executable(blob, device_list(devices), None)
+
+
+def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
+    """A program over several processes, which the first that comes compiles for all."""
+    from atled.engine import processes  # loaded where there are several
+
+    made: list[Any] = []
+
+    def make() -> tuple[dict[str, Any], bytes]:
+        raw, uses = _compile(program, where, donated, module)
+        made.append(raw)
+        return {"uses": sorted(uses), "name": program.name}, raw.serialize()
+
+    found = processes.once(key, make)
+    cache.store(key, *found)
+    return made[0] if made else _revived(found, where)
 
 
 def _description(where: Where) -> str:

@@ -309,6 +309,29 @@ def _gone(made: World, ranks: Sequence[int]) -> Exception:
     return made.failure() or made.without({r: made.member.left.get(r, "it ended") for r in ranks}, "has left")
 
 
+def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[dict[str, Any], bytes]:
+    """What `make()` gives, made by the first process that asks for this name, and sent to the others."""
+    made = _world
+    assert made is not None
+    _raise_failure(made)
+    claim = made.member.ask({"do": "set", "key": f"claimed/{name}", "overwrite": False})
+    if "error" not in made.answer(claim)[0]:
+        header: dict[str, Any] = {}
+        data = b""
+        try:
+            header, data = make()
+        finally:  # if it failed, it will for the others, too: they find out themselves
+            text = json.dumps(header).encode()
+            made.member.ask({"do": "set", "key": f"made/{name}", "overwrite": True}, text + b"\n" + data)
+        return header, data
+    while True:
+        message, found = made.answer(made.member.ask({"do": "get", "key": f"made/{name}", "timeout": 0.2}))
+        _raise_failure(made)
+        if "error" not in message:
+            text, _, data = found.partition(b"\n")
+            return (json.loads(text), data) if data else make()
+
+
 # -- for the launch path -----------------------------------------------------------------------------------------------
 
 
