@@ -13,6 +13,7 @@ import functools
 import gc
 import itertools
 import os
+import re
 import sys
 import threading
 import types
@@ -171,6 +172,8 @@ class Executable:
             self.execute = functools.partial(_with_effects, raw.execute_sharded)
         elif isinstance(where, Spread) and where.mesh.size > 1 and where.mesh.flat[0].platform == "cpu":
             self.execute = functools.partial(_in_turn, raw.execute_sharded)
+            if sum([d.process_index == d.client.process_index() for d in where.mesh.flat]) > MOST:
+                self.execute = functools.partial(_with_too_many, self.execute, self)
         ranks = sorted({d.process_index for d in devices_of(where)})
         if len(ranks) > 1:
             self.execute = _Together(self.execute, program, where, ranks)
@@ -209,6 +212,20 @@ def _in_turn(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
     out = execute(buffers, with_tokens=True)
     _in_flight.append(out.consume_token())
     return out
+
+
+MOST = (
+    256  # CPU devices of one process that a collective can run on: the engine has no threads for more, and would wait
+)
+
+
+def _with_too_many(execute: Callable[..., Any], ready: Executable, buffers: Sequence[Any]) -> Any:
+    if re.search(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute)", ready.raw.get_hlo_text()):
+        raise RuntimeError(
+            f"{ready.program.name}: a program with collectives runs on at most {MOST} CPU devices of one process; got "
+            f"{ready.where.mesh.size}.\n  try: several processes, or compile only: jit(f).lower(...).compile()."
+        )
+    return execute(buffers)
 
 
 class _Together:

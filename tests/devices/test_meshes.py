@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from model import train
@@ -229,3 +233,22 @@ def test_what_is_refused(mesh):
         atled.jit(lambda x, y: x, in_shardings=(ns("a"),))(X, X)
     with pytest.raises(TypeError, match="expected a Mesh"):
         NamedSharding(atled.devices(), P("a"))
+
+
+def test_more_devices_than_a_collective_can_run_on():
+    code = """
+import numpy as np, atled
+from atled.sharding import NamedSharding, P
+mesh = atled.make_mesh((272,), ("x",))
+x = atled.device_put(np.ones(272, "float32"), NamedSharding(mesh, P("x")))
+assert float((x + 1).addressable_shards[0].data[0]) == 2.0
+try:
+    atled.jit(lambda x: x.sum())(x)
+except RuntimeError as error:
+    assert "at most 256 CPU devices of one process; got 272" in str(error)
+else:
+    raise AssertionError
+"""
+    environment = {**os.environ, "ATLED_NUM_CPU_DEVICES": "272"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-1500:]
