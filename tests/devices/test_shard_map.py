@@ -192,6 +192,26 @@ def test_shared_cotangents_cross_the_mesh_once(grid):
     assert "all-reduce" not in text  # the forward sum is not needed, and its transpose moves nothing
 
 
+SHARING = {
+    "gathered": lambda x: lax.all_gather(jnp.sin(x), "x", tiled=True),
+    "summed": lambda x: lax.psum(jnp.sin(x), "x"),
+    "summed in a loop": lambda x: lax.fori_loop(0, 2, lambda _, c: lax.psum(jnp.sin(c), "x"), x),
+    "first": lambda x: lax.pbroadcast(jnp.sin(x), "x", 2),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_gradients_of_results_that_are_shared(mesh, name):
+    """The result that all devices share is one result: as `vmap` with the results of one lane."""
+    f = SHARING[name]
+    x = np.random.default_rng(5).standard_normal((8, 3))
+    ours = atled.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P())
+    theirs = lambda x: atled.vmap(lambda r: f(r[None]), axis_name="x")(x)[0]
+    loss = lambda f: lambda x: jnp.sum(jnp.cos(f(x)))
+    close(ours(x), theirs(x))
+    close(atled.jit(atled.grad(loss(ours)))(x), atled.grad(loss(theirs))(x))
+
+
 def test_partly_manual(grid):
     f = atled.shard_map(
         lambda x, w: lax.psum(jnp.sin(x @ w).sum(0) * (1 + lax.axis_index("a")), "a"),
@@ -236,7 +256,7 @@ DIFFER = {
     "itself": lambda x: x,
     "index": lambda x: lax.axis_index("x"),
     "loop": lambda x: lax.fori_loop(0, 2, lambda i, c: c * lax.pmax(x, "x").sum(), x),
-    "slowly": lambda x: lax.fori_loop(0, 3, lambda i, c: (c[1], c[2], x.sum().astype("float32")), (0.0, 0.0, 0.0)),
+    "slowly": lambda x: lax.fori_loop(0, 3, lambda i, c: (c[1], c[2], x.sum().astype("float32")), (0.0, 0.0, 0.0))[0],
     "choice": lambda x: lax.cond(x.sum() > 0, lambda: 1.0, lambda: 2.0),
     "count": lambda x: lax.while_loop(lambda c: c < x.sum(), lambda c: c + 1, 0.0),
     "permuted": lambda x: lax.ppermute(lax.psum(x, "x"), "x", [(0, 1)]),
