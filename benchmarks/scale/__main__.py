@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -110,8 +111,34 @@ def chips(is_quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-# A section for several processes goes here once there are some: the same step over Gloo, by process count.
-SECTIONS = {"devices": devices, "chips": chips}
+def worlds(is_quick: bool) -> list[dict[str, Any]]:
+    """The same step over Gloo, in processes of one device each: on one machine, and in namespaces of a network."""
+    from benchmarks.scale import processes
+
+    print(
+        f"{'processes':>10}{'network':>12}{'join s':>8}{'first step s':>14}{'launch ms':>11}{'step ms':>9}{'load':>6}"
+    )
+    rows = []
+    for is_apart in (False, True) if os.geteuid() == 0 and shutil.which("ip") else (False,):
+        for size in (1, 2) if is_quick else (1, 2, 3, 4):
+            if is_apart and size == 1:
+                continue
+            load = os.getloadavg()[0]
+            row = {
+                **processes.run(size, is_apart, is_quick),
+                "network": "bridge" if is_apart else "loopback",
+                "load": load,
+            }
+            rows.append(row)
+            print(
+                f"{size:>10}{row['network']:>12}{row['joining']:>8.2f}{row['first']:>14.2f}{row['launch'] * 1e3:>11.2f}"
+                f"{row['step'] * 1e3:>9.1f}{load:>6.1f}",
+                flush=True,
+            )
+    return rows
+
+
+SECTIONS = {"devices": devices, "worlds": worlds, "chips": chips}
 
 
 def main() -> None:

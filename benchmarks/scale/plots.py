@@ -16,26 +16,43 @@ KINDS = {
 
 
 def draw(found: dict[str, Any], path: pathlib.Path) -> None:
-    """Four panels on virtual devices, two on chips."""
+    """Rows of panels: on virtual devices, in several processes, on chips; only those that were measured."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(2, 3, figsize=(13, 7.5))
-    rows = found.get("devices", [])
-    counts = [r["devices"] for r in rows]
-    _line(panels[0, 0], counts, [r["work"] for r in rows], "compile time, seconds of all cores", BLUE)
-    _line(panels[0, 1], counts, [r["launch"] * 1e3 for r in rows], "host time of a launch, ms", GREEN, is_log=True)
-    _line(panels[0, 2], counts, [r["needed"] / 1e6 for r in rows], "memory of each device, MB", RED)
-    rows = found.get("chips", [])
-    labels = [f"{r['model']}\n{r['devices']} chips" for r in rows]
-    _bars(panels[1, 0], labels, [r["seconds"] for r in rows], "trace, lower and compile, seconds", BLUE)
-    _bars(panels[1, 1], labels, [r["needed"] / 1e9 for r in rows], "memory of each chip, GB", RED)
-    _stacked(panels[1, 2], labels, [r["collectives"] for r in rows])
-    figure.suptitle("12-layer transformer step on virtual CPU devices (above); steps compiled for TPU v5p (below)")
+    parts = [(name, draw_row) for name, draw_row in ROWS.items() if found.get(name)]
+    figure, panels = plt.subplots(len(parts), 3, figsize=(13, 3.9 * len(parts)), squeeze=False)
+    for row, (name, draw_row) in zip(panels, parts):
+        draw_row(row, found[name])
+    figure.suptitle("A 12-layer transformer's step on virtual CPU devices and in processes; steps for TPU v5p")
     figure.tight_layout()
     figure.savefig(path, dpi=120)
+
+
+def _devices(panels: Any, rows: list[dict[str, Any]]) -> None:
+    counts = [r["devices"] for r in rows]
+    _line(panels[0], counts, [r["work"] for r in rows], "compile time, seconds of all cores", BLUE)
+    _line(panels[1], counts, [r["launch"] * 1e3 for r in rows], "host time of a launch, ms", GREEN, is_log=True)
+    _line(panels[2], counts, [r["needed"] / 1e6 for r in rows], "memory of each device, MB", RED)
+
+
+def _worlds(panels: Any, rows: list[dict[str, Any]]) -> None:
+    labels = [f"{r['processes']}\n{r['network']}" for r in rows]
+    _bars(panels[0], labels, [r["joining"] for r in rows], "processes: seconds to meet", BLUE)
+    _bars(panels[1], labels, [r["first"] for r in rows], "processes: first step, seconds", GREEN)
+    _bars(panels[2], labels, [r["step"] * 1e3 for r in rows], "processes: step over Gloo, ms", RED)
+
+
+def _chips(panels: Any, rows: list[dict[str, Any]]) -> None:
+    labels = [f"{r['model']}\n{r['devices']} chips" for r in rows]
+    _bars(panels[0], labels, [r["seconds"] for r in rows], "trace, lower and compile, seconds", BLUE)
+    _bars(panels[1], labels, [r["needed"] / 1e9 for r in rows], "memory of each chip, GB", RED)
+    _stacked(panels[2], labels, [r["collectives"] for r in rows])
+
+
+ROWS = {"devices": _devices, "worlds": _worlds, "chips": _chips}
 
 
 def _line(axes: Any, x: list[int], y: list[float], title: str, color: str, is_log: bool = False) -> None:
