@@ -172,8 +172,8 @@ class Executable:
             self.execute = functools.partial(_with_effects, raw.execute_sharded)
         elif isinstance(where, Spread) and where.mesh.size > 1 and where.mesh.flat[0].platform == "cpu":
             self.execute = functools.partial(_in_turn, raw.execute_sharded)
-            if sum([d.process_index == d.client.process_index() for d in where.mesh.flat]) > MOST:
-                self.execute = functools.partial(_with_too_many, self.execute, self)
+            if len(where.mesh.local_devices) > MOST and _COLLECTIVE.search(raw.get_hlo_text()):
+                self.execute = functools.partial(_refuse, self)
         ranks = sorted({d.process_index for d in devices_of(where)})
         if len(ranks) > 1:
             self.execute = _Together(self.execute, program, where, ranks)
@@ -214,18 +214,16 @@ def _in_turn(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
     return out
 
 
-MOST = (
-    256  # CPU devices of one process that a collective can run on: the engine has no threads for more, and would wait
-)
+# CPU devices of one process that a collective can run on: the engine has no threads for more, and would wait
+MOST = 256
+_COLLECTIVE = re.compile(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute)")
 
 
-def _with_too_many(execute: Callable[..., Any], ready: Executable, buffers: Sequence[Any]) -> Any:
-    if re.search(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute)", ready.raw.get_hlo_text()):
-        raise RuntimeError(
-            f"{ready.program.name}: a program with collectives runs on at most {MOST} CPU devices of one process; got "
-            f"{ready.where.mesh.size}.\n  try: several processes, or compile only: jit(f).lower(...).compile()."
-        )
-    return execute(buffers)
+def _refuse(ready: Executable, buffers: Sequence[Any]) -> Any:
+    raise RuntimeError(
+        f"{ready.program.name}: a program with collectives runs on at most {MOST} CPU devices of one process; got "
+        f"{ready.where.mesh.size}.\n  try: several processes, or compile only: jit(f).lower(...).compile()."
+    )
 
 
 class _Together:

@@ -96,7 +96,7 @@ class ShardMap(Op):
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         is_known = tuple([not tape.owns(x) for x in operands])
         with scope(self.mesh, self.axes_here):
-            parts = self.program.memo(("cut", is_known), lambda: self._cut(is_known))
+            parts = self.program.memo(("cut", is_known, self.ins, self.axes_here), lambda: _Cut(self, is_known))
         known = [x for x, k in zip(operands, is_known) if k]
         ins = [s for s, k in zip(self.ins, is_known) if k]
         first = self.again(parts.known, ins, [*_chosen(self.outs, parts.known_outputs), *parts.specs])
@@ -110,9 +110,6 @@ class ShardMap(Op):
         written = iter(tape.write(later, [*residuals, *[x for x, k in zip(operands, is_known) if not k]]))
         ready = iter(out[:count])
         return tuple([next(ready) if k else next(written) for k in parts.known_outputs])
-
-    def _cut(self, is_known: tuple[bool, ...]) -> _Cut:
-        return _Cut(self, is_known)
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         is_linear = tuple([type(x) is Linear for x in operands])

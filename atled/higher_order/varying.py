@@ -14,11 +14,13 @@ from typing import Any
 
 from atled.core import source
 from atled.core.program import Equation, Program, Var, subprograms
+from atled.higher_order.call import Call
 from atled.ops import collectives
 
 Axes = frozenset[Any]
 _NONE: Axes = frozenset()
-_SHARES = (collectives.AllReduce, collectives.AllGather)  # their results are the same along their axes
+# their results are the same along their axes
+_SHARES = (collectives.AllReduce, collectives.AllGather, collectives.Agree)
 
 
 def varying(program: Program, inputs: Sequence[Axes]) -> list[Axes]:
@@ -40,8 +42,6 @@ def _results(e: Equation, given: list[Axes]) -> Sequence[Axes]:
     if inner:
         return [union.union(*[_used(p) for p in inner])] * len(e.results)
     if isinstance(op, _SHARES):
-        return [union - frozenset(op.axes)]
-    if isinstance(op, collectives.Agree):
         return [union - frozenset(op.axes)]
     if op.is_collective:
         return [union | frozenset(op.axes)] * len(e.results)
@@ -92,7 +92,7 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
         for e in inner.equations:
             operands = [names[v] if type(v) is Var else v for v in e.operands]
             op = e.op
-            if type(op).__name__ == "Call":
+            if type(op) is Call:
                 called = dict(zip(op.program.inputs, operands))
                 walk(op.program, called)
                 for v, x in zip(e.results, op.program.outputs):
