@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atled.core import tree
 from atled.core.array import type_of, types_of
@@ -12,12 +12,14 @@ from atled.core.sharding import Mesh
 from atled.core.trace import Tracer, state
 from atled.core.types import ShapeDtypeStruct
 from atled.engine import client
-from atled.engine import topology as topologies
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
 from atled.engine.execute import Executable, Spread, Where, compiled_anew, executable, lowered, on_device
 from atled.higher_order.launch import MISS, NAMESPACE, Form, Site, result_builder
 from atled.higher_order.signature import Arguments, Signature, donations, flat_shardings, leaf_names
+
+if TYPE_CHECKING:
+    from atled.engine import topology as topologies
 
 
 class Traced:
@@ -106,6 +108,8 @@ class Lowered:
                 sharding over a mesh of its devices are compiled for that mesh, also without this.
             effort: how hard the compiler for a topology tries, from -1, which is quick, to 1.
         """
+        from atled.engine import topology as topologies  # hardly anybody compiles for machines that are not here
+
         program, where, module = self._traced.program, self._where, self._module
         if topology is not None and topologies.of(where) is None:
             if isinstance(where, Spread):
@@ -126,6 +130,8 @@ class Lowered:
 
     def compile_anew(self) -> Compiled:
         """Compile even if an equal program was compiled before, whose text has the lines that it came from."""
+        from atled.engine import topology as topologies
+
         if topologies.of(self._where) is not None:
             return self.compile()
         ready = compiled_anew(self._traced.program, self._where, self._committed, self._donated, self._module)
@@ -189,7 +195,7 @@ class Compiled:
         """Run after a close look at the arguments, and let calls like this one do without."""
         signature, traced = self._traced._signature, self._traced._traced
         ready = self._executable
-        if isinstance(ready, topologies.Unloaded):
+        if not isinstance(ready, Executable):
             raise RuntimeError(
                 f"{traced.name}: compiled for {ready.topology.name}, of which no device is here, so it cannot run."
                 "\n  try: as_text(), memory_analysis(), cost_analysis() or serialize()."
