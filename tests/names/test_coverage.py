@@ -1,0 +1,51 @@
+"""The page of names is up to date, and what it says is so."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import coverage
+import explained
+import peers
+
+KEPT = peers.kept()
+
+
+def test_the_page_is_up_to_date():
+    assert coverage.PAGE.read_text() == coverage.page(), "names changed; run python tests/names/coverage.py"
+
+
+@pytest.mark.parametrize("namespace", KEPT)
+def test_each_name_is_said_once(namespace):
+    found = coverage.sorted_out(namespace, KEPT[namespace])
+    said = [name for names in found.values() for name in names]
+    assert sorted(said) == sorted(KEPT[namespace]) and len(set(said)) == len(said)
+
+
+@pytest.mark.parametrize("namespace", {**explained.LEFT_OUT, **explained.DIFFERENT})
+def test_explanations_are_of_names(namespace):
+    """What is left out is not there, what differs is, and both are names of the peer; no name has two reasons."""
+    left_out, different = explained.reasons(namespace), explained.DIFFERENT.get(namespace, {})
+    assert sorted({*left_out, *different} - set(KEPT[namespace])) == []
+    assert [n for n in left_out if coverage.is_there(namespace, n)] == [], "they are there now; delete their rows"
+    assert [n for n in different if not coverage.is_there(namespace, n)] == []
+    given = [n for names in explained.LEFT_OUT.get(namespace, {}).values() for n in names.split()]
+    assert len(given) == len(left_out)
+
+
+def test_a_name_that_is_nowhere_is_not_there():
+    assert not coverage.is_there("numpy", "no_such_name") and not coverage.is_there("jax.no_such_module", "sin")
+    assert not coverage.is_there("array_api", "array.no_such_method") and coverage.is_there("array_api", "array.T")
+
+
+@pytest.mark.parametrize("namespace", peers.NUMPY)
+def test_the_names_of_numpy(namespace):
+    if not importlib.metadata.version("numpy").startswith("2.4."):
+        pytest.skip("the list is NumPy 2.4's")
+    machine = {"float96", "float128", "complex192", "complex256"}  # there on some machines only
+    assert set(KEPT[namespace]) - machine == set(peers.installed(namespace)) - machine

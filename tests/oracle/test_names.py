@@ -1,0 +1,19 @@
+"""The names of JAX that the page of names goes through are those of the installed version."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "names"))
+import peers
+
+jax = pytest.importorskip("jax")
+
+
+@pytest.mark.parametrize("namespace", peers.JAX)
+def test_names(namespace):
+    assert jax.__version__ == "0.10.2"
+    assert peers.kept()[namespace] == peers.installed(namespace)
