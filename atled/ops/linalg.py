@@ -191,6 +191,30 @@ class Qr(Matrices):
         return (q, r), _qr_tangent(q, r, t)
 
 
+class ColumnOrder(Matrices):
+    """The order of columns in which a QR decomposition takes the one that is farthest from those before it."""
+
+    gives_tuple = False
+
+    def result_type(self, a: ArrayType) -> ArrayType:
+        self.check(a)
+        return ArrayType((*a.shape[:-2], a.shape[-1]), INT)
+
+    def lower(self, build: Any, a: Any) -> Any:
+        order = self.result_type(a.type)
+        *lead, m, n = a.type.shape
+        if a.type.size == 0:
+            return build.emit("stablehlo.iota", (), (order,), {"iota_dimension": len(lead)})
+        scales = ArrayType((*lead, min(m, n)), a.type.dtype)
+        free = build.constant(0, order)
+        _, found, _ = lapack(build, self, "geqp3", (a, free), (a.type.strong(), order, scales))
+        return build.apply(lambda p: elementwise.sub(p, 1), found)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        order = bind(self, *primals)
+        return order, Zero(type_of(order).tangent())
+
+
 def _qr_tangent(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     scaled = triangular_solve(r, t, left=False, lower=False)  # dA R^-1
     inner = matmul(adjoint(q), scaled)

@@ -19,8 +19,8 @@ from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy import linalg as _numpy
 from atled.numpy.creation import asarray
-from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices  # fmt: skip
-from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
+from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices, work_dtype
+from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary, indexing, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
@@ -36,12 +36,33 @@ from atled.ops.matrices import (
     triangular_solve,
 )
 from atled.ops.solvers import fixed, solve_factored, solve_matrices
+from atled.scipy.matrix_functions import funm, rsf2csf, solve_sylvester, sqrtm
+from atled.scipy.special_matrices import (
+    block_diag,
+    circulant,
+    companion,
+    convolution_matrix,
+    dft,
+    fiedler,
+    fiedler_companion,
+    hadamard,
+    hankel,
+    helmert,
+    hilbert,
+    invhilbert,
+    invpascal,
+    leslie,
+    pascal,
+    toeplitz,
+)
 from atled.transforms.grad import jvp
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "det", "dft", "eigh", "expm",
-    "expm_frechet", "fiedler", "hadamard", "hankel", "hessenberg", "hilbert", "inv", "leslie", "lu", "lu_factor",
-    "lu_solve", "pascal", "polar", "qr", "schur", "solve", "solve_triangular", "svd", "toeplitz",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "convolution_matrix", "det", "dft",
+    "eigh", "eigh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion", "funm", "hadamard", "hankel",
+    "helmert", "hessenberg", "hilbert", "inv", "invhilbert", "invpascal", "leslie", "lu", "lu_factor", "lu_solve",
+    "pascal", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "solve", "solve_sylvester", "solve_triangular", "sqrtm",
+    "svd", "toeplitz",
 ]  # fmt: skip
 
 _INT = dtypes.int32
@@ -230,16 +251,59 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Q and R with Q R = a: square Q ("full"), as few columns as needed ("economic"), or a tuple of R alone ("r")."""
+    """Q and R with Q R = a: square Q ("full"), as few columns as needed ("economic"), or a tuple of R alone ("r").
+
+    With `pivoting`, also p with Q R = a[:, p], an order of the columns in which the diagonal of R falls in size.
+    """
+    order = ()
     if pivoting:
-        raise NotImplementedError(
-            "qr: pivoting is not supported; there is no decomposition with exchanged columns yet."
-        )
+        a, order = _ordered_columns(a)
+        order = (order,)
     if mode == "r":
-        return (_full_r(a),)
+        return (_full_r(a), *order)
     if mode not in ("full", "economic"):
         raise ValueError(f"qr: the mode is 'full', 'economic' or 'r'; got {mode!r}.")
-    return tuple(_numpy.qr(a, "complete" if mode == "full" else "reduced"))
+    return (*_numpy.qr(a, "complete" if mode == "full" else "reduced"), *order)
+
+
+@library_function
+def _ordered_columns(a: Any) -> tuple[Any, Any]:
+    (x,), wanted = matrices("qr", a)
+    order = bind(ops.ColumnOrder(), fixed(x))
+    spread = shape.broadcast(order, type_of(x).shape, (*range(type_of(x).ndim - 2), type_of(x).ndim - 1))
+    return in_dtype(indexing.take_along(x, spread, type_of(x).ndim - 1), wanted), order
+
+
+@library_function(static=("mode", "conjugate"))
+def _multiply(q: Any, c: Any, mode: str, conjugate: bool) -> Any:
+    t = operand_type("qr_multiply", c)
+    is_left, is_vector = mode == "left", t.ndim == 1
+    (x, y), wanted = matrices(
+        "qr_multiply", q, shape.reshape(c, (t.size, 1) if is_left else (1, t.size)) if is_vector else c
+    )
+    x = conversion.conj(x) if conjugate and type_of(x).kind == "c" else x
+    m, k = type_of(x).shape[-2:]
+    if t.ndim == 0 or type_of(y).shape[-2 if is_left else -1] != (k if is_left else m):
+        raise ValueError(f"qr_multiply: Q is {m} by {k}, which does not fit on the {mode} of {t}.")
+    x, y = broadcast_leading("qr_multiply", x, y)
+    out = in_dtype(matmul(x, y) if is_left else matmul(y, x), wanted)
+    return (
+        shape.reshape(out, (*type_of(out).shape[:-2], type_of(out).shape[-2 if is_left else -1])) if is_vector else out
+    )
+
+
+def qr_multiply(
+    a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False, overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:  # fmt: skip
+    """c Q, or for mode "left" Q c, and R, of Q R = a with few columns in Q; with `pivoting` also the columns' order.
+
+    With `conjugate`, Q is conjugated. c with one axis is a vector.
+    """
+    if mode not in ("right", "left"):
+        raise ValueError(f"qr_multiply: the mode is 'right' or 'left'; got {mode!r}.")
+    q, *rest = qr(a, mode="economic", pivoting=pivoting)
+    return (_multiply(q, c, mode, bool(conjugate)), *rest)
 
 
 @library_function
@@ -291,6 +355,55 @@ def eigh(
     if type != 1 or eigvals is not None:
         raise NotImplementedError("eigh: only problems of type 1 are supported, and all eigenvalues at once.")
     return _eigh(a, b, bool(lower), bool(eigvals_only))
+
+
+@library_function(static=("first", "last", "eigvals_only"))
+def _eigh_tridiagonal(d: Any, e: Any, first: int, last: int | None, eigvals_only: bool) -> Any:
+    x, y = promote_inexact("eigh_tridiagonal", d, e)
+    s, t = type_of(x), type_of(y)
+    wanted, n = s.dtype, s.shape[-1] if s.ndim else 0
+    if s.ndim == 0 or t.shape != (*s.shape[:-1], max(n - 1, 0)):
+        raise ValueError(f"eigh_tridiagonal: e must have one element less than d; got {type_of(d)} and {type_of(e)}.")
+    x, y = (cast(v, work_dtype(wanted)) for v in (x, y))
+    x = conversion.complex(conversion.real(x), shape.zeros(type_of(conversion.real(x)))) if s.kind == "c" else x
+    like = ArrayType((*s.shape, n), type_of(x).dtype)
+    main = scale_columns(matrices_ops.identity(like, n), x)
+    edge = [(0, 0, 0)] * (s.ndim - 1)
+    low = conversion.conj(y) if s.kind == "c" else y
+    below = scale_columns(matrices_ops.identity(ArrayType((*t.shape, max(n - 1, 0)), like.dtype), max(n - 1, 0)), low)
+    below = shape.pad(below, 0, [*edge, (min(n, 1), 0, 0), (0, min(n, 1), 0)])
+    w, v = bind(ops.Eigh(), ew.add(main, below))  # which reads the lower triangle
+    stop = n if last is None else min(last + 1, n)
+    w = in_dtype(shape.slice_in_axis(w, first, stop, s.ndim - 1), wanted)
+    return w if eigvals_only else (w, in_dtype(shape.slice_in_axis(v, first, stop, s.ndim), wanted))
+
+
+def eigh_tridiagonal(
+    d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: Any = None,
+    tol: float | None = None, key: Any = None,
+) -> Any:  # fmt: skip
+    """Eigenvalues, ascending, and eigenvectors of the Hermitian matrix with diagonal d and e above it.
+
+    With `select="i"`, those at positions `select_range`, both ends included. `tol` and `key` have no effect: the
+    computation is by LAPACK, to full precision, and can be differentiated.
+
+    >>> import atled.numpy as jnp
+    >>> eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True)
+    Array([1., 3.], dtype=float32)
+    """
+    if select not in ("a", "i", "v"):
+        raise ValueError(f"eigh_tridiagonal: select is 'a' or 'i'; got {select!r}.")
+    if select == "v":
+        raise NotImplementedError(
+            "eigh_tridiagonal: how many eigenvalues lie between others is not known before; got select='v'."
+            "\n  try: select='i', or all of them, and a mask."
+        )
+    first, last = 0, None
+    if select == "i":
+        if select_range is None or not 0 <= select_range[0] <= select_range[1]:
+            raise ValueError(f"eigh_tridiagonal: select='i' needs a select_range of positions; got {select_range}.")
+        first, last = int(select_range[0]), int(select_range[1])
+    return _eigh_tridiagonal(d, e, first, last, bool(eigvals_only))
 
 
 @library_function(static=("output",))
@@ -429,170 +542,3 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     a, e = (asarray(x) for x in promote_inexact("expm_frechet", asarray(A), asarray(E)))
     out, tangent = jvp(expm, (a,), (e,))
     return (out, tangent) if compute_expm else tangent
-
-
-# -- special matrices -------------------------------------------------------------------------------------------------
-
-
-@library_function
-def _block_diag(arrays: list[Any]) -> Any:
-    xs = promote_dtypes("block_diag", *arrays)
-    if any(type_of(x).ndim > 2 for x in xs):
-        raise ValueError(f"block_diag: at most two axes are needed; got {', '.join(str(type_of(x)) for x in xs)}.")
-    blocks = [shape.reshape(x, (1,) * (2 - type_of(x).ndim) + type_of(x).shape) for x in xs]
-    width, before, rows = sum([type_of(x).shape[1] for x in blocks]), 0, []
-    for x in blocks:
-        n = type_of(x).shape[1]
-        rows.append(shape.pad(x, 0, [(0, 0, 0), (before, width - before - n, 0)]))
-        before += n
-    return shape.concatenate(rows, 0)
-
-
-def block_diag(*arrs: Any) -> Any:
-    """Matrices along the diagonal of a larger one, zero elsewhere; vectors are rows."""
-    return _block_diag([asarray(x) for x in arrs] if arrs else [asarray(np.zeros((1, 0), dtypes.default("f")))])
-
-
-def _along_diagonals(strip: Any, rows: int, columns: int, is_anti: bool = False) -> Any:
-    """Matrices with element (i, j) = strip[rows - 1 - i + j], or strip[i + j] if along the other diagonals."""
-    lead = type_of(strip).shape[:-1]
-    i, j = (shape.iota(_INT, (rows, columns), k) for k in (0, 1))
-    position = ew.add(i, j) if is_anti else ew.add(ew.sub(j, i), rows - 1)
-    flat = shape.broadcast(shape.reshape(position, (rows * columns,)), (*lead, rows * columns), (len(lead),))
-    return shape.reshape(indexing.take_along(strip, flat, len(lead)), (*lead, rows, columns))
-
-
-def _vectors(name: str, *operands: Any) -> list[Any]:
-    """Vectors on the last axis, in one dtype and with the same leading axes."""
-    xs = [shape.reshape(x, (1,)) if type_of(x).ndim == 0 else x for x in promote_dtypes(name, *operands)]
-    lead = broadcast_shapes(*[type_of(x).shape[:-1] for x in xs])
-    return [broadcast_to(x, (*lead, type_of(x).shape[-1])) for x in xs]
-
-
-@library_function
-def toeplitz(c: Any, r: Any = None) -> Any:
-    """The matrix with equal elements along its diagonals: c is its first column, and r its first row.
-
-    By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batches.
-    """
-    if r is None:
-        r = conversion.conj(c) if operand_type("toeplitz", c).kind == "c" else c
-    x, y = _vectors("toeplitz", c, r)
-    last, m, n = type_of(x).ndim - 1, type_of(x).shape[-1], type_of(y).shape[-1]
-    strip = shape.concatenate([shape.reverse(x, (last,)), shape.slice_in_axis(y, min(1, n), n, last)], last)
-    return _along_diagonals(strip, m, n)
-
-
-@library_function
-def hankel(c: Any, r: Any = None) -> Any:
-    """The matrix with equal elements across diagonals: c is its first column, and r, by default 0, its last row."""
-    operand_type("hankel", c)
-    x, y = _vectors("hankel", c, ew.mul(c, np.zeros((), type_of(c).dtype)) if r is None else r)
-    last, m, n = type_of(x).ndim - 1, type_of(x).shape[-1], type_of(y).shape[-1]
-    return _along_diagonals(shape.concatenate([x, shape.slice_in_axis(y, min(1, n), n, last)], last), m, n, True)
-
-
-@library_function
-def circulant(c: Any) -> Any:
-    """The matrix whose columns are c, moved down by one from each to the next."""
-    (x,) = _vectors("circulant", c)
-    last, n = type_of(x).ndim - 1, type_of(x).shape[-1]
-    turned = shape.reverse(x, (last,))
-    strip = shape.concatenate([turned, shape.slice_in_axis(turned, 0, max(n - 1, 0), last)], last)
-    return _along_diagonals(strip, n, n)
-
-
-def _with_subdiagonal(row: Any, below: Any) -> Any:
-    """Square matrices with a first row and a first subdiagonal."""
-    lead, n = type_of(row).shape[:-1], type_of(row).shape[-1]
-    d = len(lead)
-    first = shape.pad(shape.reshape(row, (*lead, 1, n)), 0, [(0, 0, 0)] * d + [(0, n - 1, 0), (0, 0, 0)])
-    under = scale_columns(matrices_ops.identity(ArrayType((*lead, n - 1, n - 1), type_of(row).dtype), n - 1), below)
-    return ew.add(first, shape.pad(under, 0, [(0, 0, 0)] * d + [(1, 0, 0), (0, 1, 0)]))
-
-
-@library_function
-def companion(a: Any) -> Any:
-    """The matrix whose eigenvalues are the roots of a polynomial, given by coefficients, the highest power first."""
-    (x,) = promote_inexact("companion", a)
-    t = type_of(x)
-    n = t.shape[-1] if t.ndim else 0
-    if n < 2:
-        raise ValueError(f"companion: at least two coefficients are needed; got {t}.")
-    last = t.ndim - 1
-    leading = shape.broadcast(shape.index_in_axis(x, 0, last), (*t.shape[:-1], n - 1), tuple(range(last)))
-    row = ew.neg(ew.div(shape.slice_in_axis(x, 1, n, last), leading))
-    return _with_subdiagonal(row, shape.full(ArrayType((*t.shape[:-1], n - 2), t.dtype), 1))
-
-
-@library_function
-def leslie(f: Any, s: Any) -> Any:
-    """The matrix with f as its first row and s on its first subdiagonal."""
-    x, y = _vectors("leslie", f, s)
-    if type_of(y).shape[-1] != type_of(x).shape[-1] - 1:
-        raise ValueError(f"leslie: s must have one element less than f; got {type_of(f)} and {type_of(s)}.")
-    return _with_subdiagonal(x, y)
-
-
-@library_function
-def fiedler(a: Any) -> Any:
-    """The matrix of the distances between the elements of a."""
-    (x,) = _vectors("fiedler", a)
-    d, n = type_of(x).ndim - 1, type_of(x).shape[-1]
-    dims, lead = (*type_of(x).shape, n), tuple(range(d))
-    return elementary.absolute(ew.sub(shape.broadcast(x, dims, (*lead, d)), shape.broadcast(x, dims, (*lead, d + 1))))
-
-
-@library_function(static=("n", "dtype"))
-def _hilbert(n: int, dtype: Any) -> Any:
-    i, j = (shape.iota(dtype, (n, n), k) for k in (0, 1))
-    return ew.div(1, ew.add(ew.add(i, j), 1))
-
-
-def hilbert(n: int) -> Any:
-    """The matrix with elements 1 / (i + j + 1)."""
-    return _hilbert(int(n), dtypes.default("f"))
-
-
-@library_function(static=("n", "dtype"))
-def _hadamard(n: int, dtype: Any) -> Any:
-    i, j = (shape.iota(_INT, (n, n), k) for k in (0, 1))
-    is_odd = ew.eq(ew.logical_and(ew.population_count(ew.logical_and(i, j)), 1), 1)
-    return ew.select(is_odd, np.asarray(-1, dtype), np.asarray(1, dtype))
-
-
-def hadamard(n: int, dtype: Any = int) -> Any:
-    """The matrix of signs with orthogonal rows that Sylvester's construction gives, for n a power of two."""
-    n = int(n)
-    if n < 1 or n & (n - 1):
-        raise ValueError(f"hadamard: the size must be a power of two; got {n}.")
-    return _hadamard(n, dtypes.canonical(dtype))
-
-
-def pascal(n: int, kind: str | None = None) -> Any:
-    """Pascal's triangle as a matrix: "lower", "upper", or their product, which is "symmetric", by default."""
-    if kind not in (None, "symmetric", "lower", "upper"):
-        raise ValueError(f"pascal: the kind is 'symmetric', 'lower' or 'upper'; got {kind!r}.")
-    choose = {"lower": lambda i, j: math.comb(i, j), "upper": lambda i, j: math.comb(j, i)}
-    entry = choose.get(kind or "symmetric", lambda i, j: math.comb(i + j, j))
-    rows = [[float(entry(i, j)) for j in range(int(n))] for i in range(int(n))]
-    return asarray(np.array(rows, dtypes.default("f")).reshape(int(n), int(n)))
-
-
-@library_function(static=("n", "scale", "dtype"))
-def _dft(n: int, scale: str | None, dtype: Any) -> Any:
-    i, j = (shape.iota(dtypes.int64, (n, n), k) for k in (0, 1))
-    turns = elementary.rem(ew.mul(i, j), max(n, 1))  # so that angles are exact
-    angle = ew.mul(conversion.convert(turns, dtypes.real_part(dtype)), -2 * math.pi / max(n, 1))
-    factor = {None: 1.0, "n": 1.0 / max(n, 1), "sqrtn": max(n, 1) ** -0.5}[scale]
-    return conversion.complex(ew.mul(elementary.cos(angle), factor), ew.mul(elementary.sin(angle), factor))
-
-
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
-    """The matrix of the Fourier transform of n elements, divided by n ("n") or its root ("sqrtn") if asked for."""
-    if scale not in (None, "n", "sqrtn"):
-        raise ValueError(f"dft: the scale is None, 'n' or 'sqrtn'; got {scale!r}.")
-    wanted = dtypes.canonical(complex if dtype is None else dtype)
-    if dtypes.kind(wanted) != "c":
-        raise ValueError(f"dft: a complex dtype is needed; got {wanted.name}.")
-    return _dft(int(n), scale, wanted)

@@ -600,6 +600,8 @@ LINALG = [
     *[Case(L.Lu(), ((m, n),), _lu, dtypes=("float64",), make=lambda r, d, m=m, n=n: [general(r, d, m, n)], tolerance=64, is_twice=False) for m, n in ((4, 2), (2, 4))],
     *[Case(L.Qr(f), ((m, n),), lambda a, f=f: scipy.linalg.qr(a, mode="full" if f else "economic"), dtypes=MATRICES, make=lambda r, d, m=m, n=n: [general(r, d, m, n)],
            tolerance=64, has_jvp=not (f and m > n), is_twice=False) for f, m, n in ((False, 3, 3), (False, 4, 2), (False, 2, 4), (True, 4, 2))],
+    *[Case(L.ColumnOrder(), ((m, n),), lambda a: scipy.linalg.qr(a, mode="r", pivoting=True)[1].astype("int32"), dtypes=MATRICES,
+           make=lambda r, d, m=m, n=n: [general(r, d, m, n)]) for m, n in ((3, 3), (4, 2), (2, 4))],
     Case(L.HouseholderProduct(), ((4, 2), (2,)), lambda a, t: scipy.linalg.lapack.get_lapack_funcs("ungqr" if np.iscomplexobj(a) else "orgqr", (a,))(a, t)[0],
          dtypes=MATRICES, make=lambda r, d: list(scipy.linalg.lapack.get_lapack_funcs("geqrf", (general(r, d, 4, 2),))(general(r, d, 4, 2))[:2]), has_jvp=False, tolerance=64),
     *[Case(L.Eigh(), ((3, 3),), lambda a: scipy.linalg.eigh(a, driver="evd"), dtypes=dt, make=lambda r, d: [spd(r, d)], tolerance=128, is_twice=False, observe=ob, note=dt[0])

@@ -1,0 +1,272 @@
+"""Functions of whole matrices that go through a Schur form, and the equation A X + X B = C, on which derivatives rest.
+
+With the matrix triangular, the result is found column by column: each is the solution of a triangular system made
+from the columns before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from atled import numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.trace import bind
+from atled.higher_order.custom import custom_jvp
+from atled.higher_order.implicit import custom_linear_solve
+from atled.higher_order.jit import library_function
+from atled.higher_order.loops import fori_loop
+from atled.numpy.matrices import in_dtype, matrices
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
+from atled.ops import conversion, elementary, shape
+from atled.ops import elementwise as ew
+from atled.ops import linalg as ops
+from atled.ops.matrices import adjoint, diagonal, matmul, transposed, triangle, triangular_solve
+from atled.ops.solvers import solve_matrices
+
+__all__ = ["funm", "rsf2csf", "solve_sylvester", "sqrtm"]
+
+
+def _complex_schur(a: Any) -> tuple[Any, Any]:
+    return bind(ops.Schur(), cast(a, dtypes.complex_of(type_of(a).dtype)))
+
+
+def _diagonal_matrix(v: Any) -> Any:
+    """Square matrices with v on their diagonals."""
+    return jnp.where(jnp.eye(type_of(v).shape[-1], dtype=bool), v[..., None, :], np.zeros((), type_of(v).dtype))
+
+
+def _solved(upper: Any, right: Any) -> Any:
+    """The vector x with upper x = right."""
+    return triangular_solve(upper, right[..., None], left=True, lower=False)[..., 0]
+
+
+def _with_columns(out: Any, column: Callable[[Any, Any], Any]) -> Any:
+    """Add to matrices their columns `column(j, matrices so far)`, one after another."""
+    n = type_of(out).shape[-1]
+    places = np.arange(n)
+
+    def step(j: Any, so_far: Any) -> Any:
+        here = jnp.where(places == j, column(j, so_far)[..., None], np.zeros((), type_of(so_far).dtype))
+        return ew.add(so_far, here)
+
+    return fori_loop(0, n, step, out) if n else out
+
+
+# -- Sylvester's equation ---------------------------------------------------------------------------------------------
+
+
+def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
+    """X with A X + X B = C, and the eigenvalues of A and B."""
+    r, u = _complex_schur(a)
+    s, v = _complex_schur(b)
+    right = matmul(matmul(adjoint(u), c), v)
+
+    def column(j: Any, y: Any) -> Any:
+        moved = _diagonal_matrix(jnp.broadcast_to(s[..., j, j][..., None], type_of(r).shape[:-1]))
+        return _solved(ew.add(r, moved), ew.sub(right[..., j], matmul(y, s[..., j][..., None])[..., 0]))
+
+    y = _with_columns(shape.zeros(type_of(right)), column)
+    return matmul(matmul(u, y), adjoint(v)), diagonal(r), diagonal(s)
+
+
+def _by_eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
+    r, u = bind(ops.Eig(), a)
+    s, v = bind(ops.Eig(), b)
+    y = ew.div(solve_matrices(u, matmul(c, v)), r[..., :, None] + s[..., None, :])
+    return transposed(solve_matrices(transposed(v), transposed(matmul(u, y)))), r, s
+
+
+def _sylvester(a: Any, b: Any, c: Any, method: str, tol: Any) -> Any:
+    """X with A X + X B = C for matrices of one dtype, linear in C for all transformations."""
+
+    def solve(left: Any, right: Any, y: Any) -> Any:
+        if type_of(y).size == 0:
+            return y
+        wide = cast(y, dtypes.complex_of(type_of(y).dtype))
+        x, r, s = (_by_schur if method == "schur" else _by_eigenvalues)(left, right, wide)
+        is_singular = jnp.any(
+            elementary.absolute(r[..., :, None] + s[..., None, :]) < tol, axis=(-1, -2), keepdims=True
+        )
+        x = x if type_of(y).kind == "c" else conversion.real(x)
+        return jnp.where(is_singular, np.asarray(np.nan, type_of(x).dtype), x)
+
+    return custom_linear_solve(
+        lambda x: ew.add(matmul(a, x), matmul(x, b)),
+        c,
+        lambda _, y: solve(a, b, y),
+        lambda _, y: solve(transposed(a), transposed(b), y),
+    )
+
+
+@library_function(static=("method",))
+def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
+    (x, y, z), wanted = matrices("solve_sylvester", a, b, c, square=True)
+    types = [type_of(v) for v in (x, y, z)]
+    m, n = types[0].shape[-1], types[1].shape[-1] if types[1].ndim else -1
+    if types[1].shape[-2:] != (n, n) or types[2].shape[-2:] != (m, n):
+        got = ", ".join(str(type_of(v)) for v in (a, b, c))
+        raise ValueError(
+            f"solve_sylvester: A and B must be square, and C must have as many rows and columns; got {got}."
+        )
+    lead = broadcast_shapes(*[t.shape[:-2] for t in types])
+    x, y, z = (broadcast_to(v, (*lead, *t.shape[-2:])) for v, t in zip((x, y, z), types, strict=True))
+    return in_dtype(_sylvester(x, y, z, method, tol), wanted)
+
+
+def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:  # noqa: N803
+    """X such that A X + X B = C; NaN if eigenvalues of A and -B are closer than `tol`, where there may be no such X.
+
+    The method is "schur", or "eigen", which is faster and not for matrices that lack eigenvectors.
+
+    >>> import atled.numpy as jnp
+    >>> solve_sylvester(jnp.eye(2), jnp.eye(2), jnp.array([[2.0, 4.0], [6.0, 8.0]]))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
+    if method not in ("schur", "eigen"):
+        raise ValueError(f"solve_sylvester: the method is 'schur' or 'eigen'; got {method!r}.")
+    return _solve_sylvester(A, B, C, tol, method)
+
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+
+@custom_jvp
+def _root(a: Any) -> Any:
+    """The principal square root of complex matrices."""
+    form, vectors = _complex_schur(a)
+    roots = elementary.sqrt(diagonal(form))
+    places = np.arange(type_of(form).shape[-1])
+    zero = np.zeros((), type_of(form).dtype)
+    least = np.asarray(dtypes.finfo(dtypes.real_part(type_of(form).dtype)).tiny, type_of(form).dtype)
+
+    def column(j: Any, strict: Any) -> Any:
+        # of U U = T: (U + u_jj) times what is above the diagonal in column j is what stands there in T
+        sums = roots + roots[..., j][..., None]
+        sums = jnp.where(places < j, jnp.where(sums == 0, least, sums), np.ones((), type_of(form).dtype))
+        return _solved(ew.add(strict, _diagonal_matrix(sums)), jnp.where(places < j, form[..., j], zero))
+
+    upper = ew.add(_with_columns(shape.zeros(type_of(form)), column), _diagonal_matrix(roots))
+    return matmul(matmul(vectors, upper), adjoint(vectors))
+
+
+@_root.defjvp
+def _root_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    root = _root(*primals)
+    return root, _sylvester(root, root, tangents[0], "schur", 0.0)
+
+
+@library_function
+def _sqrtm(a: Any) -> Any:
+    (x,), _ = matrices("sqrtm", a, square=True)
+    return _root(cast(x, dtypes.complex_of(type_of(x).dtype)))
+
+
+def sqrtm(A: Any, blocksize: int = 1) -> Any:  # noqa: N803
+    """X with X X = A whose eigenvalues have no negative real parts. The result is complex.
+
+    It can be differentiated where A has no eigenvalue of zero.
+
+    >>> import atled.numpy as jnp
+    >>> sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
+    """
+    if blocksize > 1:
+        raise NotImplementedError(f"sqrtm: there is no blocked version; got blocksize={blocksize}.")
+    return _sqrtm(A)
+
+
+@library_function
+def _schur_of(a: Any) -> tuple[Any, Any, Any]:
+    (x,), _ = matrices("funm", a, square=True)
+    form, vectors = _complex_schur(x)
+    return form, vectors, diagonal(form)
+
+
+@library_function
+def _parlett(form: Any, vectors: Any, values: Any) -> tuple[Any, Any]:
+    """A function of a matrix from its Schur form and its values there (B. N. Parlett, 1976), and how exact it is."""
+    n, dtype = type_of(form).shape[-1], type_of(form).dtype
+    places, zero = np.arange(n), np.zeros((), dtype)
+    values = cast(values, dtype)
+    points, above = diagonal(form), triangle(form, False, 1)
+
+    def column(j: Any, so_far: Any) -> Any:
+        # F T = T F, of which column j is solved for F
+        gaps = points[..., j][..., None] - points
+        gaps = jnp.where(places < j, jnp.where(gaps == 0, np.ones((), dtype), gaps), np.ones((), dtype))
+        right = values[..., j][..., None] * form[..., j] - matmul(so_far, form[..., j][..., None])[..., 0]
+        return _solved(ew.sub(_diagonal_matrix(gaps), above), jnp.where(places < j, right, zero))
+
+    upper = _with_columns(_diagonal_matrix(values), column)
+    out = matmul(matmul(vectors, upper), adjoint(vectors))
+    rounding = float(dtypes.finfo(dtypes.real_part(dtype)).eps)
+    apart = jnp.where(places[:, None] < places, jnp.abs(points[..., None, :] - points[..., :, None]), np.inf)
+    least = jnp.minimum(jnp.min(apart, axis=(-1, -2)), jnp.abs(points[..., 0]))
+    least = jnp.where(least == 0, rounding, least)
+    error = jnp.clip(rounding / least * jnp.linalg.norm(above, 1, axis=(-2, -1)), rounding, 1)
+    return out, jnp.where(jnp.any(jnp.isinf(out), axis=(-1, -2)), np.inf, error)
+
+
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:  # noqa: N803
+    """A function of a square matrix, given as a function of numbers, which gets all eigenvalues at once.
+
+    The result is complex. Without `disp`, an estimate of its relative error follows: it is large where eigenvalues
+    are close to each other.
+
+    >>> import atled.numpy as jnp
+    >>> funm(jnp.array([[1.0, 0.0], [0.0, 2.0]]), lambda x: x**3).real
+    Array([[1., 0.],
+           [0., 8.]], dtype=float32)
+    """
+    form, vectors, points = _schur_of(A)
+    if type_of(points).size == 0:
+        return form if disp else (form, jnp.zeros(type_of(points).shape[:-1], dtypes.real_part(type_of(form).dtype)))
+    values = jnp.asarray(func(points))
+    if type_of(values).shape != type_of(points).shape:
+        raise ValueError(
+            f"funm: the function must give one number for each of {type_of(points)}; got {type_of(values)}."
+        )
+    out, error = _parlett(form, vectors, values)
+    return out if disp else (out, error)
+
+
+@library_function
+def _rsf2csf(form: Any, vectors: Any) -> tuple[Any, Any]:
+    (t, z), _ = matrices("rsf2csf", form, vectors, square=True)
+    if type_of(z).shape[-2:] != type_of(t).shape[-2:]:
+        raise ValueError(
+            f"rsf2csf: T and Z must be square matrices of one size; got {type_of(form)} and {type_of(vectors)}."
+        )
+    lead, n = broadcast_shapes(type_of(t).shape[:-2], type_of(z).shape[:-2]), type_of(t).shape[-1]
+    dtype = dtypes.complex_of(type_of(t).dtype)
+    t, z = (cast(broadcast_to(v, (*lead, n, n)), dtype) for v in (t, z))
+    if n < 2:
+        return t, z
+    low = jnp.diagonal(t, -1, axis1=-2, axis2=-1)
+    first, last = diagonal(t)[..., :-1], diagonal(t)[..., 1:]
+    rounding = float(dtypes.finfo(dtypes.real_part(dtype)).eps)
+    is_block = jnp.abs(low) > rounding * (jnp.abs(first) + jnp.abs(last))
+    # of a block [[a, b], [c, d]], (w - d, c) is an eigenvector, for eigenvalue w; the turn makes it the first axis
+    half = (first - last) / 2
+    beside = jnp.diagonal(t, 1, axis1=-2, axis2=-1)
+    moved = half + jnp.sqrt(half * half + beside * low)
+    one, zero = np.ones((), dtype), np.zeros((), dtype)
+    size = jnp.where(is_block, jnp.sqrt(jnp.abs(moved) ** 2 + jnp.abs(low) ** 2).astype(dtype), one)
+    cosine, sine = jnp.where(is_block, moved / size, one), jnp.where(is_block, low / size, zero)
+    edge = [(0, 0)] * len(lead)
+    before, after = (jnp.pad(v, [*edge, w], constant_values=1) for v, w in ((cosine, (1, 0)), (cosine.conj(), (0, 1))))
+    above = jnp.pad(_diagonal_matrix(sine.conj()), [*edge, (0, 1), (1, 0)])
+    below = jnp.pad(_diagonal_matrix(sine), [*edge, (1, 0), (0, 1)])
+    turn = _diagonal_matrix(before * after) + above - below
+    return triangle(matmul(matmul(turn, t), adjoint(turn)), False), matmul(z, adjoint(turn))
+
+
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:  # noqa: N803
+    """The complex Schur form, which is triangular, from the real one with its blocks of two."""
+    return _rsf2csf(T, Z)
