@@ -180,12 +180,13 @@ def iinfo(dtype: Any) -> Any:
     return ml_dtypes.iinfo(canonical(dtype))
 
 
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype `a` is of kind `b`, as `numpy.issubdtype`, for all dtypes of the library.
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype `arg1` is of kind `arg2`, as `numpy.issubdtype`, for all dtypes of the library.
 
     >>> issubdtype("bfloat16", np.floating), issubdtype("int4", np.integer)
     (True, True)
     """
+    a, b = arg1, arg2
     if a is key_dtype:
         return b in (key_dtype, prng_key, extended, np.generic)
     if b in (prng_key, extended):

@@ -105,6 +105,10 @@ on_mesh_change: list[Any] = []  # called when another mesh is set than the last 
 
 def _enter(mesh: Mesh) -> None:
     _entered.append(mesh)
+    _launch_under(mesh)
+
+
+def _launch_under(mesh: Mesh) -> None:
     if _last[0] is not mesh:  # what was launched without a mesh does not depend on one
         _last[0] = mesh
         for forget in on_mesh_change:
@@ -131,6 +135,8 @@ class set_mesh:  # noqa: N801
 
     def __exit__(self, *_: Any) -> None:
         _entered.remove(self.mesh)
+        if _entered:
+            _launch_under(_entered[-1])
 
 
 def current_mesh() -> Mesh | None:

@@ -182,6 +182,8 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     options = shared.options
     if not settings.jit and not options.is_inline:
         return shared.f(*args, **kwargs)
+    if options.out_at is not None:
+        refuse_out(shared.name, args[options.out_at] if len(args) > options.out_at else kwargs.get("out"))
     is_recording = type(state.base) is Recorder or state.base.is_watching
     if options.is_thin and (is_recording or any([isinstance(x, Tracer) for x in (*args, *kwargs.values())])):
         return shared.f(*args, **kwargs)
@@ -222,7 +224,8 @@ _NUMBERS = (int, float, complex, bool)
 def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], fixed: tuple[Any, ...] = ()) -> Traced:
     """The program of a call, recorded if it is new. Leaves without a type are `fixed`: (position, class, number)."""
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
-    mesh = None if shared.options.is_inline else current_mesh()
+    is_placed = not shared.options.is_inline or "out_sharding" in shared.options.static_argnames
+    mesh = current_mesh() if is_placed else None
     key = (call.structure, call.statics, tuple(types), fixed, config.trace_key(), axes, mesh)
     traced = shared.traces.get(key)
     if traced is None:
@@ -409,7 +412,23 @@ def library_function(f: Callable[..., Any] | None = None, *, static: Sequence[st
     """
     if f is None:
         return lambda g: library_function(g, static=static, is_thin=is_thin)
-    return _wrapped(f, Shared(f, Options(static_argnames=tuple(static), is_inline=True, is_thin=is_thin)))
+    code = f.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    out_at = names.index("out") if "out" in names else None
+    return _wrapped(
+        f, Shared(f, Options(static_argnames=tuple(static), is_inline=True, is_thin=is_thin, out_at=out_at))
+    )
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Complain if NumPy's `out` is given, an array to write into."""
+    if out is not None:
+        raise NotImplementedError(
+            errors.explained(
+                f"{name}: arrays are immutable, so `out` must be None; got {describe(out)}.",
+                "use the result of the call, or x.at[...].set(result) for a part of an array.",
+            )
+        )
 
 
 def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:

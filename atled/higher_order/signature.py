@@ -38,6 +38,7 @@ class Options(NamedTuple):
     max_compiles: int | None = None  # complain beyond
     in_shardings: Any = None  # `Boxed` trees of shardings
     out_shardings: Any = None
+    out_at: int | None = None  # where a library function takes NumPy's `out`
     is_shown: bool = False  # recorded to be looked at: nothing is left out
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from atled.core import dtypes, rewriting
 from atled.core.array import Array, type_of
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
+from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, check_axis, operand_type, promote_dtypes
 from atled.numpy.reductions import sum as _sum
 from atled.ops import contraction, conversion, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops.contraction import precision_name
+from atled.ops.placing import placed
 
 _STATIC = ("precision", "preferred_element_type")
 
@@ -42,8 +43,10 @@ def _transposed(s: ArrayType, t: ArrayType) -> str:
     return "the transpose of one of them, or einsum, which names the axes."
 
 
-@library_function(static=_STATIC)
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+@library_function(static=(*_STATIC, "out_sharding"))
+def matmul(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Any:
     """Matrix products over the last two axes; 1-d operands are rows or columns, leading axes broadcast.
 
     >>> matmul(np.eye(2, dtype="float32"), np.ones((2, 1), "float32"))
@@ -64,8 +67,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
             f"\n  try: {_transposed(s, t)}"
         )
     lead = broadcast_shapes(s.shape[:-2], t.shape[:-2])
-    out = _matmul(x, y, lead, precision, preferred_element_type)
-    return out
+    return placed(_matmul(x, y, lead, precision, preferred_element_type), out_sharding, "matmul")
 
 
 def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) -> Any:
@@ -97,18 +99,19 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
     return shape.reshape(out, (*lead, *core))
 
 
-@library_function(static=_STATIC)
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+@library_function(static=(*_STATIC, "out_sharding"))
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """Sum of products over the last axis of a and the second to last of b."""
     x, y = promote_dtypes("dot", a, b)
     s, t = type_of(x), type_of(y)
     if not s.ndim or not t.ndim:
-        return ew.mul(x, y) if s.shape == t.shape else ew.mul(*_spread(x, y))
+        return placed(ew.mul(x, y) if s.shape == t.shape else ew.mul(*_spread(x, y)), out_sharding, "dot")
     if s.shape[-1] != t.shape[-2 if t.ndim > 1 else 0]:
         raise ValueError(
             f"dot: the contracted axes must have the same length; got {s} and {t} (shapes {s.shape} and {t.shape})."
         )
-    return _product(x, y, ((s.ndim - 1,), (max(t.ndim - 2, 0),)), ((), ()), precision, preferred_element_type)
+    contracting = ((s.ndim - 1,), (max(t.ndim - 2, 0),))
+    return placed(_product(x, y, contracting, ((), ()), precision, preferred_element_type), out_sharding, "dot")
 
 
 def _spread(x: Any, y: Any) -> tuple[Any, Any]:
@@ -198,11 +201,19 @@ def _tensordot(a: Any, b: Any, axes: Any, precision: Any, preferred_element_type
     return _product(x, y, (left, right), ((), ()), precision, preferred_element_type)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Sum of products over pairs of axes, or over the last n of a and the first n of b."""
     if not isinstance(axes, int):
         axes = tuple([tuple(v) if isinstance(v, (tuple, list)) else (int(v),) for v in axes])
-    return _tensordot(a, b, axes, precision, preferred_element_type)
+    return placed(_tensordot(a, b, axes, precision, preferred_element_type), out_sharding, "tensordot")
 
 
 # -- einsum -----------------------------------------------------------------------------------------------------------
@@ -210,7 +221,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
 
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """Sums of products by Einstein's convention; several operands are combined along a path that costs little.
 
@@ -218,13 +229,14 @@ def einsum(
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
+    refuse_out("einsum", out)
     if not isinstance(subscripts, str):  # the form einsum(x, [0, 1], y, [1, 2], [0, 2])
         subscripts, operands = _from_lists((subscripts, *operands))
     text = subscripts.replace(" ", "")
     if not isinstance(optimize, (bool, str)):
         optimize = tuple(optimize)
     arrays = [x if isinstance(x, Array) else asarray(x) for x in operands]
-    return _einsum(arrays, text, optimize, precision, preferred_element_type)
+    return placed(_einsum(arrays, text, optimize, precision, preferred_element_type), out_sharding, "einsum")
 
 
 def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:

@@ -11,13 +11,14 @@ import numpy as np
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, describe, type_of
 from atled.core.errors import ConcretizationTypeError
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
 from atled.numpy.promotion import broadcast_to as _broadcast_to
-from atled.ops import conversion, elementary, elementwise, shape
+from atled.ops import conversion, elementary, elementwise, placing, shape
 from atled.transforms.vmap import vmap
 
 
@@ -63,34 +64,42 @@ def _filled(dims: tuple[int, ...], dtype: Any, value: Any, weak: bool = False) -
     return shape.full(ArrayType(dims, dtype), value) if not weak else shape.broadcast(value, dims, ())
 
 
-def _placed(x: Any, device: Any) -> Any:
+def _placed(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray") -> Any:
+    """A new array where it is asked for: on a device, or split over a mesh."""
+    if device is not None and out_sharding is not None:
+        raise ValueError(f"{name}: only one of device and out_sharding can be given; got {device} and {out_sharding}.")
+    if out_sharding is not None or isinstance(device, (NamedSharding, PartitionSpec)):
+        wanted = device if out_sharding is None else out_sharding
+        if isinstance(x, Tracer) or not isinstance(wanted, (NamedSharding, PartitionSpec)):
+            return placing.placed(x, wanted, name)
+        return device_put(x, placing.resolved(wanted, name))
     if device is None or isinstance(x, Tracer):
         return x
     return device_put(x, getattr(device, "device", device))
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros.
 
     >>> zeros((2, 2), "int8")
     Array([[0, 0],
            [0, 0]], dtype=int8)
     """
-    return _placed(_filled(_static_shape("zeros", shape), _dtype("zeros", dtype), 0), device)
+    return _placed(_filled(_static_shape("zeros", shape), _dtype("zeros", dtype), 0), device, out_sharding, "zeros")
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones.
 
     >>> ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return _placed(_filled(_static_shape("ones", shape), _dtype("ones", dtype), 1), device)
+    return _placed(_filled(_static_shape("ones", shape), _dtype("ones", dtype), 1), device, out_sharding, "ones")
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array to be filled; here it holds zeros."""
-    return zeros(shape, dtype, device=device)
+    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
 @library_function(static=("dims", "dtype"))
@@ -99,7 +108,7 @@ def _full(dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
     return _broadcast_to(value, dims)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array with one value everywhere; the value may be an array that broadcasts.
 
     >>> full((2,), 7)
@@ -108,7 +117,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     t = operand_type("full", fill_value)
     dtype = dtypes.canonical(t.dtype if dtype is None else dtype)
     value = fill_value if isinstance(fill_value, Array) else np.asarray(fill_value, dtype)
-    return _placed(_full(_static_shape("full", shape), value, dtype), device)
+    return _placed(_full(_static_shape("full", shape), value, dtype), device, out_sharding, "full")
 
 
 def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], Any, bool]:
@@ -120,27 +129,29 @@ def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], An
     )
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Zeros with the shape and dtype of another array."""
     dims, dtype, _ = _like("zeros_like", a, dtype, shape)
-    return _placed(_filled(dims, dtype, 0), device)
+    return _placed(_filled(dims, dtype, 0), device, out_sharding, "zeros_like")
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Ones with the shape and dtype of another array."""
     dims, dtype, _ = _like("ones_like", a, dtype, shape)
-    return _placed(_filled(dims, dtype, 1), device)
+    return _placed(_filled(dims, dtype, 1), device, out_sharding, "ones_like")
 
 
-def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """An array to be filled, like another; here it holds zeros."""
-    return zeros_like(a, dtype, shape, device=device)
+    return zeros_like(prototype, dtype, shape, device=device)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """One value everywhere, with the shape and dtype of another array."""
     dims, dtype, _ = _like("full_like", a, dtype, shape)
-    return full(dims, fill_value, dtype, device=device)
+    return full(dims, fill_value, dtype, device=device, out_sharding=out_sharding)
 
 
 # -- from values ------------------------------------------------------------------------------------------------------
@@ -161,7 +172,10 @@ def _checked_number(x: Any, dtype: Any) -> Any:
     return np.asarray(x, dtype)
 
 
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """An array from an array, NumPy array, number, or nested lists of those.
 
     NumPy arrays keep their dtype; Python numbers become 32 bits wide. Data is copied to the device.
@@ -171,39 +185,39 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     """
     if order not in (None, "K", "C", "A"):
         raise NotImplementedError(f"asarray: arrays are stored in row-major order; order={order!r} is not supported.")
-    wanted = None if dtype is None else dtypes.canonical(dtype)
+    return _placed(_from_values(a, None if dtype is None else dtypes.canonical(dtype)), device, out_sharding)
+
+
+def _from_values(a: Any, wanted: Any) -> Any:
     if isinstance(a, Array):
         out = a if wanted is None or a.dtype is wanted else conversion.convert(a, wanted)
         if wanted is not None and out.weak_type:
             out = conversion.convert(out, wanted)
-        return _placed(out, device)
+        return out
     if isinstance(a, (list, tuple)):
-        return _placed(_from_sequence(a, wanted), device)
+        return _from_sequence(a, wanted)
     if isinstance(a, np.ndarray) or (
         isinstance(a, np.generic) and not isinstance(a, (np.float64, np.int64, np.complex128))  # pyright: ignore[reportArgumentType]
     ):
         host = np.asarray(a)
-        return _placed(
-            to_device(
-                host if wanted is None else _cast_host(host, wanted), None if host.ndim else _strong(host, wanted)
-            ),
-            device,
+        return to_device(
+            host if wanted is None else _cast_host(host, wanted), None if host.ndim else _strong(host, wanted)
         )
     if isinstance(a, (bool, int, float, complex, np.generic)):
         t = type_of(a)
         value = _checked_number(a, wanted or t.dtype)
-        return _placed(to_device(value, t if wanted is None else ArrayType((), wanted)), device)
+        return to_device(value, t if wanted is None else ArrayType((), wanted))
     if hasattr(a, "__atled_array__"):
-        return asarray(a.__atled_array__(), dtype, device=device)
+        return _from_values(a.__atled_array__(), wanted)
     if hasattr(a, "__array__") or hasattr(a, "__array_interface__"):
-        return asarray(np.asarray(a), dtype, device=device)
+        return _from_values(np.asarray(a), wanted)
     if hasattr(a, "__dlpack__"):
-        return asarray(np.from_dlpack(a), dtype, device=device)
+        return _from_values(np.from_dlpack(a), wanted)
     try:
         view = memoryview(a)
     except TypeError:
         raise TypeError(_no_array(a)) from None
-    return asarray(np.asarray(view), dtype, device=device)
+    return _from_values(np.asarray(view), wanted)
 
 
 def _strong(host: np.ndarray, wanted: Any) -> ArrayType:
@@ -315,17 +329,20 @@ def _stack(rows: list[Any]) -> Any:
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None
-) -> Any:
+    object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """An array from values, never sharing memory with them.
 
     >>> array([1.0, 2.0])
     Array([1., 2.], dtype=float32)
     """
-    out = asarray(object, dtype, order, device=device)
+    out = asarray(object, dtype, order, device=device if ndmin == 0 else None)
+    if ndmin == 0 and out_sharding is None:
+        return out
     if out.ndim < ndmin:
         out = shape.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return out
+    return _placed(out, device, out_sharding, "array")
 
 
 def copy(a: Any, order: Any = None) -> Any:
@@ -406,7 +423,9 @@ def _concrete(name: str, x: Any) -> Any:
     return x.item() if isinstance(x, (Array, np.ndarray, np.generic)) else x
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Any:
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """Numbers from start up to stop, without stop, in steps.
 
     >>> arange(3), arange(1.0, 2.0, 0.5)
@@ -424,8 +443,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise ValueError("arange: the step must not be zero.")
     count = max(0, math.ceil((last - first) / by))
     if dtypes.kind(dtype) == "b":
-        return asarray(np.arange(first, last, by, dtype=bool))
-    return _placed(_counted(count, first, by, dtype), device)
+        return asarray(np.arange(first, last, by, dtype=bool), device=device, out_sharding=out_sharding)
+    return _placed(_counted(count, first, by, dtype), device, out_sharding, "arange")
 
 
 @library_function(static=("count", "first", "by", "dtype"))

@@ -80,11 +80,14 @@ reciprocal = _float_function("reciprocal", ew.reciprocal, "1 / x.")
 rint = _float_function("rint", lambda x: _round_parts(x), "The nearest integer; halves go to the even one.")
 deg2rad = radians = _float_function("deg2rad", lambda x: ew.mul(x, math.pi / 180), "Degrees as radians.")
 rad2deg = degrees = _float_function("rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degrees.")
-i0 = _float_function(
-    "i0",
-    lambda x: ew.mul(elementary.exp(elementary.absolute(x)), special.bessel_i0e(x)),
-    "The modified Bessel function of order 0.",
-)
+
+
+@library_function
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0."""
+    (x,) = promote_inexact("i0", x)
+    return ew.mul(elementary.exp(elementary.absolute(x)), special.bessel_i0e(x))
+
 
 subtract = _binary("subtract", ew.sub, "x1 - x2.")
 multiply = _binary("multiply", ew.mul, "x1 * x2.", on_bools=ew.logical_and)
@@ -292,11 +295,22 @@ def _rounding(name: str, op: Callable[[Any], Any], doc: str) -> Any:
 
 floor = _rounding("floor", elementary.floor, "The largest integer not above x.")
 ceil = _rounding("ceil", elementary.ceil, "The smallest integer not below x.")
-trunc = fix = _rounding("trunc", elementary.truncate, "x without its fraction.")
+
+
+@library_function(is_thin=True)
+def trunc(x: Any) -> Any:
+    """x without its fraction."""
+    return x if operand_type("trunc", x).kind in "biu" else elementary.truncate(x)
+
+
+@library_function(is_thin=True)
+def fix(x: Any, out: None = None) -> Any:
+    """x without its fraction."""
+    return trunc(x)
 
 
 @library_function(static=("decimals",))
-def round(a: Any, decimals: int = 0) -> Any:
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """a rounded to a number of decimals; halves go to the even neighbour.
 
     >>> round(np.asarray([0.25, 1.35]), 1)
@@ -353,16 +367,20 @@ isinf = _test(
     _parts(lambda x: ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False),
     "Whether x is infinite.",
 )
-isposinf = _test(
-    "isposinf",
-    _parts(lambda x: ew.eq(x, np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False),
-    "Whether x is +inf.",
-)
-isneginf = _test(
-    "isneginf",
-    _parts(lambda x: ew.eq(x, np.asarray(-np.inf, type_of(x).dtype)), ew.logical_or, False),
-    "Whether x is -inf.",
-)
+
+
+def _is_infinite(name: str, limit: float, doc: str) -> Any:
+    test = _parts(lambda x: ew.eq(x, np.asarray(limit, type_of(x).dtype)), ew.logical_or, False)
+
+    def f(x: Any, /, out: None = None) -> Any:
+        operand_type(name, x)
+        return test(x)
+
+    return _finish(f, name, doc)
+
+
+isposinf = _is_infinite("isposinf", np.inf, "Whether x is +inf.")
+isneginf = _is_infinite("isneginf", -np.inf, "Whether x is -inf.")
 
 
 @library_function
@@ -456,7 +474,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
 
 @library_function
-def modf(x: Any, /) -> tuple[Any, Any]:
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """The fraction and the whole part of x."""
     (x,) = promote_inexact("modf", x)
     whole = elementary.truncate(x)
@@ -602,7 +620,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
 
 
 def _skipping_nan(name: str, op: Callable[[Any, Any], Any], doc: str) -> Any:
-    def f(x1: Any, x2: Any, /) -> Any:
+    def f(x1: Any, x2: Any) -> Any:
         x, y = broadcast(name, promote_dtypes(name, x1, x2))
         out = op(x, y)
         return ew.select(ew.ne(x, x), y, ew.select(ew.ne(y, y), x, out)) if type_of(x).kind in "fc" else out
@@ -657,7 +675,7 @@ def spacing(x: Any, /) -> Any:
 
 
 @library_function
-def gcd(x1: Any, x2: Any, /) -> Any:
+def gcd(x1: Any, x2: Any) -> Any:
     """The greatest common divisor."""
     x, y = broadcast("gcd", promote_dtypes("gcd", x1, x2))
     t = type_of(x)
@@ -673,7 +691,7 @@ def gcd(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function
-def lcm(x1: Any, x2: Any, /) -> Any:
+def lcm(x1: Any, x2: Any) -> Any:
     """The least common multiple."""
     x, y = broadcast("lcm", promote_dtypes("lcm", x1, x2))
     t = type_of(x)

@@ -19,7 +19,7 @@ from atled.core.program import Recorder
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
-from atled.higher_order.jit import library_function
+from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.creation import asarray, ones_like
 from atled.numpy.elementwise import remainder
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
@@ -696,6 +696,7 @@ def take(
     >>> jnp.take(jnp.arange(4.0), jnp.array([0, 3]))
     Array([0., 3.], dtype=float32)
     """
+    refuse_out("take", out)
     x, i = asarray(a), asarray(indices)
     if i.type.kind not in "iu":
         raise TypeError(f"take: indices must be integers; got {i.type}.")
@@ -706,8 +707,10 @@ def take(
     )
 
 
-@library_function(static=("axis", "mode"))
-def _take_along_axis(arr: Any, indices: Any, axis: int, mode: str) -> Any:
+@library_function(static=("axis", "mode", "fill_value", "is_wrapped"))
+def _take_along_axis(
+    arr: Any, indices: Any, axis: int, mode: str, fill_value: Any = None, is_wrapped: bool = True
+) -> Any:
     t, i = type_of(arr), type_of(indices)
     axis %= t.ndim
     others = [k for k in range(t.ndim) if k != axis]
@@ -718,16 +721,23 @@ def _take_along_axis(arr: Any, indices: Any, axis: int, mode: str) -> Any:
     index = grow(indices, [*full[:axis], i.shape[axis], *full[axis:]])
     dtype = _index_dtype(t.shape[axis])
     index = conversion.convert(index, dtype)
-    if i.kind == "i":
+    if i.kind == "i" and is_wrapped:
         index = ew.select(ew.lt(index, 0), ew.add(index, np.asarray(t.shape[axis], dtype)), index)
     axes = indexing.GatherAxes((), (axis,), (axis,), tuple(others), tuple(others))
     vectors = shape.reshape(index, (*type_of(index).shape, 1))
-    fill = default_fill(t.dtype) if mode == "fill" else 0
+    fill = (default_fill(t.dtype) if fill_value is None else fill_value) if mode == "fill" else 0
     return bind(indexing.Gather(axes, (1,) * t.ndim, mode, fill), x, vectors)
 
 
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None) -> Any:
-    """Elements along an axis at positions that differ from place to place, as `argsort` gives them."""
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None, *,
+    wrap_negative_indices: bool | None = None,
+) -> Any:  # fmt: skip
+    """Elements along an axis at positions that differ from place to place, as `argsort` gives them.
+
+    Out of bounds, there is `fill_value`, or NaN or the extreme integer. Negative positions count from the end, unless
+    `wrap_negative_indices` is False.
+    """
     x, i = asarray(arr), asarray(indices)
     if axis is None:
         x, axis = shape.reshape(x, (x.size,)), 0
@@ -739,7 +749,8 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: str | N
                 or "numpy.expand_dims(indices, axis) for the missing axis, or numpy.take.",
             )
         )
-    return _take_along_axis(x, i, axis, {None: "fill", "promise_in_bounds": "promise"}.get(mode, mode))
+    chosen = {None: "fill", "promise_in_bounds": "promise"}.get(mode, mode)
+    return _take_along_axis(x, i, axis, chosen, fill_value, wrap_negative_indices is not False)
 
 
 def _with_axis(x: ArrayType, i: ArrayType, axis: int) -> str:

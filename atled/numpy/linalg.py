@@ -596,9 +596,13 @@ matmul, vecdot = contractions.matmul, contractions.vecdot
 matrix_transpose = shapes.matrix_transpose
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def tensordot(
+    x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Sum of products over pairs of axes, or over the last n of x1 and the first n of x2."""
-    return contractions.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
+    options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
+    return contractions.tensordot(x1, x2, axes, **options)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:

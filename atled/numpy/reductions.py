@@ -281,6 +281,26 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 # -- skipping NaN -----------------------------------------------------------------------------------------------------
 
 
+def _total_without_nan(name: str, plain: Any, identity: int) -> Any:
+    """A sum or product that leaves NaN out."""
+
+    def f(
+        a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None,
+    ) -> Any:  # fmt: skip
+        t = operand_type(name, a)
+        x = ew.select(isnan(a), np.asarray(identity, t.dtype), a) if t.kind in "fc" else a
+        return plain(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+
+    f.__name__ = f.__qualname__ = name
+    f.__module__, f.__doc__ = "atled.numpy", f"As `{plain.__name__}`, leaving NaN out."
+    return library_function(f, static=("axis", "dtype", "keepdims"))
+
+
+nansum = _total_without_nan("nansum", sum, 0)
+nanprod = _total_without_nan("nanprod", prod, 1)
+
+
 def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]) -> Any:
     """A reduction that leaves NaN out, by putting something harmless in its place."""
 
@@ -296,8 +316,6 @@ def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tupl
     return library_function(f, static=static)
 
 
-nansum = _without_nan("nansum", sum, lambda d: 0, _STATIC)
-nanprod = _without_nan("nanprod", prod, lambda d: 1, _STATIC)
 _nanmax = _without_nan("nanmax", max, reduction.lowest, ("axis", "keepdims"))
 _nanmin = _without_nan("nanmin", min, reduction.highest, ("axis", "keepdims"))
 _nanargmax = _without_nan("nanargmax", argmax, reduction.lowest, ("axis", "keepdims"))
@@ -360,12 +378,13 @@ def nanvar(
     ddof: float = 0,
     keepdims: bool = False,
     where: Any = None,
+    mean: Any = None,
 ) -> Any:
     """The variance of the elements that are not NaN."""
     mask = ew.logical_not(isnan(a))
     if where is not None:
         mask = ew.logical_and(mask, broadcast_to(to_bool("nanvar", where), type_of(mask).shape))
-    return var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask)
+    return var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask, mean=mean)
 
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims"))
@@ -377,9 +396,10 @@ def nanstd(
     ddof: float = 0,
     keepdims: bool = False,
     where: Any = None,
+    mean: Any = None,
 ) -> Any:
     """The standard deviation of the elements that are not NaN."""
-    return elementary.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where))
+    return elementary.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
 
 
 # -- cumulative -------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from atled.numpy.promotion import broadcast_to, cast, check_axis, operand_type, 
 from atled.numpy.sorting import as_size, concrete, cut, first_true, fixed, keys_of, search, sorted_with_order
 from atled.ops import conversion, cumulative, indexing, reduction, segments, shape, sorting
 from atled.ops import elementwise as ew
+from atled.ops.placing import placed
 
 __all__ = [
     "bincount", "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
@@ -387,7 +388,7 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: None = None
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
 ) -> Any:
     """How often each number 0, 1, 2, ... occurs in a 1-d array of integers, or the sum of the weights that go with it.
 
@@ -409,4 +410,4 @@ def bincount(
         if host.size and host.min() < 0:
             raise ValueError("bincount: the numbers must not be negative.")
         length = max(minlength, int(host.max()) + 1 if host.size else 0)
-    return _bincount(x, weights, as_size("bincount", length))
+    return placed(_bincount(x, weights, as_size("bincount", length)), out_sharding, "bincount")

@@ -14,13 +14,14 @@ from atled.core.array import Array, describe, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
+from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import remainder
 from atled.numpy.promotion import broadcast_shapes, check_axes, check_axis, operand_type, promote_dtypes  # fmt: skip
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, cumulative, indexing, reduction, shape
 from atled.ops import elementwise as ew
+from atled.ops.placing import placed
 
 
 def _dividing(dims: Sequence[int], size: int) -> str:
@@ -47,8 +48,8 @@ def _resolved(dims: Sequence[Any], size: int) -> tuple[int, ...]:
     return tuple(out)
 
 
-@library_function(static=("shape", "order"), is_thin=True)
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+@library_function(static=("shape", "order", "copy", "out_sharding"), is_thin=True)
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Any:
     """The same elements in another shape; one length may be -1.
 
     >>> reshape(np.arange(6), (2, -1))
@@ -58,25 +59,26 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     t = operand_type("reshape", a)
     dims = _resolved(shape if isinstance(shape, (tuple, list)) else (shape,), t.size)
     if order == "C":
-        return _ops_reshape(a, dims)
+        return placed(_ops_reshape(a, dims), out_sharding, "reshape")
     if order != "F":
         raise ValueError(f"reshape: the order is 'C' or 'F'; got {order!r}.")
     turned = _ops_transpose(a, range(t.ndim)[::-1])
-    return _ops_transpose(_ops_reshape(turned, dims[::-1]), range(len(dims))[::-1])
+    out = _ops_transpose(_ops_reshape(turned, dims[::-1]), range(len(dims))[::-1])
+    return placed(out, out_sharding, "reshape")
 
 
 _ops_reshape, _ops_transpose = shape.reshape, shape.transpose
 
 
-@library_function(static=("order",), is_thin=True)
-def ravel(a: Any, order: str = "C") -> Any:
+@library_function(static=("order", "out_sharding"), is_thin=True)
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements in one row."""
     t = operand_type("ravel", a)
     if order == "F":
         a = shape.transpose(a, range(t.ndim)[::-1])
     elif order not in ("C", "K", "A"):
         raise ValueError(f"ravel: the order is 'C' or 'F'; got {order!r}.")
-    return shape.reshape(a, (t.size,))
+    return placed(shape.reshape(a, (t.size,)), out_sharding, "ravel")
 
 
 @library_function(static=("axes",), is_thin=True)
@@ -169,13 +171,12 @@ def _singletons(t: ArrayType) -> str:
     )
 
 
-@library_function(static=("shape",), is_thin=True)
-def broadcast_to(array: Any, shape: Any) -> Any:
+@library_function(static=("shape", "out_sharding"), is_thin=True)
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """An array repeated into a larger shape."""
     operand_type("broadcast_to", array)
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    out = _broadcast_to(array, dims)
-    return out
+    return placed(_broadcast_to(array, dims), out_sharding, "broadcast_to")
 
 
 @library_function
@@ -258,6 +259,7 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
     """Arrays of one shape side by side along a new axis."""
+    refuse_out("stack", out)
     return _stack(_sequence("stack", arrays), axis, dtype)
 
 
@@ -439,8 +441,14 @@ def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
     return indexing.bind(indexing.Gather(axes, sizes, "clip"), a, vectors)
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+) -> Any:
     """Each element repeated; `total_repeat_length` fixes the length where the counts are traced."""
+    return placed(_repeated(a, repeats, axis, total_repeat_length), out_sharding, "repeat")
+
+
+def _repeated(a: Any, repeats: Any, axis: int | None, total_repeat_length: int | None) -> Any:
     x = asarray(a)
     if axis is None:
         x, axis = ravel(x), 0

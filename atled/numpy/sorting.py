@@ -17,7 +17,7 @@ from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, type_of
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
+from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import isnan, remainder, to_bool
 from atled.numpy.elementwise import where_both as _where
@@ -431,6 +431,7 @@ def compress(
     >>> compress(jnp.array([True, False, True]), jnp.arange(3.0))
     Array([0., 2.], dtype=float32)
     """
+    refuse_out("compress", out)
     c, t = operand_type("compress", condition), operand_type("compress", a)
     if c.ndim != 1:
         raise ValueError(f"compress: the condition must have one axis; got {c}.")
@@ -497,6 +498,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     >>> choose(jnp.array([0, 1]), [jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])])
     Array([ 1., 20.], dtype=float32)
     """
+    refuse_out("choose", out)
     if isinstance(choices, (list, tuple)):
         arrays = list(choices)
     else:

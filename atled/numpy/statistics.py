@@ -18,7 +18,7 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
+from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.contractions import matmul
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import isclose, isnan, remainder
@@ -49,6 +49,7 @@ from atled.ops import (
     sorting,
 )  # fmt: skip
 from atled.ops import elementwise as ew
+from atled.ops.placing import placed
 
 __all__ = [
     "allclose", "array_equal", "array_equiv", "convolve", "corrcoef", "correlate", "cov", "diff", "ediff1d", "gradient",
@@ -178,8 +179,9 @@ def _quantile_weights(
 def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str) -> Any:
     def f(
         a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False, *, weights: Any = None,
+        keepdims: bool = False, *, weights: Any = None, out_sharding: Any = None,
     ) -> Any:  # fmt: skip
+        refuse_out(name, out)
         if method not in _CONTINUOUS and method not in _DISCRETE:
             raise ValueError(f"{name}: the method is one of {(*_CONTINUOUS, *_DISCRETE)}; got {method!r}.")
         if weights is not None and method != "inverted_cdf":
@@ -188,7 +190,8 @@ def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str) -
         if isinstance(q, (int, float, np.ndarray)) and not bool(np.all((np.asarray(q) >= 0) & (np.asarray(q) <= top))):
             raise ValueError(f"{name}: q must be between 0 and {top}.")
         axis = tuple(axis) if isinstance(axis, list) else axis
-        return _quantile(a, q, weights, name, axis, method, bool(keepdims), skips_nan, is_percent)
+        found = _quantile(a, q, weights, name, axis, method, bool(keepdims), skips_nan, is_percent)
+        return placed(found, out_sharding, name)
 
     f.__name__ = f.__qualname__ = name
     f.__module__, f.__doc__ = "atled.numpy", doc
@@ -221,12 +224,14 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     Array(2.5, dtype=float32)
     """
     axis = tuple(axis) if isinstance(axis, list) else axis
+    refuse_out("median", out)
     return _quantile(a, 0.5, None, "median", axis, "midpoint", bool(keepdims), False, False)
 
 
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """As `median`, leaving NaN out; NaN if nothing is left."""
     axis = tuple(axis) if isinstance(axis, list) else axis
+    refuse_out("nanmedian", out)
     return _quantile(a, 0.5, None, "nanmedian", axis, "midpoint", bool(keepdims), True, False)
 
 

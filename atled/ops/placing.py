@@ -37,6 +37,24 @@ class ShardingConstraint(LinearOp):
         return bind(ShardingConstraint(self.sharding.with_spec(PartitionSpec(free, *self.sharding.spec))), x)
 
 
+def resolved(sharding: NamedSharding | PartitionSpec, name: str) -> NamedSharding:
+    """A sharding; a spec is one of the mesh that is set."""
+    if isinstance(sharding, PartitionSpec):
+        return NamedSharding(mesh_or_current(None, name), sharding)
+    return sharding
+
+
+def placed(x: Any, out_sharding: NamedSharding | PartitionSpec | None, name: str) -> Any:
+    """A value, split over a mesh if `out_sharding` says so."""
+    if out_sharding is None:
+        return x
+    if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"{name}: out_sharding is a NamedSharding or a PartitionSpec; got {out_sharding!r}.")
+    wanted = resolved(out_sharding, name)
+    wanted.check(type_of(x).shape, name)
+    return bind(ShardingConstraint(wanted), x)
+
+
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """A tree of arrays whose values are split over a mesh as `shardings` says: one, or a tree of them.
 
@@ -54,7 +72,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     wanted = [s for s, part in zip(found, parts, strict=True) for _ in tree.leaves(part)]
     for leaf, s in zip(leaves, wanted, strict=True):
         if isinstance(s, PartitionSpec):
-            s = NamedSharding(mesh_or_current(None, "with_sharding_constraint"), s)
+            s = resolved(s, "with_sharding_constraint")
         if s is not None:
             s.check(type_of(leaf).shape, "with_sharding_constraint")
         out.append(leaf if s is None else bind(ShardingConstraint(s), leaf))

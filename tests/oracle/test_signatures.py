@@ -1,0 +1,108 @@
+"""What can be called as a function of JAX can be called here: parameters, their order and kinds, and their defaults."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "names"))
+import peers
+
+jax = pytest.importorskip("jax")
+
+NAMESPACES = ("jax.numpy", "jax.numpy.linalg", "jax.numpy.fft")
+LATER = (
+    "jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.random", "jax.nn", "jax.nn.initializers", "jax.lax",
+    "jax.lax.linalg",
+)  # fmt: skip
+UFUNC = "JAX's ufuncs name `out` and `where` only to refuse them"
+# By namespace and function: the parameters that differ, and why.
+EXPLAINED: dict[str, dict[str, tuple[str, str]]] = {
+    "jax.numpy": {
+        **dict.fromkeys(
+            ("add", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "logaddexp2", "logical_and", "logical_or",
+             "logical_xor", "maximum", "minimum", "multiply", "negative", "subtract"),
+            ("args out where", UFUNC),
+        ),
+        "array": ("args", "positions after dtype are `copy`, `order`, `ndmin`, as NumPy once had them"),
+        "einsum": ("_dot_general", "private"),
+        "fromiter": ("args kwargs", "JAX passes all on to NumPy; here they have NumPy's names"),
+    },
+}  # fmt: skip
+
+
+def functions(namespace: str) -> list[str]:
+    """The functions that both have."""
+    try:
+        here = importlib.import_module(namespace.replace("jax", "atled", 1))
+    except ModuleNotFoundError:
+        return []
+    there = importlib.import_module(namespace)
+    return [n for n in peers.kept()[namespace] if hasattr(here, n) and is_function(getattr(there, n))]
+
+
+def is_function(value: object) -> bool:
+    return callable(value) and not inspect.isclass(value) and type(value).__name__ != "_ScalarMeta"
+
+
+def differences(theirs: inspect.Signature, ours: inspect.Signature) -> list[str]:
+    """The parameters for which a call that JAX takes is not taken here, or means something else."""
+    out = []
+    have = ours.parameters
+    positional = [p for p in have.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_any = {p.kind for p in have.values()}
+    place = 0
+    for p in theirs.parameters.values():
+        if p.kind == p.POSITIONAL_ONLY or p.kind == p.POSITIONAL_OR_KEYWORD:
+            mine = positional[place] if place < len(positional) else None
+            place += 1
+            if mine is None and p.VAR_POSITIONAL in takes_any and p.kind == p.POSITIONAL_ONLY:
+                continue
+            is_named = p.kind == p.POSITIONAL_ONLY or (
+                mine is not None and mine.name == p.name and mine.kind == p.POSITIONAL_OR_KEYWORD
+            )
+            if mine is None or not is_named or not is_default(p, mine):
+                out.append(p.name)
+        elif p.kind == p.KEYWORD_ONLY:
+            mine = have.get(p.name)
+            if mine is None or mine.kind == p.POSITIONAL_ONLY or not is_default(p, mine):
+                out.append(p.name)
+        elif p.kind not in takes_any:
+            out.append(p.name)
+    return out
+
+
+def is_default(theirs: inspect.Parameter, ours: inspect.Parameter) -> bool:
+    """Whether a parameter that can be left out can be left out here, and has the same value then."""
+    if theirs.default is theirs.empty:
+        return True
+    return ours.default is theirs.default or (
+        type(ours.default) is type(theirs.default) and ours.default == theirs.default
+    )
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_parameters(namespace):
+    there, here = (importlib.import_module(n) for n in (namespace, namespace.replace("jax", "atled", 1)))
+    explained = EXPLAINED.get(namespace, {})
+    wrong = {}
+    for name in functions(namespace):
+        found = differences(*[inspect.signature(getattr(m, name)) for m in (there, here)])
+        said = explained.get(name, ("", ""))[0].split()
+        if sorted(found) != sorted(said):
+            wrong[name] = f"{found}, explained {said}: {inspect.signature(getattr(there, name))}"
+    assert wrong == {}, "\n".join([f"{n}: {w}" for n, w in wrong.items()])
+
+
+def test_the_comparison_finds_differences():
+    def theirs(a, b=1, /, c=2, *, d=None): ...
+    def same(x, y=1, c=2, extra=0, *, d=None): ...
+    def renamed(x, y=1, z=2, *, d=None): ...
+    def other(x, y=2, c=3, *, e=None): ...
+
+    compare = lambda f: differences(inspect.signature(theirs), inspect.signature(f))
+    assert compare(same) == [] and compare(renamed) == ["c"] and compare(other) == ["b", "c", "d"]
