@@ -33,7 +33,7 @@ def _machine(platform: str, device: Any) -> str:
     """What compiled code depends on besides the program: versions, lowering code, flags and the hardware."""
     parts = [jaxlib.version.__version__, os.environ.get("XLA_FLAGS", ""), platform]
     parts.append(str(_jax.get_topology_for_devices([device]).fingerprint()))
-    for folder in ("compiler", "engine", "ops", "higher_order"):
+    for folder in ("compiler", "engine", "ops", "higher_order", "numpy", "lax", "scipy"):
         for entry in sorted(os.scandir(os.path.join(_PACKAGE, folder)), key=lambda e: e.name):
             if entry.name.endswith(".py"):
                 found = entry.stat()

@@ -35,6 +35,7 @@ from atled.lax.convolution import (  # noqa: F401
     reduce_window,
 )  # fmt: skip
 from atled.lax.convolution import rounding as _rounding
+from atled.lax.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad  # noqa: F401
 from atled.lax.slicing import (  # noqa: F401
     GatherDimensionNumbers,
     GatherScatterMode,

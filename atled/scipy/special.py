@@ -22,12 +22,13 @@ from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, ope
 from atled.ops import conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
+from atled.scipy.incomplete import betainc, gammainc, gammaincc
 
 __all__ = [
-    "beta", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfinv",
-    "expit", "factorial", "gamma", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "log_softmax",
-    "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax", "xlog1py",
-    "xlogy", "zeta",
+    "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf", "erfc", "erfcinv",
+    "erfcx", "erfinv", "expit", "factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e",
+    "i1", "i1e", "kl_div", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "ndtr",
+    "ndtri", "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 _HALF = math.sqrt(0.5)

@@ -21,10 +21,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "transforms": {"core", "ops"},
     "higher_order": {"core", "compiler", "engine", "ops", "transforms"},
     "numpy": NUMERIC,
-    "random": NUMERIC | {"numpy"},
+    "random": NUMERIC | {"numpy", "lax"},
     "lax": NUMERIC | {"numpy"},
     "nn": NUMERIC | {"numpy", "random"},
-    "scipy": NUMERIC | {"numpy", "nn"},
+    "scipy": NUMERIC | {"numpy", "lax", "nn"},
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
 }
 # What may be imported inside a function, because loading it takes long and few need it.

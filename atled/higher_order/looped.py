@@ -1,0 +1,84 @@
+"""`Looped`: elementwise functions made of loops, and their derivatives of every order.
+
+A loop of many steps is cheap forwards, but reverse mode would keep each step of it. An elementwise function needs no
+reverse mode of its own: its derivative is a factor for each operand. That factor is another `Looped`, the same loop in
+forward mode, and so on; operands by which a derivative is known in closed form take that instead. All of it is computed
+in double precision, so that what comes back in another one is exact to its last digits, tails included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.core.program import record_closed
+from atled.core.trace import bind
+from atled.ops import conversion, shape
+from atled.ops.family import Elementwise, spread_all
+from atled.transforms.grad import jvp
+
+
+class Looped(Elementwise):
+    """Derivative number `orders[i]` by each operand i of `compute`."""
+
+    takes = "f"
+    is_fusible = False
+    is_singular = True
+    orders: tuple[int, ...]
+
+    def compute(self, *operands: Any) -> Any:
+        """The function, on float64 operands of one shape."""
+        raise NotImplementedError
+
+    def slope(self, i: int) -> Callable[..., Any] | None:
+        """The derivative of `compute` by operand i, as a function that all transforms go through; None if unknown."""
+        return None
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        f = in_double(partial_derivative(self.compute, self.orders))
+        spread = spread_all(build, self, operands)
+        program = record_closed(lambda *xs: (f(*xs),), [x.type for x in spread], self.name)  # with its tables
+        return build.inline(program, spread)[0]
+
+    def derivative(self, i: int, out: Any, *operands: Any) -> Any:
+        known = self.slope(i)
+        if known is not None:
+            return in_double(partial_derivative(known, self.orders))(*operands)
+        raised = tuple([n + (j == i) for j, n in enumerate(self.orders)])
+        return bind(type(self)(raised), *operands)  # pyright: ignore[reportCallIssue]
+
+
+def partial_derivative(f: Callable[..., Any], orders: Sequence[int]) -> Callable[..., Any]:
+    """A derivative of an elementwise function, by forward mode: so many times by each operand."""
+    for i, count in enumerate(orders):
+        for _ in range(count):
+            f = _once(f, i)
+    return f
+
+
+def _once(f: Callable[..., Any], i: int) -> Callable[..., Any]:
+    def along(*xs: Any) -> Any:
+        one = lambda x: f(*xs[:i], x, *xs[i + 1 :])  # noqa: E731
+        t = type_of(xs[i])
+        return jvp(one, (xs[i],), (shape.broadcast(np.ones((), t.dtype), t.shape, ()),))[1]
+
+    return along
+
+
+def in_double(f: Callable[..., Any]) -> Callable[..., Any]:
+    """An elementwise function computed in double precision, whatever the precision of its operands."""
+
+    def apply(*xs: Any) -> Any:
+        dtype = type_of(xs[0]).dtype
+        if dtype is dtypes.float64:
+            return f(*xs)
+        dims = max([type_of(x).shape for x in xs], key=len)
+        wide = [conversion.convert(x, dtypes.float64) for x in xs]
+        wide = [x if type_of(x).shape == dims else shape.broadcast(x, dims, ()) for x in wide]
+        return conversion.convert(f(*wide), dtype)
+
+    return apply

@@ -1,0 +1,37 @@
+"""SciPy's names for the incomplete gamma and beta functions; they are computed in `lax/incomplete.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atled.higher_order.jit import library_function
+from atled.lax import incomplete
+from atled.scipy.operands import real_operands
+
+
+@library_function
+def gammainc(a: Any, x: Any) -> Any:
+    """The regularized lower incomplete gamma function, differentiable by both operands.
+
+    >>> import atled.numpy as jnp
+    >>> bool(abs(gammainc(1.0, jnp.float32(2.0)) - (1 - jnp.exp(-2.0))) < 1e-6)
+    True
+    """
+    return incomplete.igamma(*real_operands("gammainc", a, x))
+
+
+@library_function
+def gammaincc(a: Any, x: Any) -> Any:
+    """The regularized upper incomplete gamma function, exact in its tail; differentiable by both operands."""
+    return incomplete.igammac(*real_operands("gammaincc", a, x))
+
+
+@library_function
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function, differentiable by all three operands.
+
+    >>> import atled.numpy as jnp
+    >>> bool(abs(betainc(2.0, 1.0, jnp.float32(0.3)) - 0.09) < 1e-7)
+    True
+    """
+    return incomplete.betainc(*real_operands("betainc", a, b, x))
