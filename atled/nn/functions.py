@@ -17,7 +17,7 @@ from atled.numpy.elementwise import logaddexp, to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, check_axis, promote_inexact
 from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import var as _var
-from atled.ops import conversion, elementary, normalization, reduction, shape, special
+from atled.ops import collectives, conversion, elementary, normalization, reduction, shape, special
 from atled.ops import elementwise as ew
 
 
@@ -82,7 +82,8 @@ def sparse_plus(x: Any) -> Any:
 def sparse_sigmoid(x: Any) -> Any:
     """0 below -1, 1 above 1, and a line between."""
     (x,) = promote_inexact("sparse_sigmoid", x)
-    return ew.mul(ew.clamp(np.asarray(0, type_of(x).dtype), ew.add(x, 1), np.asarray(2, type_of(x).dtype)), 0.5)
+    inside = ew.minimum(ew.maximum(ew.add(x, 1), _zero(x)), np.asarray(2, type_of(x).dtype))
+    return ew.mul(inside, 0.5)
 
 
 @_activation
@@ -118,8 +119,9 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
 
 @_activation
 def hard_tanh(x: Any) -> Any:
-    """x kept between -1 and 1."""
-    (x,) = promote_inexact("hard_tanh", x)
+    """x kept between -1 and 1; integers stay integers."""
+    if type_of(x).kind not in "iu":
+        (x,) = promote_inexact("hard_tanh", x)
     one = np.ones((), type_of(x).dtype)
     return ew.select(ew.gt(x, 1), one, ew.select(ew.lt(x, -1), -one, x))
 
@@ -198,7 +200,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @library_function
-def squareplus(x: Any, b: Any = 4.0) -> Any:
+def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + sqrt(x**2 + b)) / 2."""
     x, b = broadcast("squareplus", promote_inexact("squareplus", x, b))
     return ew.mul(ew.add(x, elementary.sqrt(ew.add(ew.mul(x, x), b))), 0.5)
@@ -275,64 +277,83 @@ def logsumexp(
     >>> float(logsumexp(jnp.array([1000.0, 1000.0]))) - 1000.0 < 0.7
     True
     """
-    (x,) = promote_inexact("logsumexp", a)
+    x, *weight = broadcast("logsumexp", promote_inexact("logsumexp", *([a] if b is None else [a, b])))
+    x = broadcast_to(x, type_of(weight[0]).shape) if weight and not type_of(x).shape else x
     t = type_of(x)
-    if t.kind == "c":
-        raise NotImplementedError("logsumexp: complex numbers are not supported yet.")
     axes = check_axes("logsumexp", axis, t.ndim)
     if where is not None:
         x = _masked(x, where, -np.inf)
     keep = [1 if i in axes else n for i, n in enumerate(t.shape)]
-    if b is None:
+    if b is None and t.kind == "f":
         out = normalization.logsumexp(x, axes)
         sign = ew.select(ew.eq(out, out), np.ones((), t.dtype), out)
     else:
-        (weight,) = promote_inexact("logsumexp", b)
-        weight = broadcast_to(cast(weight, t.dtype), t.shape)
-        x = ew.select(ew.eq(weight, 0), np.asarray(-np.inf, t.dtype), x)
-        kept = tuple([i for i in range(t.ndim) if i not in axes])
-        top = reduction.reduce_max(x, axes)
-        top = constant(ew.select(elementary.is_finite(top), top, np.zeros((), t.dtype)))
-        total = reduction.reduce_sum(
-            ew.mul(elementary.exp(ew.sub(x, shape.broadcast(top, t.shape, kept))), weight), axes
-        )
-        sign = elementary.sign(total)
-        if return_sign:
-            total = elementary.absolute(total)
-        out = ew.add(elementary.log(total), top)
+        out, sign = _weighted_sum(x, broadcast_to(weight[0], t.shape) if weight else None, axes, return_sign)
     if keepdims:
-        out, sign = shape.reshape(out, keep), shape.reshape(sign, keep)
+        out, sign = shape.reshape(out, keep), shape.reshape(sign, keep) if return_sign else None
     return (out, sign) if return_sign else out
 
 
-@library_function(static=("axis",))
-def logmeanexp(a: Any, axis: Any = None, where: Any = None) -> Any:
-    """log(mean(exp(a))) over axes."""
-    (x,) = promote_inexact("logmeanexp", a)
+def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -> tuple[Any, Any]:
+    """log(sum(weight * exp(x))) and the sign of the sum, which the logarithm leaves out if asked for."""
+    t = type_of(x)
+    if weight is not None:
+        x = ew.select(ew.eq(weight, 0), np.asarray(-np.inf, t.dtype), x)
+    kept = tuple([i for i in range(t.ndim) if i not in axes])
+    top = reduction.reduce_max(conversion.real(x) if t.kind == "c" else x, axes)
+    top = constant(ew.select(elementary.is_finite(top), top, _zero(top)))
+    shift = cast(top, t.dtype)
+    total = elementary.exp(ew.sub(x, shape.broadcast(shift, t.shape, kept)))
+    total = reduction.reduce_sum(total if weight is None else ew.mul(total, weight), axes)
+    if with_sign:
+        return ew.add(elementary.log(elementary.absolute(total)), top), elementary.sign(total)
+    return ew.add(elementary.log(total), shift), None
+
+
+@library_function(static=("axis", "keepdims"))
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+    """log(mean(exp(x))) over axes."""
+    (x,) = promote_inexact("logmeanexp", x)
     t = type_of(x)
     axes = check_axes("logmeanexp", axis, t.ndim)
+    total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     if where is None:
-        count: Any = np.asarray(math.prod(t.shape[i] for i in axes), t.dtype)
-    else:
-        count = reduction.reduce_sum(
-            conversion.convert(broadcast_to(to_bool("logmeanexp", where), t.shape), t.dtype), axes
-        )
-    return ew.sub(logsumexp(x, axis=axis, where=where), elementary.log(count))
+        return ew.sub(total, np.asarray(math.log(max(math.prod(t.shape[i] for i in axes), 1)), t.dtype))
+    count = reduction.reduce_sum(conversion.convert(broadcast_to(to_bool("logmeanexp", where), t.shape), t.dtype), axes)
+    return ew.sub(total, elementary.log(shape.reshape(count, type_of(total).shape)))
 
 
-@library_function(static=("axis", "epsilon"))
+@library_function(static=("axis", "algorithm"))
 def standardize(
-    x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+    x: Any,
+    axis: Any = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
 ) -> Any:
-    """x shifted and scaled to mean 0 and variance 1 over axes."""
+    """x shifted and scaled to mean 0 and variance 1 over axes.
+
+    A variance that is not given is the mean of the squares of x - mean. For a mean that is given, `algorithm="fast"`
+    makes it the mean of the squares minus the square of the mean instead, as in JAX.
+    """
     (x,) = promote_inexact("standardize", x)
-    dims = type_of(x).shape
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable'; got {algorithm!r}.")
+    t = type_of(x)
+    over = {"axis": axis, "keepdims": True, "where": where}
+    if variance is None and mean is not None and algorithm == "fast":
+        variance = ew.maximum(*broadcast("standardize", [_mean(ew.square(x), **over) - mean**2, _zero(x)]))
+    elif variance is None and mean is not None:
+        variance = _mean((x - mean) ** 2, **over)
+    elif variance is None:
+        variance = _var(x, **over)
     if mean is None:
-        mean = _mean(x, axis=axis, keepdims=True, where=where)
-    if variance is None:
-        variance = _var(x, axis=axis, keepdims=True, where=where)
-    scale = elementary.rsqrt(ew.add(cast(variance, type_of(x).dtype), epsilon))
-    return ew.mul(ew.sub(x, broadcast_to(cast(mean, type_of(x).dtype), dims)), broadcast_to(scale, dims))
+        mean = _mean(x, **over)
+    scale = elementary.rsqrt(cast(variance + epsilon, t.dtype))
+    return ew.mul(ew.sub(x, broadcast_to(cast(mean, t.dtype), t.shape)), broadcast_to(scale, t.shape))
 
 
 @library_function(static=("num_classes", "dtype", "axis"))
@@ -346,12 +367,20 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
     return conversion.convert(ew.eq(shape.broadcast(found, dims, kept), labels), dtype)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
     """Each integer as a row of zeros with a one at its place; all zeros if it is out of range.
+
+    If `axis` is the name of a mapped axis of that length, each place of it has its own element of the row.
 
     >>> import atled.numpy as jnp
     >>> one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    return _one_hot(asarray(x), int(num_classes), dtypes.canonical(float if dtype is None else dtype), axis)
+    found, dtype = asarray(x), dtypes.canonical(float if dtype is None else dtype)
+    if not isinstance(axis, str):
+        return _one_hot(found, int(num_classes), dtype, axis)
+    size = collectives.named_axis(axis).size
+    if size != num_classes:
+        raise ValueError(f"one_hot: num_classes must be the length {size} of the axis {axis!r}; got {num_classes}.")
+    return conversion.convert(ew.eq(found, cast(collectives.axis_index(axis), found.dtype)), dtype)

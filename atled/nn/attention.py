@@ -1,0 +1,161 @@
+"""Attention: averages of values, weighted by how well their keys answer a query.
+
+Letters of shapes: B batch, T queries, S keys and values, N heads of queries, K heads of keys and values, each of which
+serves N / K heads of queries, H length of a head.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.jit import library_function
+from atled.nn.functions import constant, logsumexp, softmax
+
+_NAME = "dot_product_attention"
+
+
+def _checked(what: str, x: Any, dims: tuple[int | None, ...], dtype: Any = None) -> None:
+    """Complain unless x has the lengths in dims, where None is any, and the dtype."""
+    t = type_of(x)
+    fits = t.ndim == len(dims) and all([n is None or n == m for n, m in zip(dims, t.shape)])
+    if not fits:
+        wanted = ", ".join("any" if n is None else str(n) for n in dims)
+        raise ValueError(f"{_NAME}: {what} must have the shape ({wanted}); got {t}.")
+    if dtype is not None and t.dtype != dtype:
+        raise ValueError(f"{_NAME}: {what} must have the dtype {dtype.name}; got {t}.")
+
+
+def _four_axes(x: Any) -> Any:
+    x = jnp.asarray(x)
+    return x.reshape((1,) * (4 - x.ndim) + x.shape) if x.ndim < 4 else x
+
+
+def _by_groups(what: str, x: Any, groups: int, dims: tuple[int, int, int, int]) -> Any:
+    """A bias or mask that broadcasts to BNTS, with its heads in groups: it broadcasts to BKGTS."""
+    t = type_of(x)
+    if t.ndim != 4 or any([n not in (1, m) for n, m in zip(t.shape, dims)]):
+        raise ValueError(f"{_NAME}: {what} must broadcast to the shape {dims}; got {t}.")
+    heads = (1, 1) if t.shape[1] == 1 else (dims[1] // groups, groups)
+    return x.reshape(t.shape[0], *heads, *t.shape[2:])
+
+
+def _allowed(
+    dims: tuple[int, int], is_causal: bool, window: tuple[int, int] | None, query_lengths: Any, key_lengths: Any
+) -> Any:
+    """Which keys each query may see, in a shape that broadcasts to BKGTS; None if it may see all."""
+    query, key = jnp.arange(dims[0])[:, None], jnp.arange(dims[1])
+    rules = []
+    if is_causal:
+        rules.append(key <= query)
+    if window is not None:
+        rules += [query <= key + window[0], query >= key - window[1]]
+    for place, lengths in ((query, query_lengths), (key, key_lengths)):
+        if lengths is not None:
+            rules.append(place < lengths.reshape(-1, 1, 1, 1, 1))
+    out = None
+    for rule in rules:
+        out = rule if out is None else out & rule
+    return out
+
+
+@library_function(static=("is_causal", "window", "with_residual"))
+def _attend(
+    query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, query_lengths: Any, key_lengths: Any,
+    is_causal: bool, window: tuple[int, int] | None, with_residual: bool,
+) -> Any:  # fmt: skip
+    batch, targets, heads, length = query.shape
+    sources, groups = key.shape[1], heads // key.shape[2]
+    wide = dtypes.promote((query.dtype, False), (dtypes.float32, False))[0]
+    query = query.reshape(batch, targets, key.shape[2], groups, length)
+    logits = jnp.einsum("btkgh,bskh->bkgts", query, key, preferred_element_type=wide) * jnp.asarray(scale).astype(wide)
+    dims = (batch, heads, targets, sources)
+    if bias is not None:
+        logits = logits + _by_groups("bias", bias, groups, dims).astype(wide)
+    allowed = _allowed((targets, sources), is_causal, window, query_lengths, key_lengths)
+    if mask is not None:
+        own = _by_groups("mask", mask, groups, dims)
+        allowed = own if allowed is None else allowed & own
+    if allowed is not None:
+        # finite, so that a query without keys gets equal weights, and gradients that are finite
+        logits = jnp.where(allowed, logits, np.asarray(-0.7 * np.finfo("float32").max, wide))
+    weights = softmax(logits).astype(key.dtype)
+    out = jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(batch, targets, heads, length)
+    if query_lengths is not None:
+        is_inside = jnp.arange(targets)[:, None, None] < query_lengths.reshape(-1, 1, 1, 1)
+        out = jnp.where(is_inside, out, np.zeros((), out.dtype))
+    if not with_residual:
+        return out
+    total = logsumexp(constant(logits), axis=-1).reshape(batch, heads, targets)
+    return out, total.transpose(0, 2, 1).astype(key.dtype)
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    scale: Any = None,
+    is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """softmax(query @ key * scale + bias) @ value, for each head.
+
+    `query` is [B, T, N, H], or [T, N, H]; `key` and `value` are [B, S, K, H], and each of their K heads serves N / K
+    heads of the query. `bias` is added to the logits, and where `mask` is False a key is not seen; both broadcast to
+    [B, N, T, S]. `is_causal` hides keys that come later, `local_window_size` those that are more than (left, right)
+    places away, and the lengths, one number for each batch, those past the end. Queries past their end give zero; one
+    that sees no key at all gives the mean of all values, as in JAX. Logits and softmax are in float32, or in float64
+    for float64 operands. With `return_residual`, the logarithms of the sums of the weights come along, [B, T, N],
+    without a derivative.
+
+    >>> import atled.numpy as jnp
+    >>> x = jnp.arange(6.0).reshape(1, 3, 1, 2)
+    >>> dot_product_attention(x, x, x, is_causal=True)[0, 0, 0]
+    Array([0., 1.], dtype=float32)
+    """
+    if implementation not in (None, "xla"):
+        raise ValueError(f"{_NAME}: implementation must be None or 'xla'; got {implementation!r}.")
+    shape = jnp.asarray(query).shape
+    query, key, value = (_four_axes(x) for x in (query, key, value))
+    if key.ndim != 4:
+        raise ValueError(f"{_NAME}: key must have the axes batch, place, head and length; got {key.type}.")
+    batch, sources, heads, length = key.shape
+    _checked("value", value, (batch, sources, heads, length), key.dtype)
+    _checked("query", query, (batch, None, None, length), key.dtype)
+    if dtypes.kind(key.dtype) != "f":
+        raise ValueError(f"{_NAME}: operands must be floating; got {key.type}.")
+    if query.shape[2] % max(heads, 1):
+        raise ValueError(f"{_NAME}: heads of queries must be a multiple of the {heads} of keys; got {query.type}.")
+    if mask is not None:
+        mask = _four_axes(mask)
+        if mask.dtype != bool:
+            raise ValueError(
+                f"{_NAME}: mask must be bool; got {mask.type}.\n  try: bias, which is added to the logits."
+            )
+    lengths = [n if n is None else jnp.asarray(n) for n in (query_seq_lengths, key_value_seq_lengths)]
+    for what, found in zip(("query_seq_lengths", "key_value_seq_lengths"), lengths):
+        if found is not None:
+            _checked(what, found, (batch,))
+            if found.type.kind not in "iu":
+                raise ValueError(f"{_NAME}: {what} must be integers; got {found.type}.")
+    window = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+    out = _attend(
+        query, key, value, bias if bias is None else _four_axes(bias), mask,
+        1 / math.sqrt(length) if scale is None else scale, *lengths,
+        bool(is_causal), window if window is None else (int(window[0]), int(window[1])), bool(return_residual),
+    )  # fmt: skip
+    if return_residual:
+        return out[0].reshape(shape), out[1].reshape(shape[:-1])
+    return out.reshape(shape)

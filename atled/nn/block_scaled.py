@@ -1,0 +1,222 @@
+"""Products of numbers of few bits: blocks along the contracted axis share a scale.
+
+The formats are those of the Open Compute Project ("mxfp8": blocks of 32, scales that are powers of two) and of NVIDIA
+("nvfp4": blocks of 16, scales of eight bits, and one scale for the whole). Here, numbers are quantized, and multiplied
+in float32: what an accelerator with such products gives, on every device.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.custom import custom_vjp
+from atled.higher_order.jit import library_function
+from atled.ops import contraction
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BlockScaleConfig:
+    """How one operand of `scaled_dot_general` is quantized."""
+
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+    global_scale: Any
+    infer_only: bool = False
+
+    @property
+    def format(self) -> Format:
+        """All but the global scale, which is an array."""
+        return Format(self.mode, self.block_size, dtypes.canonical(self.data_type), dtypes.canonical(self.scale_type))
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """What is static about a `BlockScaleConfig`."""
+
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+
+    @property
+    def largest(self) -> float:
+        """The largest number of the data type."""
+        return float(dtypes.finfo(self.data_type).max)
+
+    @property
+    def largest_scale(self) -> float:
+        """The largest scale."""
+        return float(dtypes.finfo(self.scale_type).max)
+
+
+def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+    """How `scaled_dot_general` quantizes an operand: `mode` is "mxfp8", or "nvfp4" with an optional global scale."""
+    if mode == "nvfp4":
+        scale = jnp.ones((1,), "float32") if global_scale is None else global_scale
+        return BlockScaleConfig(mode, 16, jnp.float4_e2m1fn, jnp.float8_e4m3fn, scale)
+    if mode == "mxfp8":
+        return BlockScaleConfig(mode, 32, jnp.float8_e4m3fn, jnp.float8_e8m0fnu, None)
+    raise ValueError(f"get_scaled_dot_general_config: mode must be 'nvfp4' or 'mxfp8'; got {mode!r}.")
+
+
+# -- the product ------------------------------------------------------------------------------------------------------
+
+
+def _unscaled(x: Any, scales: Any, dtype: Any) -> Any:
+    """x with each block of its last axis multiplied by its scale."""
+    blocks = x.astype(dtype).reshape(*scales.shape, x.shape[-1] // scales.shape[-1])
+    return (blocks * scales.astype(dtype)[..., None]).reshape(x.shape)
+
+
+@library_function(static=("dtype",))
+def _scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, dtype: Any) -> Any:
+    work = dtypes.float64 if dtype == np.float64 else dtypes.float32
+    return jnp.einsum("bmk,bnk->bmn", _unscaled(lhs, lhs_scales, work), _unscaled(rhs, rhs_scales, work)).astype(dtype)
+
+
+def scaled_matmul(
+    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
+) -> Any:
+    """The product of [B, M, K] and [B, N, K] over K, of which blocks have scales: [B, M, K / block], [B, N, K / block].
+
+    >>> import atled.numpy as jnp
+    >>> x, scale = jnp.ones((1, 1, 4)), jnp.array([[[2.0, 3.0]]])
+    >>> scaled_matmul(x, x, scale, scale)
+    Array([[[26.]]], dtype=float32)
+    """
+    operands = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    a, b, s, t = types = [x.type for x in operands]
+    fits = all([x.ndim == 3 for x in types]) and (
+        a.shape[::2] == b.shape[::2] and s.shape[:2] == a.shape[:2] and t.shape[:2] == b.shape[:2]
+    )
+    if not fits or s.shape[2] != t.shape[2] or s.shape[2] == 0 or a.shape[2] % s.shape[2]:
+        raise ValueError(
+            "scaled_matmul: operands must be [B, M, K] and [B, N, K], scales [B, M, K / block] and [B, N, K / block]; "
+            f"got {', '.join(map(str, types))}."
+        )
+    return _scaled_matmul(*operands, dtypes.canonical(preferred_element_type))
+
+
+# -- quantization -----------------------------------------------------------------------------------------------------
+
+
+def _power_of_two_above(x: Any) -> Any:
+    """The exponent of the smallest power of two from x on, shifted by 127, for float32 x from 0 on."""
+    bits = x.view("uint32")
+    rounded = jnp.minimum((bits + np.uint32(0x7FFFFF)) >> 23, np.uint32(254))
+    rounded = jnp.where(bits <= 0x400000, np.uint32(0), rounded)  # up to 2**-127, which is the smallest
+    return jnp.where(jnp.isfinite(x), rounded, np.uint32(255))
+
+
+def quantize(x: Any, config: Format, global_scale: Any) -> tuple[Any, Any]:
+    """Numbers of few bits, and the scales of their blocks along the last axis."""
+    n = x.shape[-1]
+    if n == 0 or n % config.block_size:
+        raise ValueError(
+            f"scaled_dot_general: the contracted length must be a multiple of the block size {config.block_size}; "
+            f"got {type_of(x)}, contracted over its last axis."
+        )
+    blocks = x.astype("float32").reshape(*x.shape[:-1], n // config.block_size, config.block_size)
+    if global_scale is not None:
+        blocks = blocks / global_scale
+    wanted = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / config.largest
+    if config.mode == "mxfp8":
+        exponent = _power_of_two_above(wanted)
+        scales = exponent.astype("uint8").view(config.scale_type)
+        # by the inverse, because the smallest scale itself is a subnormal number; scales above 2**120 do not occur
+        scaled = blocks * ((np.uint32(254) - jnp.minimum(exponent, np.uint32(253))) << 23).view("float32")
+    else:
+        scales = jnp.minimum(wanted, config.largest_scale).astype(config.scale_type)
+        wide = scales.astype("float32")
+        scaled = jnp.where(wide == 0, 0.0, blocks / jnp.where(wide == 0, 1.0, wide))
+    clipped = jnp.clip(scaled, -config.largest, config.largest)
+    if config.mode == "nvfp4":  # to the grid first: the compiler's conversion rounds twice, by way of float16
+        size = jnp.abs(clipped)
+        step = jnp.where(size < 2, 0.5, jnp.where(size < 4, 1.0, 2.0))
+        clipped = jnp.round(clipped / step) * step
+    quantized = clipped.astype(config.data_type)
+    return quantized.reshape(x.shape), scales[..., 0]
+
+
+def _product(lhs: Any, rhs: Any, formats: Any, scales: Any, dtype: Any) -> Any:
+    """Both quantized along their last axis, and multiplied over it."""
+    (a, s), (b, t) = (quantize(x, f, g) for x, f, g in zip((lhs, rhs), formats, scales, strict=True))
+    out = scaled_matmul(a, b, s, t, np.float32)
+    for g in scales:
+        out = out if g is None else out * g
+    return out.astype(dtype)
+
+
+def _forward(formats: Any, dtype: Any, lhs: Any, rhs: Any, scales: Any) -> Any:
+    return _product(lhs, rhs, formats[:2], scales[:2], dtype)
+
+
+def _backward(formats: Any, dtype: Any, residuals: Any, cotangent: Any) -> Any:
+    """Rounding counts as the identity, and has the slope zero where numbers were too large for the format."""
+    lhs, rhs, scales = residuals
+    if len(formats) < 3:
+        raise ValueError(f"scaled_dot_general: gradients need a third config, for the cotangent; got {len(formats)}.")
+    turned = (cotangent, cotangent.mT)
+    out = []
+    for i, (x, other) in enumerate(((lhs, rhs), (rhs, lhs))):
+        if formats[2].mode == "mxfp8":
+            config = (formats[2], formats[1 - i]), (scales[2], scales[1 - i])
+            slope = _product(turned[i], other.mT, *config, dtype)
+        else:
+            slope = jnp.matmul(turned[i], other, preferred_element_type=dtype)
+            bound = formats[i].largest * formats[i].largest_scale
+            slope = jnp.where(jnp.abs(x) <= scales[i] * bound, slope, 0)
+        out.append(slope.astype(x.dtype))
+    return (*out, tuple([None if s is None else jnp.zeros_like(s) for s in scales]))
+
+
+_quantized = custom_vjp(_forward, nondiff_argnums=(0, 1))
+_quantized.defvjp(lambda f, d, *args: (_forward(f, d, *args), args), _backward)
+
+
+def _three_axes(x: Any, contracted: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """x as [batch, kept, contracted], and the lengths of the kept axes."""
+    kept = [i for i in range(x.ndim) if i not in contracted and i not in batch]
+    lengths = [[x.shape[i] for i in axes] for axes in (batch, kept, contracted)]
+    return x.transpose(*batch, *kept, *contracted).reshape(*map(prod, lengths)), tuple(lengths[1])
+
+
+def scaled_dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    preferred_element_type: Any = np.float32,
+    configs: Any = None,
+    implementation: str | None = None,
+) -> Any:
+    """A product like `lax.dot_general`, of operands that are quantized by blocks first; without `configs` they are not.
+
+    `configs` are those of the two operands and of the cotangent. Derivatives take rounding for the identity.
+    """
+    if implementation is not None:
+        warnings.warn("scaled_dot_general: implementation is ignored.", DeprecationWarning, stacklevel=2)
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    axes = [(tuple(left), tuple(left_batch)), (tuple(right), tuple(right_batch))]
+    dtype = dtypes.canonical(preferred_element_type)
+    if configs is None:
+        return contraction.dot_general(lhs, rhs, *zip(*axes), result=dtype)
+    if dtype not in (dtypes.float32, dtypes.float16, dtypes.bfloat16):
+        raise TypeError(
+            f"scaled_dot_general: preferred_element_type must be float32, float16 or bfloat16; got {dtype}."
+        )
+    lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
+    batch = [lhs.shape[i] for i in axes[0][1]]
+    (lhs, rows), (rhs, columns) = (_three_axes(x, *a) for x, a in zip((lhs, rhs), axes))
+    scales = tuple([c.global_scale for c in configs])
+    out = _quantized(tuple([c.format for c in configs]), dtype, lhs, rhs, scales)
+    return out.reshape(*batch, *rows, *columns)

@@ -1,0 +1,239 @@
+"""First values of weights. The same numbers as JAX's for the same key, up to rounding.
+
+An initializer is a function of a key, a shape and a dtype; most functions here make one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import random
+from atled.core import dtypes
+from atled.ops.placing import with_sharding_constraint
+
+__all__ = [
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
+    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+]  # fmt: skip
+
+
+@runtime_checkable
+class Initializer(Protocol):
+    """What makes the first value of a weight from a key, a shape and a dtype."""
+
+    def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        """The value."""
+        raise NotImplementedError
+
+
+def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any) -> Initializer:
+    """An initializer from a function of a key, a shape and a dtype; `default` is its dtype if none is asked for."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = default, out_sharding: Any = None) -> Any:
+        found = dtypes.canonical(float if dtype is None else dtype)
+        return _placed(draw(key, tuple([int(n) for n in shape]), found), out_sharding)
+
+    return init
+
+
+def _placed(x: Any, sharding: Any) -> Any:
+    return x if sharding is None else with_sharding_constraint(x, sharding)
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """An initializer: zeros, whatever the key."""
+    return _placed(jnp.zeros(shape, dtype), out_sharding)
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """An initializer: ones, whatever the key."""
+    return _placed(jnp.ones(shape, dtype), out_sharding)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that gives one value everywhere.
+
+    >>> from atled import random
+    >>> constant(-7)(random.key(0), (3,))
+    Array([-7., -7., -7.], dtype=float32)
+    """
+    return _initializer(lambda key, shape, found: jnp.full(shape, value, found), dtype)
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer with numbers spread evenly over [0, scale)."""
+    return _initializer(lambda key, shape, d: random.uniform(key, shape, d) * jnp.asarray(scale, d), dtype)
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer with normal numbers of mean 0; complex dtypes too."""
+    return _initializer(lambda key, shape, d: random.normal(key, shape, d) * jnp.asarray(stddev, d), dtype)
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
+    """An initializer with normal numbers of which only those between `lower` and `upper` are kept, then scaled.
+
+    The deviation is that of all numbers; of those that are kept it is smaller.
+    """
+    draw = lambda key, shape, d: random.truncated_normal(key, lower, upper, shape, d) * jnp.asarray(stddev, d)  # noqa: E731
+    return _initializer(draw, dtype)
+
+
+# -- scaled by the shape ----------------------------------------------------------------------------------------------
+
+
+def _fans(shape: tuple[int, ...], in_axis: Any, out_axis: Any, batch_axis: Any) -> tuple[float, float]:
+    """How many inputs an output has, and how many outputs an input; other axes are places of a kernel."""
+    if len(shape) < 2 and isinstance(in_axis, int) and in_axis == -2:
+        raise ValueError(
+            f"variance_scaling: the shape needs two axes, or in_axis must say which is the input's; got shape {shape}."
+        )
+    size = lambda axes: math.prod([shape[a] for a in ((axes,) if isinstance(axes, int) else axes)])  # noqa: E731
+    inputs, outputs, batch = size(in_axis), size(out_axis), size(batch_axis)
+    places = math.prod(shape) / (inputs * outputs * batch) if inputs and outputs and batch else 0
+    return inputs * places, outputs * places
+
+
+_MODES = {
+    "fan_in": lambda inputs, outputs: inputs,
+    "fan_out": lambda inputs, outputs: outputs,
+    "fan_avg": lambda inputs, outputs: (inputs + outputs) / 2,
+    "fan_geo_avg": lambda inputs, outputs: math.sqrt(inputs * outputs),
+}
+# The standard deviation of normal numbers of which those between -2 and 2 are kept, by the moments of the distribution
+_KEPT = math.sqrt(1 - 4 * math.exp(-2) / (math.sqrt(2 * math.pi) * math.erf(math.sqrt(2))))
+# What JAX divides complex ones by, of which those no larger than 2 are kept. Their deviation is larger by one part in a
+# hundred, sqrt(1 - 4 exp(-4) / (1 - exp(-4))), but the numbers are to be the same.
+_KEPT_COMPLEX = math.sqrt(1 - 5 * math.exp(-4))
+
+
+def _disk(key: Any, shape: tuple[int, ...], dtype: Any, radius: Callable[[Any], Any]) -> Any:
+    """Complex numbers in all directions; their size is a function of uniform numbers."""
+    sizes, angles = random.split(key)
+    part = dtypes.real_part(dtype)
+    turn = random.uniform(angles, shape, part) * np.asarray(2 * math.pi, part)
+    return (radius(random.uniform(sizes, shape, part)) * jnp.exp(1j * turn)).astype(dtype)
+
+
+def _unit_variance(distribution: str, key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers of mean 0 and variance 1."""
+    is_complex = dtypes.kind(dtype) == "c"
+    if distribution == "normal":
+        return random.normal(key, shape, dtype)
+    if distribution == "uniform" and is_complex:
+        return _disk(key, shape, dtype, lambda u: jnp.sqrt(2 * u))
+    if distribution == "uniform":
+        return random.uniform(key, shape, dtype, -1) * jnp.asarray(math.sqrt(3), dtype)
+    if is_complex:
+        kept = -math.expm1(-4)
+        return _disk(key, shape, dtype, lambda u: jnp.sqrt(-jnp.log1p(-kept * u))) / _KEPT_COMPLEX
+    return random.truncated_normal(key, -2, 2, shape, dtype) / jnp.asarray(_KEPT, dtype)
+
+
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: Any = None,
+) -> Initializer:
+    """An initializer with mean 0 and variance scale / n, where n counts the connections of a layer.
+
+    `mode` says which: "fan_in" those of an output, "fan_out" those of an input, "fan_avg" their mean, "fan_geo_avg"
+    their geometric mean. `distribution` is "truncated_normal" (at two deviations), "normal" or "uniform". Axes that are
+    neither `in_axis` nor `out_axis` nor `batch_axis` are places of a kernel, each with its own connections.
+    """
+
+    def draw(key: Any, shape: tuple[int, ...], found: Any) -> Any:
+        if mode not in _MODES:
+            raise ValueError(f"variance_scaling: mode must be one of {', '.join(_MODES)}; got {mode!r}.")
+        if distribution not in ("truncated_normal", "normal", "uniform"):
+            raise ValueError(
+                f"variance_scaling: distribution must be truncated_normal, normal or uniform; got {distribution!r}."
+            )
+        count = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
+        if count == 0:
+            return jnp.zeros(shape, found)
+        return _unit_variance(distribution, key, shape, found) * jnp.sqrt(jnp.asarray(scale / count, found))
+
+    return _initializer(draw, dtype)
+
+
+def _scaled(name: str, scale: float, mode: str, distribution: str, who: str) -> Callable[..., Initializer]:
+    def make(
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: int | Sequence[int] = (),
+        dtype: Any = None,
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""The initializer of {who}: `variance_scaling({scale}, "{mode}", "{distribution}")`."""
+    return make
+
+
+glorot_uniform = xavier_uniform = _scaled("glorot_uniform", 1.0, "fan_avg", "uniform", "Glorot and Bengio (2010)")
+glorot_normal = xavier_normal = _scaled("glorot_normal", 1.0, "fan_avg", "truncated_normal", "Glorot and Bengio (2010)")
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", "LeCun et al. (1998)")
+lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal", "LeCun et al. (1998)")
+he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", "He et al. (2015)")
+he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal", "He et al. (2015)")
+
+
+# -- orthogonal -------------------------------------------------------------------------------------------------------
+
+
+def _orthogonal(key: Any, rows: int, columns: int, dtype: Any) -> Any:
+    """Orthonormal rows or columns, whichever are fewer, evenly distributed: Mezzadri, Notices of the AMS 54 (2007)."""
+    q, r = jnp.linalg.qr(random.normal(key, (max(rows, columns), min(rows, columns)), dtype))
+    q = q * jnp.sign(jnp.diagonal(r))
+    return q.T if rows < columns else q
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer with orthogonal matrices: all axes but `column_axis` count as one, that of the rows.
+
+    >>> from atled import random
+    >>> w = orthogonal()(random.key(0), (4, 2))
+    >>> bool(abs(w.T @ w - jnp.eye(2)).max() < 1e-6)
+    True
+    """
+
+    def draw(key: Any, shape: tuple[int, ...], found: Any) -> Any:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: the shape must have two axes or more; got {shape}.")
+        if 0 in shape:
+            return jnp.zeros(shape, found)
+        columns = shape[column_axis]
+        rest = list(shape)
+        del rest[column_axis]
+        q = _orthogonal(key, math.prod(rest), columns, found).reshape(*rest, columns)
+        return jnp.asarray(scale, found) * jnp.moveaxis(q, -1, column_axis)
+
+    return _initializer(draw, dtype)
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer for kernels of convolutions that is orthogonal at the middle place, and zero at others.
+
+    The shape is that of one to three places, inputs and outputs: Xiao et al., "Dynamical isometry" (2018).
+    """
+
+    def draw(key: Any, shape: tuple[int, ...], found: Any) -> Any:
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal: the shape must have three to five axes; got {shape}.")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"delta_orthogonal: there must be no fewer outputs than inputs; got shape {shape}.")
+        middle = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return jnp.zeros(shape, found).at[middle].set(orthogonal(scale, column_axis)(key, shape[-2:], found))
+
+    return _initializer(draw, dtype)
