@@ -7,7 +7,7 @@ from the type alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -127,6 +127,10 @@ class Array:
                 errors.explained(f"len: a 0-d array has no length; got {self.type}.", "x.size, which is 1, or x.ndim.")
             )
         return shape[0]
+
+
+ArrayLike: TypeAlias = Array | np.ndarray | np.generic | bool | int | float | complex
+"""What functions of arrays take: an array, a NumPy array or scalar, a Python number."""
 
 
 def fill(members: dict[str, Callable[..., Any] | property]) -> None:

@@ -219,13 +219,14 @@ def cond(
     return _choose("cond", conversion.convert(is_true, np.int32), [false_fun, true_fun], operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any:
     """`branches[index](*operands)`; an index beyond the ends takes the nearest branch.
 
     >>> import atled.numpy as jnp
     >>> switch(2, [jnp.sin, jnp.cos, jnp.exp], jnp.float32(0.0))
     Array(1., dtype=float32)
     """
+    operands = operands if operand is ... else (operand,)
     t = _scalar("switch", "the index", index)
     if t.kind not in "iu":
         raise TypeError(f"switch: the index must be an integer; got {t}.")

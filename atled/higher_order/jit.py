@@ -56,7 +56,7 @@ class Shared:
         else:
             self._function = weakref.WeakMethod(f) if isinstance(f, MethodType) else _weak(f)
         self.options = options
-        self.name = getattr(f, "__name__", type(f).__name__)
+        self.name: str = getattr(f, "__name__", type(f).__name__)
         self.signature = Signature(self._function, self.name, options)  # pyright: ignore[reportArgumentType]
         self.traces: dict[Any, Traced] = {}
         self.sites: dict[Any, Site] = {}

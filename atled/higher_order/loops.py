@@ -254,7 +254,9 @@ def _first(out: Any) -> Any:
     return (out,)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int = 1) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
     """Repeat `val = body_fun(i, val)` for i from `lower` up to `upper`.
 
     With bounds that are Python numbers this is a scan, and reverse mode goes through it.
@@ -275,7 +277,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
             first, count = int(lower), int(upper) - int(lower)
             dtype = type_of(lower).dtype
-            return repeat(lambda i, v: body_fun(i, v), max(count, 0), init_val, first, dtype, unroll)
+            return repeat(
+                lambda i, v: body_fun(i, v), max(count, 0), init_val, first, dtype, 1 if unroll is None else unroll
+            )
         low, high = elementwise.match(lower, upper)
         dtype = type_of(low).dtype
         high = conversion.convert(high, dtype)

@@ -13,7 +13,13 @@ import numpy as _np
 from atled.core import dtypes as _dtypes
 from atled.core import errors as _errors
 from atled.core import tree as _tree
+from atled.core.array import Array as _Array
+from atled.core.array import ArrayLike as _ArrayLike
 from atled.core.array import type_of as _type_of
+from atled.core.sharding import NamedSharding as _NamedSharding
+from atled.core.sharding import PartitionSpec as _PartitionSpec
+from atled.core.trace import Tracer as _Tracer
+from atled.engine.array import device_put as _device_put
 from atled.higher_order.branches import cond, switch  # noqa: F401
 from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
 from atled.higher_order.loops import fori_loop, while_loop  # noqa: F401
@@ -35,6 +41,80 @@ from atled.lax.convolution import (  # noqa: F401
     reduce_window,
 )  # fmt: skip
 from atled.lax.convolution import rounding as _rounding
+from atled.lax.elementwise import (  # noqa: F401
+    AccuracyMode,
+    Tolerance,
+    abs,
+    acos,
+    acosh,
+    add,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bessel_i0e,
+    bessel_i1e,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    cbrt,
+    ceil,
+    clamp,
+    clz,
+    complex,
+    conj,
+    cos,
+    cosh,
+    digamma,
+    div,
+    eq,
+    erf,
+    erf_inv,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    ge,
+    gt,
+    imag,
+    integer_pow,
+    is_finite,
+    le,
+    lgamma,
+    log,
+    log1p,
+    logistic,
+    lt,
+    max,
+    min,
+    mul,
+    ne,
+    neg,
+    nextafter,
+    polygamma,
+    population_count,
+    pow,
+    real,
+    reciprocal,
+    rem,
+    rsqrt,
+    select,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    sub,
+    tan,
+    tanh,
+    zeta,
+)  # fmt: skip
 from atled.lax.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad  # noqa: F401
 from atled.lax.slicing import (  # noqa: F401
     GatherDimensionNumbers,
@@ -65,76 +145,11 @@ from atled.ops import conversion as _conversion
 from atled.ops import cumulative as _cumulative
 from atled.ops import fft as _fft
 from atled.ops import placing as _placing
+from atled.ops import random as _random
 from atled.ops import reduction as _reduction
 from atled.ops import shape as _shape
 from atled.ops import sorting as _sorting
-from atled.ops.conversion import bitcast_convert as bitcast_convert_type
-from atled.ops.conversion import complex, conj, imag, real, reduce_precision  # noqa: F401
-from atled.ops.elementary import absolute as abs  # noqa: F401
-from atled.ops.elementary import (  # noqa: F401
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cbrt,
-    ceil,
-    cos,
-    cosh,
-    exp,
-    exp2,
-    expm1,
-    floor,
-    is_finite,
-    log,
-    log1p,
-    logistic,
-    nextafter,
-    pow,
-    rem,
-    rsqrt,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)  # fmt: skip
-from atled.ops.elementwise import (  # noqa: F401
-    add,
-    clamp,
-    clz,
-    div,
-    eq,
-    ge,
-    gt,
-    integer_pow,
-    le,
-    lt,
-    mul,
-    ne,
-    neg,
-    population_count,
-    reciprocal,
-    select,
-    shift_left,
-    shift_right_arithmetic,
-    shift_right_logical,
-    square,
-    sub,
-)  # fmt: skip
-from atled.ops.elementwise import logical_and as bitwise_and  # noqa: F401
-from atled.ops.elementwise import logical_not as bitwise_not  # noqa: F401
-from atled.ops.elementwise import logical_or as bitwise_or  # noqa: F401
-from atled.ops.elementwise import logical_xor as bitwise_xor  # noqa: F401
-from atled.ops.elementwise import maximum as max  # noqa: F401
-from atled.ops.elementwise import minimum as min  # noqa: F401
-from atled.ops.random import rng_bit_generator  # noqa: F401
-from atled.ops.reduction import reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor  # noqa: F401
-from atled.ops.shape import slice  # noqa: F401
-from atled.ops.special import bessel_i0e, bessel_i1e, digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta  # noqa: F401
+from atled.ops.placing import placed as _placed
 from atled.transforms.grad import stop_gradient  # noqa: F401
 
 
@@ -144,6 +159,14 @@ class Precision(enum.Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """How `rng_bit_generator` makes bits."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
 
 
 class RoundingMethod(enum.IntEnum):
@@ -156,6 +179,16 @@ class RoundingMethod(enum.IntEnum):
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """The nearest integer."""
     return _rounding[int(rounding_method)](x)
+
+
+def bitcast_convert_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
+    """The bits of x read as another dtype."""
+    return _conversion.bitcast_convert(operand, new_dtype)
+
+
+def reduce_precision(operand: _ArrayLike, exponent_bits: int, mantissa_bits: int) -> _Array:
+    """x rounded to fewer bits of exponent and mantissa."""
+    return _conversion.reduce_precision(operand, exponent_bits, mantissa_bits)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -180,15 +213,18 @@ def select_n(which: Any, *cases: Any) -> Any:
     return out
 
 
-def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """An array repeated along new leading axes."""
     t = _type_of(operand)
-    return _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
+    out = _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
+    return _placed(out, out_sharding, "broadcast")
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
     """An array in a larger shape, with its axes at given positions."""
-    return _shape.broadcast(operand, shape, broadcast_dimensions)
+    return _placed(_shape.broadcast(operand, shape, broadcast_dimensions), out_sharding, "broadcast_in_dim")
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -196,9 +232,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return _broadcast_shapes(*shapes)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
     """0, 1, 2, ... along one axis of a shape."""
-    return _shape.iota(dtype, shape, dimension)
+    return _placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
 
 
 def iota(dtype: Any, size: int) -> Any:
@@ -206,9 +242,12 @@ def iota(dtype: Any, size: int) -> Any:
     return _shape.iota(dtype, (size,), 0)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Any = None) -> Any:
-    """The same elements in another shape."""
-    return _shape.reshape(operand, new_sizes)
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Any:
+    """The same elements in another shape, after the axes were brought into the order of `dimensions`."""
+    x = operand if dimensions is None else transpose(operand, dimensions)
+    return _placed(_shape.reshape(x, new_sizes), out_sharding, "reshape")
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
@@ -266,13 +305,21 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         if dtype is None and hasattr(fill_value, "dtype")
         else _np.asarray(fill_value, _dtypes.canonical(dtype or _type_of(fill_value).dtype))
     )
-    return _shape.broadcast(value, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), ())
+    out = _shape.broadcast(value, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), ())
+    return out if sharding is None else _put(out, sharding)
+
+
+def _put(x: Any, sharding: Any) -> Any:
+    """A new array with a sharding, which may also be that of one device."""
+    if isinstance(sharding, (_NamedSharding, _PartitionSpec)) or isinstance(x, _Tracer):
+        return _placed(x, sharding, "full")
+    return _device_put(x, sharding)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
     """One value everywhere, like another array."""
     t = _type_of(x)
-    return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype)
+    return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype, sharding=sharding)
 
 
 def zeros_like_array(x: Any) -> Any:
@@ -292,11 +339,18 @@ def dot_general(
     """Products summed over contracting axes, for each index of the batch axes."""
     contracting, batch = dimension_numbers
     result = None if preferred_element_type is None else _dtypes.canonical(preferred_element_type)
-    return _contraction.dot_general(lhs, rhs, contracting, batch, _contraction.precision_name(precision), result)
+    out = _contraction.dot_general(lhs, rhs, contracting, batch, _contraction.precision_name(precision), result)
+    return _placed(out, out_sharding, "dot_general")
 
 
-def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """Vector and matrix products."""
+def dot(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Vector and matrix products, or those that `dimension_numbers` says."""
+    options = {"preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
+    if dimension_numbers is not None:
+        return dot_general(lhs, rhs, dimension_numbers, precision, **options)
     a, b = _type_of(lhs), _type_of(rhs)
     if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2) or a.shape[-1] != b.shape[0]:
         raise TypeError(
@@ -305,7 +359,7 @@ def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any =
                 "a transpose, x.T; or numpy.matmul for more axes.",
             )
         )
-    return dot_general(lhs, rhs, (((a.ndim - 1,), (0,)), ((), ())), precision, preferred_element_type)
+    return dot_general(lhs, rhs, (((a.ndim - 1,), (0,)), ((), ())), precision, **options)
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
@@ -313,6 +367,59 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     n = _type_of(lhs).ndim
     lead = tuple(range(n - 2))
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (lead, lead)), precision)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The sum over axes."""
+    return _placed(_reduction.reduce_sum(operand, tuple(axes)), out_sharding, "reduce_sum")
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The product over axes."""
+    return _reduction.reduce_prod(operand, tuple(axes))
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+    """The largest element over axes."""
+    return _reduction.reduce_max(operand, tuple(axes))
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+    """The smallest element over axes."""
+    return _reduction.reduce_min(operand, tuple(axes))
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise and over axes: for bools, whether all hold."""
+    return _reduction.reduce_and(operand, tuple(axes))
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise or over axes: for bools, whether any holds."""
+    return _reduction.reduce_or(operand, tuple(axes))
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise exclusive or over axes."""
+    return _reduction.reduce_xor(operand, tuple(axes))
+
+
+def slice(
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Any:
+    """The elements from start up to limit on each axis, in strides."""
+    return _shape.slice(operand, start_indices, limit_indices, strides)
+
+
+def rng_bit_generator(
+    key: Any, shape: Sequence[int], dtype: Any = _np.uint32, algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *,
+    out_sharding: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The next state of a generator, and random bits; the default algorithm is Threefry."""
+    name = RandomAlgorithm(algorithm).name if not isinstance(algorithm, str) else algorithm
+    chosen = {"RNG_DEFAULT": "THREE_FRY", "RNG_THREE_FRY": "THREE_FRY", "RNG_PHILOX": "PHILOX"}.get(name, name)
+    state, bits = _random.rng_bit_generator(key, tuple(shape), _dtypes.canonical(dtype), chosen)
+    return state, _placed(bits, out_sharding, "rng_bit_generator")
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
@@ -392,24 +499,46 @@ def _no_groups(groups: Any) -> None:
         )
 
 
-def _over_tree(f: Callable[..., Any], doc: str) -> Callable[..., Any]:
-    def apply(x: Any, axis_name: Any, *args: Any, **options: Any) -> Any:
-        _no_groups(options.pop("axis_index_groups", None))
-        return _tree.map(lambda v: f(v, axis_name, *args, **options), x)
-
-    apply.__name__ = apply.__qualname__ = f.__name__
-    apply.__doc__ = doc
-    return apply
+def _over_tree(f: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+    _no_groups(axis_index_groups)
+    return _tree.map(lambda v: f(v, axis_name), x)
 
 
-psum = _over_tree(_collectives.psum, "The sum over named axes; every place gets it.")
-pmax = _over_tree(_collectives.pmax, "The largest value over named axes.")
-pmin = _over_tree(_collectives.pmin, "The smallest value over named axes.")
-axis_index, axis_size = _collectives.axis_index, _collectives.axis_size
-pvary = _over_tree(
-    _collectives.pvary, "A value that all places of named axes share, as one that each place has on its own."
-)
-pbroadcast = _over_tree(_collectives.pbroadcast, "The value of one place of a named axis, at all places.")
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over named axes; every place gets it."""
+    return _over_tree(_collectives.psum, x, axis_name, axis_index_groups)
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The largest value over named axes."""
+    return _over_tree(_collectives.pmax, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The smallest value over named axes."""
+    return _over_tree(_collectives.pmin, x, axis_name, axis_index_groups)
+
+
+def pvary(x: Any, axis_name: Any) -> Any:
+    """A value that all places of named axes share, as one that each place has on its own."""
+    return _over_tree(_collectives.pvary, x, axis_name, None)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """The value of one place of a named axis, at all places."""
+    return _tree.map(lambda v: _collectives.pbroadcast(v, axis_name, source), x)
+
+
+def axis_index(axis_name: Any) -> _Array:
+    """The position along a named axis of the place that the function runs at."""
+    return _collectives.axis_index(axis_name)
+
+
+def axis_size(axis_name: Any) -> int:
+    """The number of places along named axes."""
+    return _collectives.axis_size(axis_name)
+
+
 with_sharding_constraint = _placing.with_sharding_constraint
 
 
@@ -420,8 +549,15 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return _tree.map(lambda v: div(_collectives.psum(v, axis_name), count), x)
 
 
-def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
-    """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`."""
+def all_gather(
+    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
+) -> Any:
+    """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`.
+
+    The result counts as shared by all places, whether `to` is "varying" or "reduced": nothing needs to be said of that.
+    """
+    if to not in ("varying", "reduced"):
+        raise ValueError(f"all_gather: `to` is 'varying' or 'reduced'; got {to!r}.")
     _no_groups(axis_index_groups)
     return _tree.map(lambda v: _collectives.all_gather(v, axis_name, axis, tiled), x)
 

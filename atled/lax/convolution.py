@@ -13,6 +13,7 @@ from atled.core.trace import bind
 from atled.ops import convolution, cumulative, elementary, elementwise, reduction, shape, windows
 from atled.ops.contraction import precision_name
 from atled.ops.convolution import dilated
+from atled.ops.placing import placed
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -70,7 +71,7 @@ def padding_amounts(
 def conv_general_dilated(
     lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, feature_group_count: int = 1,
-    batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None,
+    batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """Convolution (cross-correlation) in any number of dimensions.
 
@@ -93,7 +94,7 @@ def conv_general_dilated(
         feature_group_count, batch_group_count, precision_name(precision),
         None if preferred_element_type is None else dtypes.canonical(preferred_element_type),
     )  # fmt: skip
-    return bind(op, lhs, rhs)
+    return placed(bind(op, lhs, rhs), out_sharding, "conv_general_dilated")
 
 
 def conv(
@@ -130,9 +131,13 @@ def conv_with_general_padding(
 def conv_transpose(
     lhs: Any, rhs: Any, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None, transpose_kernel: bool = False, precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: Any = None, use_consistent_padding: bool = False,
 ) -> Any:  # fmt: skip
-    """The convolution that grows: strides put holes into the input."""
+    """The convolution that grows: strides put holes into the input.
+
+    Pairs of padding are those of this convolution; with `use_consistent_padding`, those of the convolution that it is
+    the transpose of, as "SAME" and "VALID" are.
+    """
     n = type_of(lhs).ndim - 2
     if dimension_numbers is None:
         spatial = "HWD"[:n] if n <= 3 else "".join(chr(ord("a") + i) for i in range(n))
@@ -146,6 +151,8 @@ def conv_transpose(
             total = k + s - 2 if padding.upper() == "SAME" else k + s - 2 + max(k - s, 0)
             low = (k - 1 if s > k - 1 else -(-total // 2)) if padding.upper() == "SAME" else k - 1
             pairs.append((low, total - low))
+    elif use_consistent_padding:
+        pairs = [(k - 1 - low, k - 1 - high) for k, (low, high) in zip(kernel, padding, strict=True)]
     else:
         pairs = padding
     if transpose_kernel:
@@ -193,7 +200,7 @@ def combination(name: str, computation: Callable[[Any, Any], Any]) -> str:
 
 def reduce_window(
     operand: Any, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
-    window_strides: Sequence[int], padding: Any, base_dilation: Sequence[int] | None = None,
+    window_strides: Sequence[int] | None = None, padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:  # fmt: skip
     """Elements in sliding windows combined with a function, from an initial value.
@@ -205,6 +212,7 @@ def reduce_window(
     t = type_of(operand)
     combine = combination("reduce_window", computation)
     ones = (1,) * t.ndim
+    window_strides = ones if window_strides is None else window_strides
     base, wide = tuple(base_dilation or ones), tuple(window_dilation or ones)
     lengths = [dilated(n, d) for n, d in zip(t.shape, base, strict=True)]
     reach = [dilated(n, d) for n, d in zip(window_dimensions, wide, strict=True)]
@@ -223,7 +231,10 @@ def _with_start(out: Any, start: Any, combine: str) -> Any:
     return _APPLY[combine](out, np.asarray(start, dtype) if not hasattr(start, "interpreter") else start)
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+def reduce(
+    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Elements over axes combined with a function, from an initial value."""
     combine = combination("reduce", computation)
     op = {
@@ -231,7 +242,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         "min": reduction.reduce_min, "and": reduction.reduce_and, "or": reduction.reduce_or,
     }[combine]  # fmt: skip
     ndim = type_of(operands).ndim
-    return _with_start(op(operands, tuple([d % ndim for d in dimensions])), init_values, combine)
+    out = _with_start(op(operands, tuple([d % ndim for d in dimensions])), init_values, combine)
+    return placed(out, out_sharding, "reduce")
 
 
 def cumulative_function(name: str, op: Callable[..., Any]) -> Callable[..., Any]:

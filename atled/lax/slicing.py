@@ -88,39 +88,54 @@ scatter, scatter_add, scatter_mul, scatter_min, scatter_max = map(_scatter, ("se
 
 
 def scatter_sub(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, **options: Any
-) -> Any:
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+) -> Any:  # fmt: skip
     """An array with updates subtracted in windows at positions."""
+    options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
     return scatter_add(operand, scatter_indices, elementwise.neg(updates), dimension_numbers, **options)
 
 
-def _starts(operand: Any, starts: Any) -> list[Any]:
-    """Positions with negative ones counted from the end."""
+def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[Any]:
+    """Positions, with negative ones counted from the end on axes where that is allowed."""
     dims = type_of(operand).shape
+    wraps = [negative] * len(dims) if isinstance(negative, bool) else list(negative)
+    if len(wraps) != len(dims):
+        raise ValueError(f"allow_negative_indices: one for each of {len(dims)} axes is needed; got {negative}.")
     if hasattr(starts, "ndim") and getattr(starts, "ndim", 0) == 1:
         starts = [shape.index_in_axis(starts, i, 0) for i in range(type_of(starts).shape[0])]
     out = []
-    for s, n in zip(starts, dims, strict=True):
+    for s, n, is_wrapped in zip(starts, dims, wraps, strict=True):
         if isinstance(s, (int, np.integer)):
+            if s < 0 and not is_wrapped:
+                raise ValueError(f"allow_negative_indices: it is False, so positions must not be negative; got {s}.")
             out.append(np.asarray(s + n if s < 0 else s, np.int32 if n < 2**31 else np.int64))
-        elif type_of(s).kind == "u":
+        elif type_of(s).kind == "u" or not is_wrapped:
             out.append(s)
         else:
             out.append(elementwise.select(elementwise.lt(s, 0), elementwise.add(s, np.asarray(n, type_of(s).dtype)), s))
     return out
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Any:
     """A window of fixed size at a position that may be data; it is moved inside if it reaches out.
 
     >>> import atled.numpy as jnp
     >>> dynamic_slice(jnp.arange(5.0), (3,), (3,))
     Array([2., 3., 4.], dtype=float32)
     """
-    return indexing.dynamic_slice(operand, _starts(operand, start_indices), slice_sizes)
+    return indexing.dynamic_slice(operand, _starts(operand, start_indices, allow_negative_indices), slice_sizes)
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
+) -> Any:
     """An array with a window overwritten at a position that may be data."""
     t = type_of(operand)
     update = conversion.convert(update, t.dtype) if type_of(update).weak else update
@@ -129,7 +144,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
         if not isinstance(start_indices, (tuple, list)) and type_of(start_indices).ndim == 0
         else start_indices
     )
-    return indexing.dynamic_update_slice(operand, update, _starts(operand, starts))
+    return indexing.dynamic_update_slice(operand, update, _starts(operand, starts, allow_negative_indices))
 
 
 def _one_start(operand: Any, start: Any, axis: int) -> list[Any]:
@@ -137,34 +152,44 @@ def _one_start(operand: Any, start: Any, axis: int) -> list[Any]:
     return [start if i == axis else zero for i in range(type_of(operand).ndim)]
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Any:
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Any:
     """A window along one axis at a position that may be data."""
     dims = list(type_of(operand).shape)
     axis %= len(dims)
     dims[axis] = slice_size
-    return dynamic_slice(operand, _one_start(operand, start_index, axis), dims)
+    starts = _one_start(operand, start_index, axis)
+    return dynamic_slice(operand, starts, dims, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Any:
     """One element along an axis at a position that may be data."""
-    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     dims = type_of(out).shape
     axis %= len(dims)
     return out if keepdims else shape.reshape(out, (*dims[:axis], *dims[axis + 1 :]))
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """An array with a window along one axis overwritten."""
-    return dynamic_update_slice(operand, update, _one_start(operand, start_index, axis % type_of(operand).ndim))
+    starts = _one_start(operand, start_index, axis % type_of(operand).ndim)
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """An array with one element along an axis overwritten."""
     axis %= type_of(operand).ndim
     dims = type_of(update).shape
     if len(dims) != type_of(operand).ndim:
         update = shape.reshape(update, (*dims[:axis], 1, *dims[axis:]))
-    return dynamic_update_slice_in_dim(operand, update, index, axis)
+    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
 
 
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:

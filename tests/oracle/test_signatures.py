@@ -14,12 +14,9 @@ import peers
 
 jax = pytest.importorskip("jax")
 
-NAMESPACES = ("jax.numpy", "jax.numpy.linalg", "jax.numpy.fft")
-LATER = (
-    "jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.random", "jax.nn", "jax.nn.initializers", "jax.lax",
-    "jax.lax.linalg",
-)  # fmt: skip
+NAMESPACES = ("jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.lax", "jax.lax.linalg")
 UFUNC = "JAX's ufuncs name `out` and `where` only to refuse them"
+SENTINEL = "each has a value of its own for what is not given"
 # By namespace and function: the parameters that differ, and why.
 EXPLAINED: dict[str, dict[str, tuple[str, str]]] = {
     "jax.numpy": {
@@ -31,6 +28,13 @@ EXPLAINED: dict[str, dict[str, tuple[str, str]]] = {
         "array": ("args", "positions after dtype are `copy`, `order`, `ndmin`, as NumPy once had them"),
         "einsum": ("_dot_general", "private"),
         "fromiter": ("args kwargs", "JAX passes all on to NumPy; here they have NumPy's names"),
+    },
+    "jax.lax": {
+        "cond": ("operand", SENTINEL),
+        "switch": ("operand", SENTINEL),
+        "round": ("rounding_method", "the same member of our own enumeration"),
+        "rng_bit_generator": ("algorithm", "the same member of our own enumeration"),
+        "scan": ("_split_transpose", "private"),
     },
 }  # fmt: skip
 
