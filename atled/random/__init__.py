@@ -1,19 +1,17 @@
 """Random numbers as functions of keys: the same key gives the same numbers, in any order, on any number of devices."""
 
+from atled.random.counts import binomial, geometric, multinomial, poisson, rademacher
 from atled.random.distributions import (
-    beta,
     cauchy,
-    chisquare,
-    dirichlet,
     exponential,
-    gamma,
     laplace,
     logistic,
     pareto,
-    poisson,
-    t,
-    truncated_normal,
+    rayleigh,
+    triangular,
+    weibull_min,
 )  # fmt: skip
+from atled.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from atled.random.keys import (
     KeyReuseWarning,
     PRNGKey,
@@ -21,9 +19,19 @@ from atled.random.keys import (
     fold_in,
     key,
     key_data,
+    key_dtype,
     key_impl,
     split,
     wrap_key_data,
+)  # fmt: skip
+from atled.random.normals import (
+    double_sided_maxwell,
+    lognormal,
+    maxwell,
+    multivariate_normal,
+    orthogonal,
+    truncated_normal,
+    wald,
 )  # fmt: skip
 from atled.random.samplers import (
     bernoulli,
@@ -38,8 +46,10 @@ from atled.random.samplers import (
 )  # fmt: skip
 
 __all__ = [
-    "KeyReuseWarning", "PRNGKey", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice", "clone",
-    "dirichlet", "exponential", "fold_in", "gamma", "gumbel", "key", "key_data", "key_impl", "laplace", "logistic",
-    "normal", "pareto", "permutation", "poisson", "randint", "split", "t", "truncated_normal", "uniform",
-    "wrap_key_data",
+    "KeyReuseWarning", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma",
+    "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "loggamma",
+    "logistic", "lognormal", "maxwell", "multinomial", "multivariate_normal", "normal", "orthogonal", "pareto",
+    "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t", "triangular", "truncated_normal",
+    "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip

@@ -117,24 +117,37 @@ def _unwrap(keys: Any) -> Any:
     return ops.unwrap_key(keys)
 
 
-def _check_impl(impl: Any) -> None:
-    if impl not in (None, "threefry2x32", "fry"):
-        raise NotImplementedError(f"random.key: the generator is threefry2x32; got {impl!r}.")
+def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
+    if impl is not None and dtype is not None:
+        raise ValueError(f"random.{name}: the generator is given as dtype or as impl; got both.")
+    found = dtype if impl is None else impl
+    if found is not None and found is not dtypes.key_dtype and found not in ("threefry2x32", "fry"):
+        raise NotImplementedError(f"random.{name}: the generator is threefry2x32; got {found!r}.")
 
 
-def key(seed: Any, *, impl: str | None = None) -> Any:
+def key_dtype(impl_spec: Any = None) -> Any:
+    """The dtype of keys.
+
+    >>> key_dtype() == key(0).dtype
+    True
+    """
+    _check_impl("key_dtype", impl_spec)
+    return dtypes.key_dtype
+
+
+def key(seed: Any, *, impl: str | None = None, dtype: Any = None) -> Any:
     """A random key from an integer seed. The same seed gives the same numbers, everywhere.
 
     >>> key(0)
     Array((), dtype=key<fry>)
     """
-    _check_impl(impl)
+    _check_impl("key", impl, dtype)
     return _wrap(asarray(_words_of_seed(seed)))
 
 
 def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
     """A random key as an array of its two words; `key` is the typed form."""
-    _check_impl(impl)
+    _check_impl("PRNGKey", impl)
     return asarray(_words_of_seed(seed))
 
 
@@ -147,9 +160,9 @@ def key_data(keys: Any) -> Any:
     return _unwrap(keys) if type_of(keys).kind == "k" else keys
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Any:
+def wrap_key_data(key_bits_array: Any, *, impl: str | None = None, dtype: Any = None) -> Any:
     """Keys from arrays of their words."""
-    _check_impl(impl)
+    _check_impl("wrap_key_data", impl, dtype)
     return _wrap(key_bits_array if isinstance(key_bits_array, Array) else asarray(key_bits_array))
 
 

@@ -14,17 +14,33 @@ from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import _static_shape, asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, check_axis, inexact_dtype
+from atled.numpy.sorting import searchsorted
 from atled.ops import conversion, cumulative, elementary, elementwise, indexing, reduction, shape, sorting, special
 from atled.ops import random as ops
+from atled.ops.placing import placed
 from atled.random.keys import counters, split_key, split_words, use
 
 
-def float_dtype(name: str, dtype: Any) -> Any:
-    """A real floating dtype, or a complaint."""
+def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
+    """A floating dtype, real unless the kinds have a "c", or a complaint."""
     found = dtypes.canonical(float if dtype is None else dtype)
-    if dtypes.kind(found) != "f":
-        raise ValueError(f"random.{name}: the dtype must be floating; got {found.name}.")
+    if dtypes.kind(found) not in kinds:
+        what = "floating" if kinds == "f" else "floating or complex"
+        raise ValueError(f"random.{name}: the dtype must be {what}; got {found.name}.")
     return found
+
+
+def integer_dtype(name: str, dtype: Any) -> Any:
+    """An integer dtype, or a complaint."""
+    found = dtypes.canonical(int if dtype is None else dtype)
+    if dtypes.kind(found) not in "iu":
+        raise ValueError(f"random.{name}: the dtype must be an integer; got {found.name}.")
+    return found
+
+
+def _wide(dtype: Any) -> Any:
+    """The dtype in which something is decided: half precisions have too few random bits for it."""
+    return dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
 
 
 def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
@@ -56,7 +72,7 @@ def _bits(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return random_bits(key, dims, dtypes.bits(dtype))
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Random bits as unsigned integers.
 
     >>> from atled import random
@@ -66,7 +82,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     found = dtypes.canonical("uint32" if dtype is None else dtype)
     if dtypes.kind(found) != "u":
         raise ValueError(f"random.bits: the dtype must be unsigned; got {found.name}.")
-    return _bits(use("bits", key), _static_shape("bits", shape), found)
+    return placed(_bits(use("bits", key), _static_shape("bits", shape), found), out_sharding, "random.bits")
 
 
 def uniform_floats(key: Any, dims: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
@@ -93,7 +109,15 @@ def _uniform(key: Any, dims: tuple[int, ...], dtype: Any, minval: Any, maxval: A
     return uniform_floats(key, dims, dtype, cast(minval, dtype), cast(maxval, dtype))
 
 
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+def uniform(
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Numbers spread evenly over [minval, maxval).
 
     >>> from atled import random
@@ -102,7 +126,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     """
     dtype = float_dtype("uniform", dtype)
     dims = sample_shape("uniform", shape, minval, maxval)
-    return _uniform(use("uniform", key), dims, dtype, minval, maxval)
+    return placed(_uniform(use("uniform", key), dims, dtype, minval, maxval), out_sharding, "random.uniform")
 
 
 def normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
@@ -112,8 +136,8 @@ def normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return elementwise.mul(special.erf_inv(unit), np.asarray(math.sqrt(2), dtype))
 
 
-@library_function(static=("dims", "dtype"))
-def _normal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+def normals(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """Normal numbers, real or complex."""
     if dtypes.kind(dtype) == "c":
         part = dtypes.real_part(dtype)
         pair = split_key(key, (2,))
@@ -122,17 +146,20 @@ def _normal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return normal_floats(key, dims, dtype)
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+@library_function(static=("dims", "dtype"))
+def _normal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    return normals(key, dims, dtype)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Normally distributed numbers with mean 0 and variance 1; complex dtypes too.
 
     >>> from atled import random
     >>> normal(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    found = dtypes.canonical(float if dtype is None else dtype)
-    if dtypes.kind(found) not in "fc":
-        raise ValueError(f"random.normal: the dtype must be floating or complex; got {found.name}.")
-    return _normal(use("normal", key), _static_shape("normal", shape), found)
+    found = float_dtype("normal", dtype, "fc")
+    return placed(_normal(use("normal", key), _static_shape("normal", shape), found), out_sharding, "random.normal")
 
 
 @library_function(static=("dims", "dtype"))
@@ -170,7 +197,7 @@ def _clipped(x: Any, dtype: Any) -> tuple[Any, Any]:
     return conversion.convert(inside, dtype), is_above
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Integers spread evenly over [minval, maxval).
 
     >>> from atled import random
@@ -184,11 +211,12 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     low, high = (v if isinstance(v, Array) else _bound(v) for v in (minval, maxval))
     dims = sample_shape("randint", shape, low, high)
     if dtypes.bits(dtype) >= 32:
-        return _randint(use("randint", key), dims, low, high, dtype)
+        return placed(_randint(use("randint", key), dims, low, high, dtype), out_sharding, "random.randint")
     info = dtypes.iinfo(dtype)
     low, high = (v.astype("int32") for v in (low, high))
     low, high = low.clip(int(info.min), int(info.max)), high.clip(int(info.min), int(info.max) + 1)
-    return _randint(use("randint", key), dims, low, high, dtypes.int32).astype(dtype)
+    found = _randint(use("randint", key), dims, low, high, dtypes.int32).astype(dtype)
+    return placed(found, out_sharding, "random.randint")
 
 
 def _bound(v: Any) -> Any:
@@ -209,21 +237,42 @@ def _bernoulli(key: Any, p: Any, dims: tuple[int, ...], mode: str) -> Any:
     return elementwise.lt(uniform_floats(key, dims, t.dtype, 0.0, 1.0), p)
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
-    """True with probability p.
+def signs(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """-1 or 1, both with probability one half."""
+    is_up = elementwise.lt(uniform_floats(key, dims, dtypes.float32, 0.0, 1.0), 0.5)
+    spread = lambda v: shape.broadcast(np.asarray(v, dtype), dims, ())  # noqa: E731
+    return elementwise.select(is_up, spread(1), spread(-1))
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
+    """True with probability p; mode "high" knows probabilities below 1e-7. Half precisions are compared in float32.
 
     >>> from atled import random
     >>> bernoulli(random.key(0), 0.5, (3,)).dtype
     dtype('bool')
     """
     prob = p if isinstance(p, Array) else asarray(p)
-    prob = prob if prob.type.kind == "f" else prob.astype(inexact_dtype(prob.dtype))
+    if prob.type.kind not in "fiub":
+        raise TypeError(f"random.bernoulli: probabilities are real numbers; got {prob.type}.")
+    if mode not in ("high", "low"):
+        raise ValueError(f"random.bernoulli: the mode is 'high' or 'low'; got {mode!r}.")
+    prob = prob.astype(_wide(inexact_dtype(prob.dtype)))
     dims = sample_shape("bernoulli", shape, prob)
-    return _bernoulli(use("bernoulli", key), prob, dims, mode)
+    return placed(_bernoulli(use("bernoulli", key), prob, dims, mode), out_sharding, "random.bernoulli")
 
 
 def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
-    """Gumbel numbers; mode "high" resolves the lower tail better."""
+    """Gumbel numbers; mode "high" resolves the upper tail better, and "highest" both, from 64 bits."""
+    if mode == "highest" and dtype is dtypes.float32:
+        pair = random_bits(key, (2, *dims), 32)
+        high, low = (conversion.convert(shape.index_in_axis(pair, i, 0), dtypes.uint64) for i in (0, 1))
+        whole = elementwise.logical_or(elementwise.shift_left(high, 32), low)
+        is_low = elementwise.lt(whole, np.uint64(1 << 63))
+        part = elementwise.select(is_low, whole, elementwise.sub(np.uint64(0), whole))
+        x = elementwise.mul(conversion.convert(part, dtype), np.float32(2.0**-64))
+        x = elementwise.maximum(x, np.float32(2.0**-65))  # zero stands for its cell
+        logs = elementwise.select(is_low, elementary.log1p(elementwise.neg(x)), elementary.log(x))
+        return elementwise.neg(elementary.log(elementwise.neg(logs)))
     if mode in ("high", "highest"):
         info = dtypes.finfo(dtype)
         unit = uniform_floats(key, (2, *dims), dtype, 0.0, 1.0)
@@ -242,9 +291,20 @@ def _gumbel(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
     return gumbel_floats(key, dims, dtype, mode)
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
-    """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u."""
-    return _gumbel(use("gumbel", key), _static_shape("gumbel", shape), float_dtype("gumbel", dtype), mode or "low")
+def gumbel_mode(name: str, mode: str | None) -> str:
+    """How many random bits a Gumbel number is made of."""
+    if mode not in (None, "low", "high", "highest"):
+        raise ValueError(f"random.{name}: the mode is 'low', 'high' or 'highest'; got {mode!r}.")
+    return mode or "low"
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
+    """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u.
+
+    Of mode "low", 24 random bits decide in float32, so that none is above 17; "high" and "highest" take more.
+    """
+    dims, dtype = _static_shape("gumbel", shape), float_dtype("gumbel", dtype)
+    return placed(_gumbel(use("gumbel", key), dims, dtype, gumbel_mode("gumbel", mode)), out_sharding, "random.gumbel")
 
 
 @library_function(static=("dims", "axis", "replace", "mode"))
@@ -266,9 +326,16 @@ def _categorical(key: Any, logits: Any, dims: tuple[int, ...], axis: int, replac
 
 
 def categorical(
-    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
-    """Positions along an axis, with probabilities proportional to exp(logits).
+    """Positions along an axis, with probabilities proportional to exp(logits). Half precisions are drawn in float32.
 
     >>> from atled import random
     >>> import atled.numpy as jnp
@@ -276,7 +343,9 @@ def categorical(
     1
     """
     x = logits if isinstance(logits, Array) else asarray(logits)
-    x = x if x.type.kind == "f" else x.astype(inexact_dtype(x.dtype))
+    if x.type.kind not in "fiub":
+        raise TypeError(f"random.categorical: logits are real numbers; got {x.type}.")
+    x = x.astype(_wide(inexact_dtype(x.dtype)))
     at = check_axis("categorical", axis, x.ndim)
     lead = x.shape[:at] + x.shape[at + 1 :]
     dims = lead if shape is None else _static_shape("categorical", shape)
@@ -284,7 +353,8 @@ def categorical(
         raise ValueError(f"random.categorical: shape {dims} does not end with the batch shape {lead} of the logits.")
     if not replace and prod(dims[: len(dims) - len(lead)]) > x.shape[at]:
         raise ValueError(f"random.categorical: more draws than the {x.shape[at]} categories, without replacement.")
-    return _categorical(use("categorical", key), x, dims, at, replace, mode or "low")
+    mode = gumbel_mode("categorical", mode)
+    return placed(_categorical(use("categorical", key), x, dims, at, replace, mode), out_sharding, "random.categorical")
 
 
 def shuffled(key: Any, x: Any, axis: int) -> Any:
@@ -320,19 +390,21 @@ def _permutation_of(key: Any, n: int) -> Any:
     return shuffled(key, shape.iota(dtypes.default("i"), (n,), 0), 0)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
     """The numbers below x, or the slices of x along an axis, in random order.
 
     >>> from atled import random
     >>> sorted(permutation(random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    if isinstance(x, (int, np.integer)):
-        return _permutation_of(use("permutation", key), int(x))
-    found = x if isinstance(x, Array) else asarray(x)
-    if found.ndim == 0:
-        return _permutation_of(use("permutation", key), int(found))
-    return _permutation(use("permutation", key), found, check_axis("permutation", axis, found.ndim), independent)
+    found = x if isinstance(x, (int, np.integer, Array)) else asarray(x)
+    t = type_of(found)
+    at = check_axis("permutation", axis, t.ndim or 1)
+    if t.ndim == 0:
+        if t.kind not in "iu":
+            raise TypeError(f"random.permutation: an array with axes, or how many numbers; got {t}.")
+        return placed(_permutation_of(use("permutation", key), int(found)), out_sharding, "random.permutation")
+    return placed(_permutation(use("permutation", key), found, at, independent), out_sharding, "random.permutation")
 
 
 @library_function(static=("dims",))
@@ -342,12 +414,7 @@ def _weighted(key: Any, p: Any, dims: tuple[int, ...]) -> Any:
     sums = cumulative.cumsum(p, 0)
     total = shape.index_in_axis(sums, t.shape[0] - 1, 0)
     unit = elementwise.sub(1, uniform_floats(key, dims, t.dtype, 0.0, 1.0))
-    target = elementwise.mul(unit, total)
-    flat = shape.reshape(target, (prod(dims), 1))
-    grid = (prod(dims), t.shape[0])
-    below = elementwise.lt(shape.broadcast(sums, grid, (1,)), shape.broadcast(flat, grid, (0, 1)))
-    count = reduction.reduce_sum(conversion.convert(below, dtypes.default("i")), (1,))
-    return shape.reshape(count, dims)
+    return searchsorted(sums, elementwise.mul(unit, total))
 
 
 @library_function(static=("count", "mode"))
@@ -372,8 +439,9 @@ def choice(
     at = 0 if source is None else check_axis("choice", axis, source.ndim)
     n = int(a) if source is None else source.shape[at]
     count = prod(dims)
+    full = dims if source is None else source.shape[:at] + dims + source.shape[at + 1 :]
     if count == 0:
-        return asarray(np.zeros(dims, dtypes.default("i") if source is None else source.dtype))
+        return asarray(np.zeros(full, dtypes.default("i") if source is None else source.dtype))
     if n <= 0:
         raise ValueError("random.choice: there is nothing to choose from.")
     if not replace and count > n:
@@ -382,18 +450,18 @@ def choice(
         if not replace:
             mixed = permutation(key, n if source is None else source, at)
             out = mixed[(slice(None),) * at + (slice(count),)]
-            return out.reshape(dims if source is None else source.shape[:at] + dims + source.shape[at + 1 :])
+            return out.reshape(full)
         found = randint(key, dims, 0, n)
     else:
         weights = p if isinstance(p, Array) else asarray(p)
-        weights = weights if weights.type.kind == "f" else weights.astype(inexact_dtype(weights.dtype))
+        weights = weights.astype(_wide(inexact_dtype(weights.dtype)))
         if weights.shape != (n,):
             raise ValueError(f"random.choice: p needs one entry for each of {n} things; got shape {weights.shape}.")
         used = use("choice", key)
         found = (
             _weighted(used, weights, dims)
             if replace
-            else _weighted_without(used, weights, count, mode or "low").reshape(dims)
+            else _weighted_without(used, weights, count, gumbel_mode("choice", mode)).reshape(dims)
         )
     if source is None:
         return found

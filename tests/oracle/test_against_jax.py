@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pathlib
 import sys
 
@@ -13,7 +14,7 @@ import atled.numpy as jnp
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "random"))
-from draws import DRAWS
+from draws import DRAWS, ROUNDED
 
 from benchmarks import models
 
@@ -31,6 +32,40 @@ def test_the_same_random_numbers(name):
         theirs = np.asarray(DRAWS[name](jax.random, jax.random.key(seed), jax.numpy))
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_the_same_random_numbers_up_to_rounding(name):
+    ours = np.asarray(ROUNDED[name](atled.random, atled.random.key(5), jnp))
+    theirs = np.asarray(ROUNDED[name](jax.random, jax.random.key(5), jax.numpy))
+    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    assert (
+        np.isclose(ours, theirs, rtol=5e-4 if ours.dtype.itemsize > 2 else 2e-3, atol=1e-6, equal_nan=True).mean()
+        > 0.995
+    )
+
+
+def test_wide_random_numbers_are_the_same():
+    for draw in (
+        lambda r, k: r.gamma(k, 0.7, (200,), "float64"),
+        lambda r, k: r.t(k, 3.0, (200,), "float64"),
+        lambda r, k: r.truncated_normal(k, -1.0, 2.0, (200,), "float64"),
+        lambda r, k: r.randint(k, (200,), -(2**63), 2**63 - 1, "int64"),
+        lambda r, k: r.bits(k, (200,), "uint64"),
+    ):
+        ours = np.asarray(draw(atled.random, atled.random.key(5)))
+        with jax.enable_x64(True):
+            theirs = np.asarray(draw(jax.random, jax.random.key(5)))
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_samplers_have_the_same_parameters():
+    for name in dir(jax.random):
+        theirs = getattr(jax.random, name)
+        if not name.startswith("_") and callable(theirs):
+            a, b = (inspect.signature(f).parameters.values() for f in (getattr(atled.random, name), theirs))
+            assert [(p.name, p.kind, p.default) for p in a] == [(p.name, p.kind, p.default) for p in b], name
 
 
 @pytest.mark.parametrize("name", models.MODELS)

@@ -1,0 +1,266 @@
+"""Counts: geometric, Poisson, binomial and multinomial numbers, and signs.
+
+What is counted is decided in float32 at least, whatever the dtype of the result. The numbers are JAX's for the same
+key, except where rounding decides: the tests of acceptance are written so that large numbers do not cancel, and the
+rest of Stirling's formula is that of the count also beyond 9. None has a derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.jit import library_function
+from atled.higher_order.loops import while_loop
+from atled.higher_order.scan import scan
+from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
+from atled.ops.placing import placed
+from atled.random.distributions import parameter, unit
+from atled.random.keys import split_key, use
+from atled.random.samplers import float_dtype, integer_dtype, sample_shape, signs
+from atled.transforms.grad import stop_gradient
+
+
+@library_function(static=("dims", "dtype"))
+def _rademacher(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    return signs(key, dims, dtype)
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """-1 or 1, both with probability one half.
+
+    >>> from atled import random
+    >>> set(rademacher(random.key(0), (20,)).tolist()) == {-1, 1}
+    True
+    """
+    found = dtypes.canonical(int if dtype is None else dtype)
+    if dtypes.kind(found) not in "ifc":
+        raise ValueError(f"random.rademacher: the dtype must have a sign; got {found.name}.")
+    return placed(
+        _rademacher(use("rademacher", key), sample_shape("rademacher", shape), found), out_sharding, "random.rademacher"
+    )
+
+
+def _work(*parameters: Any) -> Any:
+    """The dtype to decide in: that of the parameters, and float32 at least."""
+    wide = inexact_dtype(common_dtype([type_of(p) for p in parameters])[0])
+    return dtypes.float32 if dtypes.bits(wide) < 32 else wide
+
+
+@library_function(static=("dims", "dtype"))
+def _geometric(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    work = _work(p)
+    u = unit(key, dims, work)
+    tries = jnp.floor(jnp.log(jnp.where(u == 0, 1, u)) / jnp.log1p(-parameter(p, dims, work))) + 1
+    return stop_gradient(tries).astype(dtype)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """How many tries it takes until one succeeds, if each does with probability p; 1 at least."""
+    dims, dtype = sample_shape("geometric", shape, p), integer_dtype("geometric", dtype)
+    return placed(_geometric(use("geometric", key), p, dims, dtype), out_sharding, "random.geometric")
+
+
+def _until_accepted(key: Any, start: Any, is_done: Any, propose: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+    """Propose values for all elements, of two keys each time, until every element has one that was accepted."""
+
+    def step(state: Any) -> Any:
+        key, value, is_done = state
+        keys = split_key(key, (3,))
+        new, accepts = propose(keys[1], keys[2])
+        return keys[0], jnp.where(accepts, new, value), is_done | accepts
+
+    return while_loop(lambda state: ~jnp.all(state[2]), step, (key, start, is_done))[1]
+
+
+_REST = np.array(
+    [math.lgamma(n + 1) - (n + 0.5) * math.log(n + 1) + n + 1 - math.log(2 * math.pi) / 2 for n in range(10)]
+)
+
+
+def _stirling_rest(n: Any) -> Any:
+    """What is missing in `log(n!) = (n + 1/2) log(n + 1) - (n + 1) + log(2 pi) / 2`: exact to 9, then its series."""
+    square = (n + 1) * (n + 1)
+    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (n + 1)
+    table = jnp.asarray(_REST, type_of(n).dtype)
+    return jnp.where(n <= 9, jnp.take(table, jnp.clip(n, 0, 9).astype("int32")), series)
+
+
+# -- Poisson -------------------------------------------------------------------------------------------------------
+
+
+def _few_events(key: Any, lam: Any) -> Any:
+    """Knuth: how many waiting times fit into `lam`; -1 where it is negative or nan."""
+    dims, dtype = type_of(lam).shape, type_of(lam).dtype
+
+    def step(state: Any) -> Any:
+        key, count, total = state
+        keys = split_key(key, (2,))
+        return keys[0], jnp.where(total > -lam, count + 1, count), total + jnp.log(unit(keys[1], dims, dtype))
+
+    zeros = jnp.zeros(dims, dtype)
+    return while_loop(lambda state: jnp.any(state[2] > -lam), step, (key, zeros, zeros))[1] - 1
+
+
+def _many_events(key: Any, lam: Any) -> Any:
+    """Hörmann's transformed rejection (PTRS, 1993)."""
+    dims, dtype = type_of(lam).shape, type_of(lam).dtype
+    b = 0.931 + 2.53 * jnp.sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    scale = 1.1239 + 1.1328 / (b - 3.4)
+    quick = 0.9277 - 3.6224 / (b - 2)
+
+    def propose(first: Any, second: Any) -> tuple[Any, Any]:
+        u, v = unit(first, dims, dtype) - 0.5, unit(second, dims, dtype)
+        us = 0.5 - jnp.abs(u)
+        n = jnp.floor((2 * a / us + b) * u + lam + 0.43)
+        x = (lam - (n + 1)) / (n + 1)  # log(lam**n exp(-lam) / n!), in which lam and n cancel
+        log_mass = n * (jnp.log1p(x) - x) - x - (jnp.log(n + 1) + math.log(2 * math.pi)) / 2 - _stirling_rest(n)
+        is_out = (n < 0) | ((us < 0.013) & (v > us))
+        fits = jnp.log(v * scale / (a / (us * us) + b)) <= log_mass
+        return n, ((us >= 0.07) & (v <= quick)) | (~is_out & fits)
+
+    return _until_accepted(key, jnp.full(dims, -1, dtype), jnp.zeros(dims, bool), propose)
+
+
+@library_function(static=("dims", "dtype"))
+def _poisson(key: Any, lam: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    lam = stop_gradient(parameter(lam, dims, dtypes.float32))
+    is_small, is_endless = ~(lam >= 10), jnp.isinf(lam)
+    few = _few_events(key, jnp.where(is_small, lam, 0))
+    many = _many_events(key, jnp.where(is_small | is_endless, 1e5, lam))
+    found = jnp.where(is_small, few, jnp.where(is_endless, jnp.inf, many))
+    return jnp.where(lam == 0, 0, found).astype(dtype)
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """How many events happen in a time in which `lam` are expected; -1 where that is negative or nan.
+
+    >>> from atled import random
+    >>> abs(float(poisson(random.key(0), 40.0, (10000,)).mean()) - 40) < 0.5
+    True
+    """
+    dims, dtype = sample_shape("poisson", shape, lam), integer_dtype("poisson", dtype)
+    return placed(_poisson(use("poisson", key), lam, dims, dtype), out_sharding, "random.poisson")
+
+
+# -- binomial ------------------------------------------------------------------------------------------------------
+
+
+def _few_successes(key: Any, n: Any, p: Any) -> Any:
+    """How often one gets to the next success within n tries, jumping over the failures."""
+    dims, dtype = type_of(p).shape, type_of(p).dtype
+    log_failure = jnp.log1p(-p)
+
+    def step(state: Any) -> Any:
+        key, count, tried = state
+        keys = split_key(key, (2,))
+        jump = jnp.ceil(jnp.log(unit(keys[0], dims, dtype)) / log_failure)
+        return keys[1], jnp.where(tried <= n, count + 1, count), tried + jump
+
+    zeros = jnp.zeros(dims, dtype)
+    return while_loop(lambda state: jnp.any(state[2] <= n), step, (key, zeros, zeros))[1] - 1
+
+
+def _many_successes(key: Any, n: Any, p: Any) -> Any:
+    """Hörmann's transformed rejection (BTRS, 1993), for p up to 1/2 and n * p from 10."""
+    dims, dtype = type_of(p).shape, type_of(p).dtype
+    deviation = jnp.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    quick, scale = 0.92 - 4.2 / b, (2.83 + 5.1 / b) * deviation
+    mode = jnp.floor((n + 1) * p)
+    log_odds = jnp.log((mode + 1) * (1 - p) / (p * (n - mode + 1)))
+    top = _stirling_rest(mode) + _stirling_rest(n - mode)
+
+    def propose(first: Any, second: Any) -> tuple[Any, Any]:
+        u, v = unit(first, dims, dtype) - 0.5, unit(second, dims, dtype)
+        us = 0.5 - jnp.abs(u)
+        k = jnp.floor((2 * a / us + b) * u + n * p + 0.5)
+        away = k - mode  # the logarithm of the ratio of the probabilities of k and of the mode
+        hits, misses = jnp.log1p(-away / (k + 1)), jnp.log1p(away / (n - k + 1))
+        log_ratio = (n + 1) * misses - away * log_odds + (k + 0.5) * (hits - misses)
+        log_ratio = log_ratio + top - _stirling_rest(k) - _stirling_rest(n - k)
+        is_in = (k >= 0) & (k <= n)
+        fits = jnp.log(v * scale / (a / (us * us) + b)) <= log_ratio
+        return k, ((us >= 0.07) & (v <= quick)) | (is_in & fits)
+
+    return _until_accepted(key, jnp.full(dims, -1, dtype), jnp.zeros(dims, bool), propose)
+
+
+def binomial_floats(key: Any, n: Any, p: Any) -> Any:
+    """Binomial numbers for n and p of one shape and dtype."""
+    q = jnp.where(p < 0.5, p, 1 - p)
+    is_bad = ~(n >= 0) | ~(q >= 0)
+    is_endless = jnp.isinf(n)
+    n = jnp.floor(n)
+    is_few = is_bad | (n * q <= 10)
+    few = _few_successes(key, jnp.where(is_few & ~is_bad & ~is_endless, n, -1), jnp.where(is_bad, 0.01, q))
+    is_easy = is_few | is_endless
+    many = _many_successes(key, jnp.where(is_easy, 1e4, n), jnp.where(is_easy, 0.5, q))
+    found = jnp.where(is_few, few, many)
+    found = jnp.where(p < 0.5, found, n - found)
+    return jnp.where(is_bad, jnp.nan, jnp.where(is_endless, jnp.inf, found))
+
+
+@library_function(static=("dims", "dtype"))
+def _binomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    work = dtype if dtype is dtypes.float64 else _work(p)
+    n, p = (stop_gradient(parameter(v, dims, work)) for v in (n, p))
+    return binomial_floats(key, n, p).astype(dtype)
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """How many of n tries succeed, if each does with probability p; nan where n or p make no sense.
+
+    >>> from atled import random
+    >>> abs(float(binomial(random.key(0), 100, 0.3, (10000,)).mean()) - 30) < 0.3
+    True
+    """
+    dims, dtype = sample_shape("binomial", shape, n, p), float_dtype("binomial", dtype)
+    return _binomial(use("binomial", key), n, p, dims, dtype)
+
+
+@library_function(static=("dims", "dtype", "unroll"))
+def _multinomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any, unroll: int | bool) -> Any:
+    work = dtype if dtype is dtypes.float64 else _work(n, p)
+    n = stop_gradient(parameter(n, dims[:-1], work))
+    p = jnp.moveaxis(stop_gradient(parameter(p, dims, work)), -1, 0)
+    left = jnp.flip(jnp.cumsum(jnp.flip(p, 0), 0), 0)
+    ratios = jnp.clip(p / jnp.where(left == 0, 1, left), 0, 1)
+
+    def step(n: Any, given: Any) -> tuple[Any, Any]:
+        ratio, key = given
+        count = binomial_floats(key, n, ratio)
+        return n - count, count
+
+    _, counts = scan(step, n, (ratios, split_key(key, (dims[-1],))), unroll=unroll)
+    return jnp.moveaxis(counts, 0, -1).astype(dtype)
+
+
+def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Any:
+    """How n draws fall into categories along the last axis, with probabilities in proportion to p.
+
+    `n` broadcasts against the other axes. `shape` is that of the result; `unroll` is for the loop over categories.
+
+    >>> from atled import random
+    >>> import atled.numpy as jnp
+    >>> float(multinomial(random.key(0), 10, jnp.array([0.2, 0.3, 0.5])).sum())
+    10.0
+    """
+    p = jnp.asarray(p)
+    if p.ndim < 1:
+        raise ValueError(f"random.multinomial: p needs an axis for the categories; got {p.type}.")
+    lead = broadcast_shapes(p.shape[:-1], type_of(n).shape)
+    dims = (
+        (*lead, p.shape[-1])
+        if shape is None
+        else sample_shape("multinomial", shape, np.broadcast_to(0, (*lead, p.shape[-1])))
+    )
+    return _multinomial(use("multinomial", key), n, p, dims, float_dtype("multinomial", dtype), unroll)

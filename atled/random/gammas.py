@@ -1,0 +1,216 @@
+"""The gamma distribution by rejection, and what is made from it: beta, Student's t, F, Dirichlet, points in a ball.
+
+The numbers are JAX's for the same key, up to rounding: every element has a key of its own, and tries until it accepts.
+Half precisions are drawn in float32 and rounded, where JAX computes in the half precision itself. A draw follows its
+parameter: its derivative keeps the probability of smaller draws as it is (implicit reparametrisation, Figurnov et al.,
+2018).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.jit import library_function
+from atled.higher_order.loops import while_loop
+from atled.ops.placing import placed
+from atled.random.distributions import exponential_floats, parameter, unit
+from atled.random.keys import split_key, use
+from atled.random.samplers import float_dtype, normal_floats, sample_shape, signs, uniform_floats
+from atled.transforms.vmap import vmap
+
+
+def _boosted(key: Any, a: Any) -> tuple[Any, Any]:
+    """A gamma number of shape a, or a + 1 where a < 1: d and v, whose product it is (Marsaglia and Tsang, 2000)."""
+    dtype = type_of(a).dtype
+    d = jnp.where(a >= 1, a, a + 1) - np.asarray(1 / 3, dtype)
+    c = np.asarray(1 / 3, dtype) / jnp.sqrt(d)
+    zero, one = np.zeros((), dtype), np.ones((), dtype)
+
+    def positive(key: Any) -> tuple[Any, Any]:  # a normal number x with 1 + c * x > 0
+        def again(state: Any) -> Any:
+            keys = split_key(state[0], (2,))
+            x = normal_floats(keys[1], (), dtype)
+            return keys[0], x, 1 + x * c
+
+        return while_loop(lambda state: state[2] <= 0, again, (key, zero, -one))[1:]
+
+    def propose(state: Any) -> Any:
+        keys = split_key(state[0], (3,))
+        x, v = positive(keys[1])
+        return keys[0], x * x, v * v * v, unit(keys[2], (), dtype)
+
+    def is_rejected(state: Any) -> Any:
+        _, square, v, u = state
+        is_slow = u >= 1 - np.asarray(0.0331, dtype) * (square * square)
+        return is_slow & (jnp.log(u) >= square / 2 + d * (1 - v + jnp.log(v)))
+
+    return d, while_loop(is_rejected, propose, (key, zero, one, one + one))[2]
+
+
+def _gamma_one(key: Any, a: Any, in_logs: bool) -> Any:
+    dtype = type_of(a).dtype
+    keys = split_key(key, (2,))
+    d, v = _boosted(keys[0], a)
+    if in_logs:
+        wait = -exponential_floats(keys[1], (), dtype)
+        return jnp.log(d) + jnp.log(v) + jnp.where((a >= 1) | (wait == 0), 0, wait * (1 / a))
+    return d * v * jnp.where(a >= 1, 1, (1 - unit(keys[1], (), dtype)) ** (1 / a))
+
+
+def gamma_floats(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = False) -> Any:
+    """Gamma numbers, or their logarithms, which do not underflow where the shape is small."""
+    work = dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
+    a = parameter(a, dims, work)
+    if 0 in dims:
+        return a.astype(dtype)
+    keys = split_key(key, (math.prod(dims),))
+    out = vmap(lambda k, v: _gamma_one(k, v, in_logs))(keys, a.reshape(-1))
+    return out.reshape(dims).astype(dtype)
+
+
+@library_function(static=("dims", "dtype", "in_logs"))
+def _gamma(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = False) -> Any:
+    return gamma_floats(key, a, dims, dtype, in_logs)
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers with density `x**(a - 1) * exp(-x) / gamma(a)`.
+
+    >>> from atled import random
+    >>> abs(float(gamma(random.key(0), 3.0, (10000,)).mean()) - 3) < 0.1
+    True
+    """
+    dims, dtype = sample_shape("gamma", shape, a), float_dtype("gamma", dtype)
+    return placed(_gamma(use("gamma", key), a, dims, dtype), out_sharding, "random.gamma")
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Logarithms of gamma numbers, finite also where those would underflow."""
+    dims, dtype = sample_shape("loggamma", shape, a), float_dtype("loggamma", dtype)
+    return placed(_gamma(use("loggamma", key), a, dims, dtype, True), out_sharding, "random.loggamma")
+
+
+@library_function(static=("dims", "dtype"))
+def _chisquare(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    return jnp.exp(gamma_floats(key, jnp.asarray(df).astype(dtype) / 2, dims, dtype, True)) * 2
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Sums of the squares of `df` normal numbers."""
+    dims, dtype = sample_shape("chisquare", shape, df), float_dtype("chisquare", dtype)
+    return placed(_chisquare(use("chisquare", key), df, dims, dtype), out_sharding, "random.chisquare")
+
+
+@library_function(static=("dims", "dtype"))
+def _f(key: Any, dfnum: Any, dfden: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    keys = split_key(key, (2,))
+    dfnum, dfden = (jnp.asarray(v).astype(dtype) for v in (dfnum, dfden))
+    return (_chisquare(keys[1], dfnum, dims, dtype) / dfnum) / (_chisquare(keys[0], dfden, dims, dtype) / dfden)
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Ratios of two `chisquare` numbers, each divided by its degrees of freedom (Fisher's distribution)."""
+    dims, dtype = sample_shape("f", shape, dfnum, dfden), float_dtype("f", dtype)
+    return placed(_f(use("f", key), dfnum, dfden, dims, dtype), out_sharding, "random.f")
+
+
+@library_function(static=("dims", "dtype"))
+def _beta(key: Any, a: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    keys = split_key(key, (2,))
+    x, y = gamma_floats(keys[0], a, dims, dtype, True), gamma_floats(keys[1], b, dims, dtype, True)
+    top = jnp.maximum(x, y)
+    x, y = jnp.exp(x - top), jnp.exp(y - top)
+    return x / (x + y)
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers between 0 and 1 with density in proportion to `x**(a - 1) * (1 - x)**(b - 1)`."""
+    dims, dtype = sample_shape("beta", shape, a, b), float_dtype("beta", dtype)
+    return placed(_beta(use("beta", key), a, b, dims, dtype), out_sharding, "random.beta")
+
+
+@library_function(static=("dims", "dtype"))
+def _t(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    keys = split_key(key, (2,))
+    half = jnp.asarray(df).astype(dtype) / 2
+    return normal_floats(keys[0], dims, dtype) * jnp.sqrt(half / gamma_floats(keys[1], half, dims, dtype))
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers with Student's distribution of `df` degrees of freedom."""
+    dims, dtype = sample_shape("t", shape, df), float_dtype("t", dtype)
+    return placed(_t(use("t", key), df, dims, dtype), out_sharding, "random.t")
+
+
+@library_function(static=("dims", "dtype"))
+def _dirichlet(key: Any, alpha: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    logs = gamma_floats(key, alpha, (*dims, type_of(alpha).shape[-1]), dtype, True)
+    parts = jnp.exp(logs - jnp.max(logs, axis=-1, keepdims=True, initial=-np.inf))
+    return parts / jnp.sum(parts, axis=-1, keepdims=True)
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers along a last axis that are positive and sum to one, with weights `alpha`."""
+    alpha = jnp.asarray(alpha)
+    if alpha.ndim < 1:
+        raise ValueError(f"random.dirichlet: alpha needs an axis for the parts; got {alpha.type}.")
+    lead = alpha.shape[:-1]
+    dims = lead if shape is None else sample_shape("dirichlet", shape, np.broadcast_to(0, lead))
+    return placed(
+        _dirichlet(use("dirichlet", key), alpha, dims, float_dtype("dirichlet", dtype)),
+        out_sharding,
+        "random.dirichlet",
+    )
+
+
+@library_function(static=("dims", "dtype"))
+def generalized_normals(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers with density in proportion to `exp(-abs(x)**p)`."""
+    keys = split_key(key, (2,))
+    root = 1 / jnp.asarray(p).astype(dtype)
+    return signs(keys[1], dims, dtype) * gamma_floats(keys[0], root, dims, dtype) ** root
+
+
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers with density in proportion to `exp(-abs(x)**p)`: 2 is the normal shape, 1 the one of `laplace`."""
+    dims = sample_shape("generalized_normal", shape, p)
+    dtype = float_dtype("generalized_normal", dtype)
+    return placed(
+        generalized_normals(use("generalized_normal", key), p, dims, dtype), out_sharding, "random.generalized_normal"
+    )
+
+
+@library_function(static=("dims", "dtype"))
+def _ball(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """Barthe, Guédon, Mendelson and Naor (2005): one more exponential number in the norm moves points inside."""
+    keys = split_key(key, (2,))
+    g = generalized_normals(keys[0], p, dims, dtype)
+    e = exponential_floats(keys[1], dims[:-1], dtype)
+    p = jnp.asarray(p).astype(dtype)
+    return g / ((jnp.sum(jnp.abs(g) ** p, axis=-1) + e) ** (1 / p))[..., None]
+
+
+@library_function(static=("dims", "dtype"))
+def _cube(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    return uniform_floats(key, dims, dtype, -1.0, 1.0)
+
+
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Points spread evenly over the ball of `d` dimensions, in which `sum(abs(x)**p)` is at most 1.
+
+    `p=inf` is the cube.
+
+    >>> from atled import random
+    >>> bool(((ball(random.key(0), 3, shape=(100,)) ** 2).sum(-1) <= 1).all())
+    True
+    """
+    dims = (*sample_shape("ball", shape), *sample_shape("ball", d))
+    dtype, key = float_dtype("ball", dtype), use("ball", key)
+    is_cube = isinstance(p, float) and p == math.inf
+    return placed(_cube(key, dims, dtype) if is_cube else _ball(key, p, dims, dtype), out_sharding, "random.ball")

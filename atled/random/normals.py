@@ -1,0 +1,192 @@
+"""Distributions made from normal numbers: truncated, in several dimensions, of lengths, exponentials and first times.
+
+The numbers are JAX's for the same key, up to rounding. Two differences are meant: `wald` does not cancel where the mean
+is large, and the result of `double_sided_maxwell` always has the shape asked for, followed by that of the parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.jit import library_function
+from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
+from atled.ops import special
+from atled.ops.placing import placed
+from atled.random.distributions import parameter, unit
+from atled.random.keys import split_key, use
+from atled.random.samplers import float_dtype, normal_floats, normals, sample_shape, signs, uniform_floats
+from atled.transforms.grad import stop_gradient
+
+
+@library_function(static=("dims", "dtype"))
+def _truncated_normal(key: Any, lower: Any, upper: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    lower, upper = (parameter(v, dims, dtype) for v in (lower, upper))
+    root = np.asarray(math.sqrt(2), dtype)
+    u = uniform_floats(key, dims, dtype, special.erf(lower / root), special.erf(upper / root))
+    bounds = zip((lower, upper), (np.inf, -np.inf), strict=True)
+    inside = [jnp.nextafter(stop_gradient(v), np.asarray(way, dtype)) for v, way in bounds]
+    return jnp.clip(root * special.erf_inv(u), *inside)
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Normal numbers of which only those between `lower` and `upper` are kept.
+
+    The distribution function is inverted in `dtype`: of an interval beyond 5 deviations, float32 knows only its ends.
+    """
+    dims = sample_shape("truncated_normal", shape, lower, upper)
+    dtype = float_dtype("truncated_normal", dtype)
+    return placed(
+        _truncated_normal(use("truncated_normal", key), lower, upper, dims, dtype),
+        out_sharding,
+        "random.truncated_normal",
+    )
+
+
+@library_function(static=("dims", "dtype"))
+def _lognormal(key: Any, sigma: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    return jnp.exp(normals(key, dims, dtype) * jnp.asarray(sigma).astype(dtype))
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too."""
+    dims = sample_shape("lognormal", shape, sigma)
+    dtype = float_dtype("lognormal", dtype, "fc")
+    return placed(_lognormal(use("lognormal", key), sigma, dims, dtype), out_sharding, "random.lognormal")
+
+
+@library_function(static=("dims", "dtype"))
+def _maxwell(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    return jnp.linalg.norm(normal_floats(key, (*dims, 3), dtype), axis=-1)
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Lengths of vectors in space whose three parts are normal: speeds in a gas."""
+    dims, dtype = sample_shape("maxwell", shape), float_dtype("maxwell", dtype)
+    return placed(_maxwell(use("maxwell", key), dims, dtype), out_sharding, "random.maxwell")
+
+
+@library_function(static=("dims", "dtype"))
+def _double_sided_maxwell(key: Any, loc: Any, scale: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    keys = split_key(key, (2,))
+    loc, scale = (jnp.asarray(v).astype(dtype) for v in (loc, scale))
+    return signs(keys[1], dims, dtype) * _maxwell(keys[0], dims, dtype) * scale + loc
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Numbers around `loc` whose distance from it is `scale` times a number of `maxwell`, to either side.
+
+    The result has the axes of `shape`, and then those of the parameters.
+
+    >>> from atled import random
+    >>> import atled.numpy as jnp
+    >>> double_sided_maxwell(random.key(0), jnp.zeros(3), 1.0, (2,)).shape
+    (2, 3)
+    """
+    name = "double_sided_maxwell"
+    dims = (*sample_shape(name, shape), *broadcast_shapes(type_of(loc).shape, type_of(scale).shape))
+    return _double_sided_maxwell(use(name, key), loc, scale, dims, float_dtype(name, dtype))
+
+
+@library_function(static=("dims", "dtype"))
+def _wald(key: Any, mean: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """The roots of Michael, Schucany and Haas (1976), with the smaller one written without a difference."""
+    keys = split_key(key, (2,))
+    mean = parameter(mean, dims, dtype)
+    spread = mean * normal_floats(keys[0], dims, dtype) ** 2
+    ratio = ((jnp.sqrt(spread) + jnp.sqrt(spread + 4)) / 2) ** 2
+    is_small = unit(keys[1], dims, dtype) <= ratio / (ratio + 1)
+    return jnp.where(is_small, mean / ratio, mean * ratio)
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Times at which a Brownian motion with drift first gets to a level that it reaches after `mean` on average.
+
+    >>> from atled import random
+    >>> abs(float(wald(random.key(0), 2.0, (10000,)).mean()) - 2) < 0.1
+    True
+    """
+    dims, dtype = sample_shape("wald", shape, mean), float_dtype("wald", dtype)
+    return placed(_wald(use("wald", key), mean, dims, dtype), out_sharding, "random.wald")
+
+
+@library_function(static=("dims", "dtype", "method"))
+def _multivariate_normal(key: Any, mean: Any, cov: Any, dims: tuple[int, ...], dtype: Any, method: str) -> Any:
+    wide, _ = common_dtype([type_of(mean), type_of(cov)])
+    wide = inexact_dtype(wide)
+    work = dtypes.float32 if dtypes.bits(wide) < 32 else wide
+    mean, cov = (jnp.asarray(v).astype(work) for v in (mean, cov))
+    if method == "cholesky":
+        factor = jnp.linalg.cholesky(cov)
+    else:
+        vectors, values = jnp.linalg.svd(cov)[:2] if method == "svd" else jnp.linalg.eigh(cov)[::-1]
+        factor = vectors * jnp.sqrt(values[..., None, :])
+    z = normal_floats(key, (*dims, type_of(mean).shape[-1]), dtype)
+    return (mean + jnp.einsum("...ij,...j->...i", factor, z)).astype(dtype)
+
+
+def multivariate_normal(
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Vectors, along a last axis, of normal numbers with a mean and a matrix of covariances.
+
+    `method` is how the root of the matrix is taken: 'cholesky', the fastest, needs a definite matrix; 'eigh' and 'svd'
+    take those with directions without variance. The dtype is that of the parameters if none is given.
+
+    >>> from atled import random
+    >>> import atled.numpy as jnp
+    >>> multivariate_normal(random.key(0), jnp.zeros(2), jnp.eye(2), (5,)).shape
+    (5, 2)
+    """
+    name = "multivariate_normal"
+    if method not in ("cholesky", "eigh", "svd"):
+        raise ValueError(f"random.{name}: the method is 'cholesky', 'eigh' or 'svd'; got {method!r}.")
+    mean, cov = jnp.asarray(mean), jnp.asarray(cov)
+    if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1],) * 2:
+        raise ValueError(
+            f"random.{name}: a vector of n means and n x n covariances are needed; got {mean.type} and {cov.type}."
+        )
+    dtype = float_dtype(name, inexact_dtype(common_dtype([mean.type, cov.type])[0]) if dtype is None else dtype)
+    lead = broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    dims = lead if shape is None else sample_shape(name, shape, np.broadcast_to(0, lead))
+    return placed(
+        _multivariate_normal(use(name, key), mean, cov, dims, dtype, method), out_sharding, "random.multivariate_normal"
+    )
+
+
+@library_function(static=("dims", "dtype"))
+def _orthogonal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    work = dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
+    q, r = jnp.linalg.qr(normals(key, dims, dtype).astype(work))
+    return (q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[..., None, :]).astype(dtype)
+
+
+def orthogonal(
+    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+) -> Any:
+    """Orthogonal (n, n) matrices, or unitary ones, without a preferred direction; or (n, m), of one's rows or columns.
+
+    >>> from atled import random
+    >>> import atled.numpy as jnp
+    >>> q = orthogonal(random.key(0), 3)
+    >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+    True
+    """
+    rows, columns = sample_shape("orthogonal", (n, n if m is None else m))
+    dims = (*sample_shape("orthogonal", shape), max(rows, columns), min(rows, columns))
+    found = _orthogonal(use("orthogonal", key), dims, float_dtype("orthogonal", dtype, "fc"))
+    return placed(found.mT if rows < columns else found, out_sharding, "random.orthogonal")
