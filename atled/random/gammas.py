@@ -16,8 +16,10 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import type_of
+from atled.higher_order.custom import custom_jvp
 from atled.higher_order.jit import library_function
 from atled.higher_order.loops import while_loop
+from atled.ops import special
 from atled.ops.placing import placed
 from atled.random.distributions import exponential_floats, parameter, unit
 from atled.random.keys import split_key, use
@@ -63,15 +65,46 @@ def _gamma_one(key: Any, a: Any, in_logs: bool) -> Any:
     return d * v * jnp.where(a >= 1, 1, (1 - unit(keys[1], (), dtype)) ** (1 / a))
 
 
+@custom_jvp
+def _gammas(key: Any, a: Any) -> Any:
+    """A gamma number for each element of a vector, of a key of its own."""
+    return vmap(lambda k, v: _gamma_one(k, v, False))(split_key(key, type_of(a).shape), a)
+
+
+@_gammas.defjvp
+def _gammas_jvp(primals: Any, tangents: Any) -> Any:
+    out = _gammas(*primals)
+    return out, tangents[1] * _slope(primals[1], out)
+
+
+@custom_jvp
+def _log_gammas(key: Any, a: Any) -> Any:
+    return vmap(lambda k, v: _gamma_one(k, v, True))(split_key(key, type_of(a).shape), a)
+
+
+@_log_gammas.defjvp
+def _log_gammas_jvp(primals: Any, tangents: Any) -> Any:
+    a, out = primals[1], _log_gammas(*primals)
+    # near zero, `a * out - lgamma(a + 1)` is the logarithm of the probability, which stays
+    is_tiny = out < math.log(dtypes.finfo(type_of(out).dtype).eps)
+    x = jnp.exp(jnp.where(is_tiny, 0, out))
+    slope = jnp.where(is_tiny, (special.digamma(a + 1) - out) / a, _slope(a, x) / x)
+    return out, tangents[1] * slope
+
+
+def _slope(a: Any, x: Any) -> Any:
+    from atled.lax.incomplete import random_gamma_grad
+
+    return random_gamma_grad(a, x)
+
+
 def gamma_floats(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = False) -> Any:
     """Gamma numbers, or their logarithms, which do not underflow where the shape is small."""
     work = dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
     a = parameter(a, dims, work)
     if 0 in dims:
         return a.astype(dtype)
-    keys = split_key(key, (math.prod(dims),))
-    out = vmap(lambda k, v: _gamma_one(k, v, in_logs))(keys, a.reshape(-1))
-    return out.reshape(dims).astype(dtype)
+    return (_log_gammas if in_logs else _gammas)(key, a.reshape(-1)).reshape(dims).astype(dtype)
 
 
 @library_function(static=("dims", "dtype", "in_logs"))

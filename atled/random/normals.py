@@ -23,6 +23,8 @@ from atled.random.keys import split_key, use
 from atled.random.samplers import float_dtype, normal_floats, normals, sample_shape, signs, uniform_floats
 from atled.transforms.grad import stop_gradient
 
+_ONE = np.float32(1)
+
 
 @library_function(static=("dims", "dtype"))
 def _truncated_normal(key: Any, lower: Any, upper: Any, dims: tuple[int, ...], dtype: Any) -> Any:
@@ -55,7 +57,7 @@ def _lognormal(key: Any, sigma: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.exp(normals(key, dims, dtype) * jnp.asarray(sigma).astype(dtype))
 
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too."""
     dims = sample_shape("lognormal", shape, sigma)
     dtype = float_dtype("lognormal", dtype, "fc")

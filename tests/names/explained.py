@@ -32,6 +32,21 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "trim_zeros": "the number of results depends on values, so `jit` raises",
         "vectorize": "the function is batched by `vmap` instead of called for each element",
     },
+    "jax.random": {
+        **dict.fromkeys(("bernoulli", "binomial", "categorical", "choice", "geometric", "multinomial", "poisson"),
+                        "half precisions are decided in float32"),
+        **dict.fromkeys(("ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "t"),
+                        "half precisions are drawn in float32, and rounded"),
+        "binomial": "accepts by Stirling's formula without cancellation, so that few of many counts differ; decided in "
+                    "float32 at least",
+        "poisson": "accepts by Stirling's formula without cancellation, so that few of many counts differ",
+        "double_sided_maxwell": "always has the shape asked for, and then that of the parameters",
+        "weibull_min": "draws for each element of the parameters, too",
+        "wald": "does not cancel for large means",
+        "rayleigh": "never inf",
+        "multivariate_normal": "the result has the dtype asked for",
+        "rademacher": "dtypes without a sign are an error",
+    },
     "array_api": {
         "array.__setitem__": "an error that shows `x.at[i].set(v)`: arrays are immutable",
     },

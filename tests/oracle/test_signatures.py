@@ -14,7 +14,7 @@ import peers
 
 jax = pytest.importorskip("jax")
 
-NAMESPACES = ("jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.lax", "jax.lax.linalg")
+NAMESPACES = ("jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.lax", "jax.lax.linalg", "jax.random")
 UFUNC = "JAX's ufuncs name `out` and `where` only to refuse them"
 SENTINEL = "each has a value of its own for what is not given"
 # By namespace and function: the parameters that differ, and why.

@@ -219,6 +219,19 @@ def test_gradients_of_parameters(name):
         np.testing.assert_allclose(np.sum(np.asarray(g) * way), (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_gamma_draws_move_with_their_parameter(name):
+    """So that the probability of smaller draws stays."""
+    a = np.array([0.02, 0.5, 1.0, 3.0, 40.0])
+    f = lambda v: getattr(random, name)(random.key(4), v, None, "float64")
+    x, slope = (np.asarray(v) for v in atled.jvp(f, (a,), (np.ones(5),)))
+    cdf = lambda v, at: stats.gamma.logcdf(np.exp(at) if name == "loggamma" else at, v)
+    np.testing.assert_allclose(cdf(a + 1e-5, x + 1e-5 * slope), cdf(a - 1e-5, x - 1e-5 * slope), rtol=1e-6, atol=1e-9)
+    single = np.asarray(atled.grad(lambda v: jnp.sum(getattr(random, name)(random.key(4), v)))(a.astype("f4")))
+    assert np.isfinite(single).all() and (single > 0).all()
+    assert atled.grad(lambda v: random.poisson(random.key(0), v).astype(float))(20.0) == 0
+
+
 def test_draws_are_placed():
     sharding = atled.sharding.NamedSharding(
         atled.make_mesh((1,), ("x",), devices=atled.devices()[:1]), atled.sharding.PartitionSpec("x")
