@@ -211,7 +211,7 @@ GRADIENTS = {
 def test_gradients_of_parameters(name):
     draw, parameters = GRADIENTS[name]
     parameters = [np.asarray(p, "f8") for p in parameters]
-    f = lambda *ps: jnp.sum(jnp.sin(draw(random.key(4), *ps, (6,), "float64")))
+    f = lambda *ps: jnp.sum(jnp.arctan(draw(random.key(4), *ps, (6,), "float64")))
     found = atled.grad(f, tuple(range(len(parameters))))(*parameters)
     for i, (p, g) in enumerate(zip(parameters, found, strict=True)):
         way = np.eye(2) + 1 if p.ndim == 2 else np.ones(p.shape)
@@ -265,7 +265,7 @@ def test_bad_arguments(bad, message):
 
 
 def test_bad_types():
-    with pytest.raises(TypeError, match=r"random.permutation: an array with axes, or how many numbers; got f32\[\]"):
+    with pytest.raises(TypeError, match=r"random.permutation: an array with axes, or how many numbers; got ~f32"):
         random.permutation(random.key(0), 2.5)
     with pytest.raises(NotImplementedError, match=r"random.key_dtype: the generator is threefry2x32"):
         random.key_dtype("rbg")
