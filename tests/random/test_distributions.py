@@ -215,7 +215,8 @@ def test_gradients_of_parameters(name):
     found = atled.grad(f, tuple(range(len(parameters))))(*parameters)
     for i, (p, g) in enumerate(zip(parameters, found, strict=True)):
         way = np.eye(2) + 1 if p.ndim == 2 else np.ones(p.shape)
-        ends = [float(f(*parameters[:i], p + s * 1e-5 * way, *parameters[i + 1 :])) for s in (1, -1)]
+        at = [np.asarray(p + s * 1e-5 * way) for s in (1, -1)]  # a NumPy scalar would count as a Python number
+        ends = [float(f(*parameters[:i], x, *parameters[i + 1 :])) for x in at]
         np.testing.assert_allclose(np.sum(np.asarray(g) * way), (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-7)
 
 
