@@ -26,7 +26,7 @@ from atled.ops.family import match
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     """A polynomial, the coefficient of the lowest power first."""
     out: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
@@ -39,7 +39,7 @@ def _gap(u: Any, ratio: Any) -> tuple[Any, Any]:
     is_near = (u > -0.55) & (u < 1)
     v = jnp.where(is_near, u, 0)
     r = v / (2 + v)  # log(1 + v) is 2 atanh(r)
-    series = _polynomial(r * r, [1 / (2 * k + 3) for k in range(20)])
+    series = polynomial(r * r, [1 / (2 * k + 3) for k in range(20)])
     near = (1 - 2 * r * series / (2 + v)) / (2 + v)
     w = jnp.where(is_near, 1, u)
     far = w - jnp.log(jnp.where(is_near, 2, ratio))
@@ -50,9 +50,9 @@ def _gap(u: Any, ratio: Any) -> tuple[Any, Any]:
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 
 
-def _stirling(x: Any) -> Any:
+def stirling(x: Any) -> Any:
     """What is left of log(gamma(x)) after Stirling's formula, for x from 8 on."""
-    return _polynomial(1 / (x * x), _STIRLING) / x
+    return polynomial(1 / (x * x), _STIRLING) / x
 
 
 _LARGE = 12.0  # parameters below it are shifted by 8 for Stirling's formula
@@ -124,7 +124,7 @@ def _correction(size: Any, m: Any, z: Any) -> Any:
         def turn(state: Any, row: Any) -> Any:
             n, p, q = row
             s = m * m
-            at = lambda c: _polynomial(s, [c[i] for i in range(table.shape[1] // 2)])  # noqa: E731
+            at = lambda c: polynomial(s, [c[i] for i in range(table.shape[1] // 2)])  # noqa: E731
             return step(state, (n, at(p), m * at(q))), None
 
         state, _ = scan(turn, state, (np.array(rows, float), even, odd))
@@ -150,7 +150,7 @@ def _gamma_kernel(a: Any, x: Any) -> tuple[Any, Any]:
     phi, _ = _gap(gap, x / large)
     exponential = jnp.exp(-a * phi - jnp.where(is_large, 0, _SHIFT * (gap + jnp.log(large))))
     factor = jnp.where(is_large, 1 / a, _shifted_product(jnp.where(is_large, 1, a), 1))
-    return exponential * jnp.sqrt(large / (2 * math.pi)) * jnp.exp(-_stirling(large)) * factor, exponential
+    return exponential * jnp.sqrt(large / (2 * math.pi)) * jnp.exp(-stirling(large)) * factor, exponential
 
 
 def _gamma_series(a: Any, x: Any) -> Any:
@@ -180,7 +180,7 @@ _RECIPROCAL_GAMMA = (
 
 def _small_gamma_complement(a: Any, x: Any) -> Any:
     """The upper incomplete gamma function for small a and x, where the lower one is close to one."""
-    log = a * jnp.log(x) + jnp.log1p(a * _polynomial(a, _RECIPROCAL_GAMMA))
+    log = a * jnp.log(x) + jnp.log1p(a * polynomial(a, _RECIPROCAL_GAMMA))
 
     def step(i: Any, state: Any) -> Any:
         term, total = state
@@ -273,7 +273,7 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
 # -- the incomplete beta function -------------------------------------------------------------------------------------
 
 
-def _exact_product(x: Any, y: Any) -> tuple[Any, Any]:
+def exact_product(x: Any, y: Any) -> tuple[Any, Any]:
     """A product and its rounding error (T. J. Dekker, Numerische Mathematik 18, 1971)."""
     parts = []
     for v in (x, y):
@@ -289,7 +289,7 @@ def _distance(a: Any, b: Any, x: Any) -> Any:
     """x (a + b) - a, as if rounded once: how far x is from the mean, which decides over small probabilities."""
     total = a + b
     rest = jnp.where(a > b, b - (total - a), a - (total - b))
-    product, error = _exact_product(x, total)
+    product, error = exact_product(x, total)
     return (product - a) + (error + x * rest)
 
 
@@ -308,7 +308,7 @@ def _beta_kernel(a: Any, b: Any, x: Any, y: Any, is_upper: Any) -> tuple[Any, An
         top[0] = top[0] * jnp.where(lift[0] > 0, (a + i if i else 1) / (a + b + i), 1)
         top[1] = top[1] * jnp.where(lift[1] > 0, (b + i if i else 1) / (p + b + i), 1)
     factor = jnp.where(lift[0] > 0, top[0], top[0] / a) * jnp.where(lift[1] > 0, top[1], top[1] / b)
-    rest = jnp.exp(_stirling(total) - _stirling(p) - _stirling(q))
+    rest = jnp.exp(stirling(total) - stirling(p) - stirling(q))
     return exponential * jnp.sqrt(p * (q / total) / (2 * math.pi)) * rest * factor, exponential
 
 
@@ -341,7 +341,7 @@ def _small_beta_complement(a: Any, b: Any, x: Any) -> Any:
     ratio = (z - 0.5) * jnp.log1p(a / z) - a + a * jnp.log((z + a) * x) + series
     for i in range(_SHIFT):
         ratio = ratio - jnp.log1p(a / (b + i))
-    log = ratio + jnp.log1p(a * _polynomial(a, _RECIPROCAL_GAMMA))
+    log = ratio + jnp.log1p(a * polynomial(a, _RECIPROCAL_GAMMA))
 
     def step(i: Any, state: Any) -> Any:
         term, total = state

@@ -1,4 +1,4 @@
-"""SciPy's special functions, as far as they need no loop of unknown length.
+"""SciPy's special functions; those that need loops are in the files next to this one.
 
 They are accurate in the tails, and so are their derivatives: formulas change with the range, and each range gets
 operands that are harmless to the others. Half precision computes in float32.
@@ -22,13 +22,18 @@ from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, ope
 from atled.ops import conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
+from atled.scipy.harmonics import bernoulli, bessel_jn, sph_harm_y
+from atled.scipy.hypergeometric import hyp1f1, hyp2f1, poch
 from atled.scipy.incomplete import betainc, gammainc, gammaincc
+from atled.scipy.integrals import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
 
 __all__ = [
-    "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf", "erfc", "erfcinv",
-    "erfcx", "erfinv", "expit", "factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e",
-    "i1", "i1e", "kl_div", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "ndtr",
-    "ndtri", "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta",
+    "bernoulli", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "dawsn", "digamma",
+    "entr", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp1", "expi", "expit", "expn", "factorial", "fresnel",
+    "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e",
+    "kl_div", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri",
+    "owens_t", "poch", "polygamma", "rel_entr", "sici", "softmax", "spence", "sph_harm_y", "wofz", "xlog1py",
+    "xlogy", "zeta",
 ]  # fmt: skip
 
 _HALF = math.sqrt(0.5)
