@@ -15,6 +15,7 @@ import numpy as _np
 from atled.core.array import Array as ndarray  # noqa: N813
 from atled.core.dtypes import finfo, iinfo, issubdtype
 from atled.numpy import methods as _methods
+from atled.numpy import ufuncs as _ufuncs
 from atled.numpy.contractions import (
     cross,
     diag,
@@ -337,6 +338,7 @@ from atled.numpy.sorting import (
     unravel_index,
     where,
 )
+from atled.numpy.ufuncs import frompyfunc, ufunc
 
 if TYPE_CHECKING:
     from atled.numpy import fft, linalg
@@ -501,6 +503,7 @@ def __dir__() -> list[str]:
 
 
 _methods.install()
+_ufuncs.install()
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, _np.euler_gamma, math.inf, math.nan, None
 dtype = _np.dtype
 
@@ -524,7 +527,7 @@ __all__ = [
     "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
     "float8_e8m0fnu", "float16", "float32", "float64", "float_", "float_power", "floating", "floor",
     "floor_divide", "fmax", "fmin", "fmod", "frexp", "from_dlpack", "frombuffer", "fromfile", "fromfunction",
-    "fromiter", "fromstring", "full", "full_like", "gcd", "generic", "geomspace", "get_printoptions",
+    "fromiter", "frompyfunc", "fromstring", "full", "full_like", "gcd", "generic", "geomspace", "get_printoptions",
     "gradient", "greater", "greater_equal", "half", "hamming", "hanning", "heaviside", "histogram",
     "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "i0", "identity", "iinfo",
     "imag", "index_exp", "indices", "inexact", "inf", "inner", "insert", "int2", "int4", "int8", "int16",
@@ -548,7 +551,7 @@ __all__ = [
     "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis",
     "tan", "tanh", "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices",
     "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc",
-    "ubyte", "uint", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "uintc", "ulonglong", "union1d",
+    "ubyte", "ufunc", "uint", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "uintc", "ulonglong", "union1d",
     "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpackbits", "unravel_index",
     "unsignedinteger", "unstack", "unwrap", "ushort", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize",
     "vsplit", "vstack", "where", "zeros", "zeros_like",

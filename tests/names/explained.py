@@ -22,6 +22,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "empty_like": "holds zeros",
         "finfo": "also of `bfloat16` and the 8-bit floats",
         "iinfo": "also of the 2- and 4-bit integers",
+        "frompyfunc": "the function is batched by `vmap` instead of called for each element",
+        "ufunc": "those that are ufuncs in JAX are plain functions that carry the methods; `isinstance` holds",
         "load": "a file of several arrays is NumPy's mapping of host arrays",
         "ndarray": "`atled.Array`, which is not called to make one",
         "object_": "NumPy's class, for `isdtype` and its like: there are no arrays of objects",
@@ -98,6 +100,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "jax.numpy": {
         "the CPU compiler has no arrays of it": "float6_e2m3fn float6_e3m2fn",
+        "numbers of one bit, which the CPU compiler reads as truth values: `bool`": "int1 uint1",
         "NumPy's class, raised by nothing here": "ComplexWarning",
     },
     "jax.lax": {

@@ -39,6 +39,7 @@ LAZY = {
     "numpy/contractions.py": {"opt_einsum"},
     "numpy/methods.py": {"atled"},
     "random/gammas.py": {"atled.lax.incomplete"},
+    "numpy/ufuncs.py": {"atled.higher_order.scan", "atled.numpy.functional"},
     "numpy/scalar_types.py": {"atled.numpy.creation"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
