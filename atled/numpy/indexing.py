@@ -1,4 +1,4 @@
-"""NumPy's indexing in full, and `.at[...]` updates.
+"""NumPy's indexing in full: reading. `updates.py` has `.at[...]`.
 
 An index is parsed into a hashable `spec` (what each entry is) and operands (the values that may be data). Reads and
 writes then work from the same plan: each axis of the array is read as a window, or at points given by index arrays.
@@ -7,7 +7,7 @@ Everything is one launch: positions are operands, so a new position compiles not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +20,9 @@ from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
 from atled.higher_order.jit import library_function, refuse_out
-from atled.numpy.creation import asarray, ones_like
+from atled.numpy.creation import asarray
 from atled.numpy.elementwise import remainder
-from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
+from atled.numpy.promotion import broadcast_shapes, broadcast_to
 from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew
 
@@ -425,239 +425,8 @@ def delitem(x: Any, index: Any) -> None:
     )
 
 
-# -- updates ----------------------------------------------------------------------------------------------------------
-
-
-@library_function(static=("spec", "combine", "mode", "is_unique", "is_sorted"))
-def _update(
-    x: Any, operands: list[Any], value: Any, spec: Any, combine: str, mode: str, is_unique: bool, is_sorted: bool
-) -> Any:
-    t = type_of(x)
-    p = plan(t, spec, operands)
-    value = cast(value, t.dtype) if t.kind != "k" else value
-    got = type_of(value).shape
-    try:
-        fits = broadcast_shapes(got, p.shape) == p.shape
-    except ValueError:
-        fits = False
-    if not fits and not (
-        len(got) > len(p.shape)
-        and broadcast_shapes(got[-len(p.shape) :] if p.shape else (), p.shape) == p.shape
-        and set(got[: len(got) - len(p.shape)]) <= {1}
-    ):
-        raise ValueError(
-            f"at: the value must broadcast to the shape {p.shape} that is written; got {type_of(value)}."
-            f"\n  try: a value of shape {p.shape}, or a single number."
-        )
-    if len(got) > len(p.shape):
-        value = shape.reshape(value, got[len(got) - len(p.shape) :])
-    full = shape.reshape(broadcast_to(value, p.shape), p.inner)
-    dtype = _index_dtype(max(t.shape, default=0))
-    if (not p.batch and mode in ("clip", "promise")) or (not p.batch and not _may_miss(p, spec)):
-        starts = [p.points.get(a, p.starts.get(a, np.zeros((), dtype))) for a in range(t.ndim)]
-        window = shape.reshape(full, p.sizes)
-        if combine != "set":
-            old = indexing.dynamic_slice(x, starts, p.sizes)
-            window = _COMBINE[combine](old, window)
-        return indexing.dynamic_update_slice(x, window, starts) if t.ndim else window
-    vectors, axes = _vectors(p, dtype)
-    numbers = indexing.ScatterAxes(p.window, tuple(sorted(p.points)), axes)
-    return bind(indexing.Scatter(numbers, combine, mode, is_unique, is_sorted), x, vectors, full)
-
-
-def _may_miss(p: Plan, spec: Sequence[Entry]) -> bool:
-    """Whether a position is data that was not checked on the way in."""
-    return any(e.kind == POINT and e.a != 1 for e in spec)
-
-
-_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
-    "add": ew.add,
-    "mul": ew.mul,
-    "min": ew.minimum,
-    "max": ew.maximum,
-}
-
-
-@library_function(static=("combine",))
-def _update_mask(x: Any, mask: Any, value: Any, combine: str) -> Any:
-    """Write through a mask over the leading axes, with one value for all places."""
-    t = type_of(x)
-    value = broadcast_to(cast(value, t.dtype), t.shape)
-    wide = shape.broadcast(mask, t.shape, tuple(range(type_of(mask).ndim)))
-    return ew.select(wide, value if combine == "set" else _COMBINE[combine](x, value), x)
-
-
 def _is_mask(index: Any) -> bool:
     return isinstance(index, (Array, np.ndarray)) and type_of(index).kind == "b"
-
-
-class _At:
-    """`x.at[index]`: functional updates of x. Writes out of bounds are dropped.
-
-    >>> import atled.numpy as jnp
-    >>> jnp.zeros(3).at[1].set(5.0)
-    Array([0., 5., 0.], dtype=float32)
-    """
-
-    __slots__ = ("x",)
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
-
-    def __getitem__(self, index: Any) -> _Place:
-        return _Place(self.x, index)
-
-    def __repr__(self) -> str:
-        return f"{self.x.type}.at"
-
-
-class _Place:
-    """A place in an array, to be read or updated."""
-
-    __slots__ = ("index", "x")
-
-    def __init__(self, x: Any, index: Any) -> None:
-        self.x = x
-        self.index = index
-
-    def _write(self, combine: str, value: Any, mode: str | None, is_unique: bool, is_sorted: bool) -> Any:
-        x, index = self.x, self.index
-        try:
-            if mode not in MODES or mode == "wrap":
-                raise ValueError(f"at: the mode is 'drop', 'clip' or 'promise_in_bounds'; got {mode!r}.")
-            if not isinstance(value, Array):
-                value = value if isinstance(value, (int, float, complex, bool)) else asarray(value)
-            if isinstance(index, tuple) and len(index) == 1:
-                index = index[0]
-            if _is_mask(index) and type_of(value).ndim <= type_of(x).ndim - type_of(index).ndim:
-                _check_mask(index, x)
-                return _update_mask(x, index, value, combine)
-            eager = _is_eager(x, value)
-            checked = _in_bounds_or_none(index, x.shape, mode)
-            if checked is None:
-                return x
-            spec, operands = parse(checked, x.shape, eager)
-            kind = {None: "drop", "fill": "drop", "drop": "drop", "clip": "clip", "promise_in_bounds": "promise"}[mode]
-            return _update(x, operands, value, spec, combine, kind, is_unique, is_sorted)
-        except Exception as error:
-            raise errors.for_user(error)  # noqa: B904
-
-    def set(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
-    ) -> Any:
-        """The array with these places overwritten."""
-        return self._write("set", values, mode, unique_indices, indices_are_sorted)
-
-    def add(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
-    ) -> Any:
-        """The array with values added; repeated indices add up."""
-        return self._write("add", values, mode, unique_indices, indices_are_sorted)
-
-    def subtract(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
-    ) -> Any:
-        """The array with values subtracted."""
-        return self._write("add", -asarray(values), mode, unique_indices, indices_are_sorted)
-
-    def multiply(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
-    ) -> Any:
-        """The array with places multiplied."""
-        return self._write("mul", values, mode, unique_indices, indices_are_sorted)
-
-    mul = multiply
-
-    def min(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
-    ) -> Any:
-        """The array with the smaller of old and new."""
-        return self._write("min", values, mode, unique_indices, indices_are_sorted)
-
-    def max(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None
-    ) -> Any:
-        """The array with the larger of old and new."""
-        return self._write("max", values, mode, unique_indices, indices_are_sorted)
-
-    def divide(self, values: Any, **options: Any) -> Any:
-        """The array with places divided."""
-        return self.x / ones_like(self.x).at[self.index].multiply(values, **options)
-
-    def power(self, values: Any, **options: Any) -> Any:
-        """The array with places raised to a power."""
-        return self.x ** ones_like(self.x).at[self.index].multiply(values, **options)
-
-    def apply(self, f: Callable[[Any], Any], **options: Any) -> Any:
-        """The array with a function applied at places."""
-        if _is_mask(self.index):
-            return self.set(f(self.x)[self.index] if not isinstance(self.index, Tracer) else f(self.x), **options)
-        return self.set(f(take_index(self.x, self.index, "clip")), **options)
-
-    def get(
-        self,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        fill_value: Any = None,
-    ) -> Any:
-        """The values at places, with a mode for those out of bounds: 'clip', 'fill', 'wrap' or 'promise_in_bounds'."""
-        if mode not in MODES:
-            raise ValueError(f"at: the mode is one of {[m for m in MODES if m]}; got {mode!r}.")
-        index = self.index
-        if mode is not None:  # an index that is known is data here, so that the mode applies to it
-            index = tuple([_as_data(e) for e in (index if isinstance(index, tuple) else (index,))])
-        fill = fill_value.item() if isinstance(fill_value, (Array, np.ndarray, np.generic)) else fill_value
-        return take_index(self.x, index, MODES[mode], fill, unique_indices, indices_are_sorted)
-
-
-def _as_data(e: Any) -> Any:
-    """A known integer as an array, so that it is not checked but handled by the mode."""
-    if isinstance(e, (int, np.integer)) and not isinstance(e, (bool, np.bool_)):
-        return asarray(np.asarray(e, np.int64 if abs(int(e)) > 2**31 - 1 else np.int32))
-    return asarray(e) if isinstance(e, (np.ndarray, list)) and np.asarray(e).dtype.kind in "iu" else e
-
-
-def _check_mask(mask: Any, x: Any) -> None:
-    m, t = type_of(mask), type_of(x)
-    if m.shape != t.shape[: m.ndim]:
-        raise IndexError(f"index: a mask {m} does not fit the leading axes of {t}.")
-
-
-def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any:
-    """The index of a write; None if a known integer is out of bounds and the write is to be dropped."""
-    entries = index if isinstance(index, tuple) else (index,)
-    if not any(
-        isinstance(e, (int, np.integer, np.ndarray, list)) and not isinstance(e, (bool, np.bool_)) for e in entries
-    ):
-        return index
-    out, axis = [], 0
-    dots = len(dims) - sum([_axes_used(e) if not _is_mask(e) else type_of(e).ndim for e in entries])
-    for e in entries:
-        if e is Ellipsis:
-            axis += dots
-        elif isinstance(e, (int, np.integer)) and not isinstance(e, (bool, np.bool_)) and axis < len(dims):
-            n = dims[axis]
-            if not -n <= e < n:
-                if mode == "clip":
-                    e = 0 if e < 0 else n - 1
-                else:
-                    return None
-            axis += 1
-        elif isinstance(e, (np.ndarray, list)) and not _is_mask(e):
-            found = np.asarray(e)
-            e = _as_data(found) if found.dtype.kind in "iu" else e
-            axis += 1
-        elif e is not None:
-            axis += type_of(e).ndim if _is_mask(e) else 1
-        out.append(e)
-    return tuple(out) if isinstance(index, tuple) else out[0]
-
-
-def at(x: Any) -> _At:
-    """Functional updates: `x.at[i].set(v)` is x with x[i] replaced."""
-    return _At(x)
 
 
 # -- functions --------------------------------------------------------------------------------------------------------

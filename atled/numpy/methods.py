@@ -12,9 +12,10 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, describe
 from atled.core.program import Literal
 from atled.core.trace import Tracer
-from atled.numpy import contractions, creation, elementwise, indexing, protocols, reductions, shapes
+from atled.numpy import contractions, creation, elementwise, indexing, protocols, reductions, shapes, sorting, updates
 from atled.numpy.promotion import made_array
 from atled.ops import conversion
+from atled.ops.placing import placed
 
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, Literal)
 
@@ -67,9 +68,10 @@ _UNARY = {
 }
 
 
-def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
     dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    return shapes.reshape(self, tuple(dims) if isinstance(dims, (list, tuple)) else dims, order)
+    found = shapes.reshape(self, tuple(dims) if isinstance(dims, (list, tuple)) else dims, order)
+    return placed(found, out_sharding, "reshape")
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
@@ -108,8 +110,37 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     return conversion.bitcast_convert(split, wanted)
 
 
-def _flatten(self: Any, order: str = "C") -> Any:
-    return shapes.ravel(self, order)
+def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    return placed(shapes.ravel(self, order), out_sharding, "flatten")
+
+
+def _compress(
+    self: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:
+    return sorting.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
+def _byteswap(self: Any) -> Any:
+    """The bytes of each element in reverse order."""
+    size = dtypes.bits(self.dtype) // 8
+    if size < 2:
+        return self
+    words = _view(self, "uint8").reshape((*self.shape, size))
+    return _view(shapes.flip(words, -1), self.dtype).reshape(self.shape)
+
+
+def _contains(self: Any, x: Any) -> bool:
+    return bool((self == x).any())
+
+
+def _tobytes(self: Any, order: str = "C") -> bytes:
+    return np.asarray(self).tobytes(order)  # pyright: ignore[reportArgumentType]
 
 
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
@@ -120,8 +151,8 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
     return elementwise.clip(self, min, max)
 
 
-def _dot(self: Any, b: Any, **options: Any) -> Any:
-    return contractions.dot(self, b, **options)
+def _dot(self: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    return contractions.dot(self, b, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
@@ -155,7 +186,7 @@ def install() -> None:
         "__iter__": _iter,
         "__round__": lambda self, n=0: elementwise.round(self, n),
         "__array_namespace__": _namespace,
-        "at": _property(indexing.at, "Functional updates: `x.at[i].set(v)` is x with x[i] replaced."),
+        "at": _property(updates.at, "Functional updates: `x.at[i].set(v)` is x with x[i] replaced."),
         "T": _property(shapes.transpose, "The axes in reverse order."),
         "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),
         "real": _property(elementwise.real, "The real part."),
@@ -174,11 +205,16 @@ def install() -> None:
         "conj": elementwise.conjugate,
         "conjugate": elementwise.conjugate,
         "to_device": _to_device,
+        "byteswap": _byteswap,
+        "compress": _compress,
+        "tobytes": _tobytes,
+        "__contains__": _contains,
     }
     for module, names in (
         (shapes, "squeeze swapaxes"),
         (reductions, "sum prod max min all any mean var std ptp argmax argmin cumsum cumprod"),
         (contractions, "trace diagonal"),
+        (sorting, "sort argsort argpartition searchsorted nonzero choose"),
     ):
         members |= {name: getattr(module, name) for name in names.split()}
     members["repeat"] = shapes.repeat
