@@ -24,7 +24,20 @@ from atled.higher_order.branches import cond, switch  # noqa: F401
 from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
 from atled.higher_order.loops import fori_loop, while_loop  # noqa: F401
 from atled.higher_order.scan import map, scan  # noqa: F401
+from atled.lax import arrays as _arrays
 from atled.lax import linalg  # noqa: F401
+from atled.lax.arrays import (  # noqa: F401
+    approx_max_k,
+    approx_min_k,
+    broadcast_like,
+    broadcast_to_rank,
+    empty,
+    mulhi,
+    ragged_dot,
+    stack,
+    tile,
+    unstack,
+)  # fmt: skip
 from atled.lax.convolution import (  # noqa: F401
     ConvDimensionNumbers,
     conv,
@@ -136,6 +149,14 @@ from atled.lax.slicing import (  # noqa: F401
     scatter_mul,
     scatter_sub,
     slice_in_dim,
+)  # fmt: skip
+from atled.lax.window_shapes import (  # noqa: F401
+    conv_general_dilated_patches,
+    conv_general_permutations,
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    padtype_to_pads,
+    reduce_window_shape_tuple,
 )  # fmt: skip
 from atled.numpy.creation import asarray as _asarray
 from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
@@ -596,3 +617,11 @@ def all_to_all(
         return _shape.move_axis(dealt, 0, concat_axis % n)
 
     return _tree.map(one, x)
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """An axis exchanged with a named one of the same length."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+dtype = _arrays.dtype

@@ -49,6 +49,12 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "multivariate_normal": "the result has the dtype asked for",
         "rademacher": "dtypes without a sign are an error",
     },
+    "jax.lax": {
+        "approx_max_k": "finds all of the k largest",
+        "approx_min_k": "finds all of the k smallest",
+        "empty": "holds zeros",
+        "ragged_dot": "`group_offset` is not taken",
+    },
     "array_api": {
         "array.__setitem__": "an error that shows `x.at[i].set(v)`: arrays are immutable",
     },

@@ -1,0 +1,165 @@
+"""Arrays stacked, repeated and spread; largest elements, products by groups of rows, high words of products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.jit import library_function
+from atled.higher_order.scan import scan
+from atled.numpy.promotion import check_axis
+from atled.ops import contraction, conversion, shape, sorting
+from atled.ops import elementwise as ew
+from atled.ops.placing import placed
+
+
+def dtype(x: Any) -> Any:
+    """The dtype of an array or number."""
+    return type_of(x).dtype
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array to be filled; here it holds zeros."""
+    return jnp.zeros(shape, dtype, out_sharding=out_sharding)
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one type, along a new axis."""
+    types = {type_of(x) for x in operands}
+    if len({(t.shape, t.dtype) for t in types}) != 1:
+        raise TypeError(f"stack: operands must have one shape and dtype; got {sorted(map(repr, types))}.")
+    return jnp.stack(operands, axis)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, without it."""
+    return tuple(jnp.unstack(x, axis=axis))
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """An array repeated along each of its axes."""
+    t = type_of(operand)
+    if len(reps) != t.ndim:
+        raise ValueError(f"tile: one number for each axis of {t} is needed; got {tuple(reps)}.")
+    return jnp.tile(operand, tuple(reps))
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """An array with leading axes of length 1, so that it has `rank` axes."""
+    t = type_of(x)
+    if rank < t.ndim:
+        raise ValueError(f"broadcast_to_rank: the rank must be at least that of {t}; got {rank}.")
+    return shape.reshape(x, (1,) * (rank - t.ndim) + t.shape)
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """An array in the shape of another one."""
+    return jnp.broadcast_to(arr, type_of(like_arr).shape)
+
+
+def _approximate(name: str, operand: Any, k: int, axis: int, aggregates: bool, sign: int) -> tuple[Any, Any]:
+    t = type_of(operand)
+    if t.kind != "f":
+        raise TypeError(f"{name}: floating numbers are needed; got {t}.")
+    if not aggregates:
+        raise NotImplementedError(f"{name}: the k best are found exactly, so aggregate_to_topk must be True.")
+    axis = check_axis(name, axis, t.ndim)
+    moved = shape.move_axis(operand if sign > 0 else ew.neg(operand), axis, t.ndim - 1)
+    values, places = sorting.top_k(moved, k)
+    values = values if sign > 0 else ew.neg(values)
+    return shape.move_axis(values, t.ndim - 1, axis), shape.move_axis(places, t.ndim - 1, axis)
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The k largest elements along an axis and their positions; all of them are found, whatever `recall_target`."""
+    return _approximate("approx_max_k", operand, k, reduction_dimension, aggregate_to_topk, 1)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The k smallest elements along an axis and their positions; all of them are found, whatever `recall_target`."""
+    return _approximate("approx_min_k", operand, k, reduction_dimension, aggregate_to_topk, -1)
+
+
+@library_function
+def mulhi(x: Any, y: Any, /) -> Any:
+    """The upper half of the product of two integers, which has twice their bits."""
+    s, t = type_of(x), type_of(y)
+    if s.kind not in "iu" or s.dtype is not t.dtype or (s.shape != t.shape and () not in (s.shape, t.shape)):
+        raise TypeError(f"mulhi: integers of one dtype and shape are needed; got {s} and {t}.")
+    width = dtypes.bits(s.dtype)
+    if width < 64:
+        wide = np.dtype(f"{'u' * (s.kind == 'u')}int{2 * width}")
+        product = ew.mul(conversion.convert(x, wide), conversion.convert(y, wide))
+        right = ew.shift_right_logical if s.kind == "u" else ew.shift_right_arithmetic
+        return conversion.convert(right(product, width), s.dtype)
+    # schoolbook, in halves; the upper half is signed, and the lower one is not
+    right = ew.shift_right_logical if s.kind == "u" else ew.shift_right_arithmetic
+    low = lambda v: ew.logical_and(v, 0xFFFFFFFF)  # noqa: E731
+    (a, b), (c, d) = ((right(v, 32), low(v)) for v in (x, y))
+    middle = ew.add(ew.mul(a, d), ew.shift_right_logical(ew.mul(b, d), 32))
+    other = ew.add(ew.mul(b, c), low(middle))
+    return ew.add(ew.add(ew.mul(a, c), right(middle, 32)), right(other, 32))
+
+
+@library_function(static=("precision", "preferred"))
+def _ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any, preferred: Any) -> Any:
+    rows = jnp.arange(type_of(lhs).shape[0])
+    ends = jnp.cumsum(group_sizes)
+    numbers = (((1,), (0,)), ((), ()))
+    one = lambda r: contraction.dot_general(lhs, r, *numbers, precision, preferred)  # noqa: E731
+
+    def step(total: Any, given: Any) -> tuple[Any, None]:
+        matrix, end, size = given
+        is_mine = (rows >= end - size) & (rows < end)
+        return jnp.where(is_mine[:, None], one(matrix), total), None
+
+    start = jnp.zeros_like(one(rhs[0]))
+    return scan(step, start, (rhs, ends, group_sizes))[0]
+
+
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Groups of rows of a matrix, each times a matrix of its own; zeros in rows beyond the last group.
+
+    Every matrix is multiplied with all rows, so that the work is in proportion to the number of groups.
+
+    >>> import atled.numpy as jnp
+    >>> ragged_dot(jnp.ones((3, 1)), jnp.array([[[1.0]], [[2.0]]]), jnp.array([1, 2])).ravel()
+    Array([1., 2., 2.], dtype=float32)
+    """
+    a, b, g = type_of(lhs), type_of(rhs), type_of(group_sizes)
+    if a.ndim != 2 or b.ndim != 3 or g.shape != b.shape[:1] or a.shape[1] != b.shape[1] or g.kind not in "iu":
+        raise TypeError(
+            f"ragged_dot: rows (m, k), matrices (g, k, n) and g sizes of groups are needed; got {a}, {b} and {g}."
+        )
+    if group_offset is not None:
+        raise NotImplementedError("ragged_dot: group_offset is not there; slice rhs and group_sizes.")
+    wanted = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
+    found = _ragged_dot(lhs, rhs, group_sizes, contraction.precision_name(precision), wanted)
+    return placed(found, out_sharding, "ragged_dot")

@@ -1,0 +1,106 @@
+"""Shapes of convolutions and window reductions, and windows themselves as an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core.array import type_of
+from atled.lax.convolution import conv_dimension_numbers, conv_general_dilated, padding_amounts
+from atled.numpy.creation import asarray
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: Any
+) -> list[tuple[int, int]]:
+    """How much "SAME", "SAME_LOWER" or "VALID" pads before and after each axis.
+
+    >>> padtype_to_pads((5,), (3,), (2,), "SAME")
+    [(1, 1)]
+    """
+    name = getattr(padding, "name", padding)
+    return [
+        (int(a), int(b)) for a, b in padding_amounts("padtype_to_pads", name, in_shape, window_shape, window_strides)
+    ]
+
+
+def _lengths(
+    name: str, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], padding: Any
+) -> list[int]:
+    pads = padding_amounts(name, getattr(padding, "name", padding), sizes, windows, strides)
+    return [max(0, (n + a + b - w) // s + 1) for n, w, s, (a, b) in zip(sizes, windows, strides, pads, strict=True)]
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
+) -> tuple[int, ...]:
+    """The shape of a convolution with batch and features first."""
+    if lhs_shape[0] % batch_group_count:
+        raise ValueError(f"conv_shape_tuple: {batch_group_count} groups do not divide a batch of {lhs_shape[0]}.")
+    lengths = _lengths("conv_shape_tuple", lhs_shape[2:], rhs_shape[2:], strides, pads)
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *lengths)
+
+
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """For the operands and the result of a convolution, where batch, features and each spatial axis are."""
+    dims = (0,) * len(dimension_numbers[0])
+    return tuple([tuple(spec) for spec in conv_dimension_numbers(dims, dims, tuple(dimension_numbers))])
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape of a convolution with axes as `dimension_numbers` says."""
+    lhs, rhs, out = conv_general_permutations(dimension_numbers)
+    found = conv_shape_tuple([lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding)
+    return tuple([found[out.index(i)] for i in range(len(out))])
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """The shape of a window reduction."""
+    spread = lambda ns, by: [n if not n or by is None else (n - 1) * by[i] + 1 for i, n in enumerate(ns)]  # noqa: E731
+    sizes, windows = spread(operand_shape, base_dilation), spread(window_dimensions, window_dilation)
+    return tuple(_lengths("reduce_window_shape_tuple", sizes, windows, window_strides, padding))
+
+
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """What each window of a convolution sees, in the place of its features: for each feature, all its elements.
+
+    >>> import atled.numpy as jnp
+    >>> conv_general_dilated_patches(jnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")[0]
+    Array([[0., 1., 2.],
+           [1., 2., 3.]], dtype=float32)
+    """
+    t = type_of(lhs)
+    numbers = conv_dimension_numbers(t.shape, t.shape, dimension_numbers)
+    features, size = t.shape[numbers.lhs_spec[1]], prod(filter_shape)
+    kernel = np.tile(np.eye(size).reshape(size, 1, *filter_shape), (features, *[1] * (t.ndim - 1)))
+    kernel = np.transpose(kernel, np.argsort(numbers.rhs_spec))
+    return conv_general_dilated(
+        lhs, asarray(kernel, t.dtype), window_strides, padding, lhs_dilation, rhs_dilation, numbers, features,
+        precision=precision, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
