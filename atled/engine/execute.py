@@ -422,15 +422,25 @@ def _description(where: Where) -> str:
 def _option_values(program: Program) -> dict[str, Any]:
     found: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
-    # compile in half the time. Large programs run faster with them (measured in benchmarks/).
-    if len(program.equations) <= SMALL:
+    # compile in half the time. Large programs run faster with them (measured in benchmarks/), and so do single ops that
+    # are long themselves, such as lgamma, on more than a few numbers.
+    if len(program.equations) <= SMALL and (_length(program) <= SMALL or _elements(program) <= FEW):
         found["xla_cpu_use_fusion_emitters"] = False
     else:
         found["xla_cpu_parallel_codegen_split_count"] = PARTS
     return found
 
 
+def _length(program: Program) -> int:
+    return sum([e.op.length for e in program.equations])
+
+
+def _elements(program: Program) -> int:
+    return max([prod(t.shape) for t in program.output_types], default=0)
+
+
 SMALL = 24  # equations
+FEW = 4096  # numbers
 PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
 
 

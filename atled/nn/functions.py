@@ -60,7 +60,9 @@ def sigmoid(x: Any) -> Any:
 def softplus(x: Any) -> Any:
     """log(1 + exp(x))."""
     (x,) = promote_inexact("softplus", x)
-    return logaddexp(x, np.zeros((), type_of(x).dtype))
+    if type_of(x).kind == "c":
+        return logaddexp(x, np.zeros((), type_of(x).dtype))
+    return special.logaddexp(x, 0, refined=False)  # never near zero by a difference
 
 
 @_activation
@@ -184,7 +186,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
         cube = ew.mul(ew.mul(x, ew.mul(x, x)), 0.044715)
         inner = ew.mul(ew.add(x, cube), math.sqrt(2 / math.pi))
         return ew.mul(x, ew.mul(ew.add(elementary.tanh(inner), 1), 0.5))
-    return ew.mul(ew.mul(x, 0.5), special.erfc(ew.mul(x, -math.sqrt(0.5))))
+    return ew.mul(x, special.ndtr(x))
 
 
 @library_function(static=("axis",))

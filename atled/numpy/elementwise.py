@@ -567,12 +567,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     x, y = broadcast("logaddexp", promote_inexact("logaddexp", x1, x2))
     if type_of(x).kind == "c":
         return elementary.log(ew.add(elementary.exp(x), elementary.exp(y)))
-    first = ew.ge(x, y)
-    top = ew.select(first, x, y)
-    gap = ew.select(first, ew.sub(y, x), ew.sub(x, y))
-    is_lost = ew.logical_and(ew.eq(x, y), ew.logical_not(elementary.is_finite(x)))  # both infinite: the gap is NaN
-    gap = ew.select(is_lost, np.zeros((), type_of(x).dtype), gap)
-    return ew.add(top, elementary.log1p(elementary.exp(gap)))
+    return special.logaddexp(x, y)
 
 
 @library_function

@@ -12,7 +12,8 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.ops import conversion, elementwise
+from atled.ops import approximation, conversion, elementwise
+from atled.ops.approximation import widened
 from atled.ops.family import ArrayLike, Elementwise, Flat, function, one_like, spread_all, zero_like
 
 
@@ -170,7 +171,11 @@ def _complex_exp(z: Any) -> Any:
 class Expm1(Elementwise):
     """exp(x) - 1, exact for small x."""
 
+    length = 30
     hlo = "stablehlo.exponential_minus_one"
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return super().lower(build, x) if x.type.kind == "c" else build.apply(widened(approximation.expm1), x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.add(out, 1)
@@ -191,6 +196,10 @@ class Log1p(Elementwise):
 
     hlo = "stablehlo.log_plus_one"
     is_singular = True
+
+    def lower(self, build: Any, x: Any) -> Any:
+        is_double = x.type.dtype is dtypes.float64  # the compiler's is off by more than 100 units at -0.4
+        return build.apply(approximation.log1p, x) if is_double else super().lower(build, x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1, elementwise.add(x, 1))
@@ -227,6 +236,10 @@ class Tanh(Elementwise):
     """Hyperbolic tangent."""
 
     hlo = "stablehlo.tanh"
+
+    def lower(self, build: Any, x: Any) -> Any:
+        is_double = x.type.dtype is dtypes.float64  # the compiler's own is fast and good in single precision
+        return build.apply(approximation.tanh, x) if is_double else super().lower(build, x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.sub(1, elementwise.mul(out, out))
@@ -268,6 +281,9 @@ class Cbrt(Elementwise):
     takes = "f"
     is_singular = True
 
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.apply(widened(approximation.cbrt), x, super().lower(build, x))
+
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1 / 3, elementwise.mul(out, out))
 
@@ -296,11 +312,11 @@ def _exp2(x: Any) -> Any:
     whole = round_even(bounded)
     fraction = exp(elementwise.mul(elementwise.sub(bounded, whole), math.log(2.0)))
     half = floor(elementwise.mul(whole, 0.5))  # two factors, so that subnormal results come out right
-    out = elementwise.mul(elementwise.mul(fraction, _power_of_two(half)), _power_of_two(elementwise.sub(whole, half)))
+    out = elementwise.mul(elementwise.mul(fraction, power_of_two(half)), power_of_two(elementwise.sub(whole, half)))
     return elementwise.select(elementwise.ne(x, x), x, out)
 
 
-def _power_of_two(n: Any) -> Any:
+def power_of_two(n: Any) -> Any:
     """2 ** n for whole n of moderate size, by writing the exponent."""
     is_single = type_of(n).dtype is dtypes.float32
     integer, bias, mantissa = (np.dtype(np.int32), 127, 23) if is_single else (np.dtype(np.int64), 1023, 52)
@@ -311,6 +327,7 @@ def _power_of_two(n: Any) -> Any:
 class Sinh(Elementwise):
     """Hyperbolic sine."""
 
+    length = 40
     hlo = "chlo.sinh"
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -419,6 +436,9 @@ class Atanh(Elementwise):
 
     hlo = "chlo.atanh"
     is_singular = True
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return super().lower(build, x) if x.type.kind == "c" else build.apply(widened(approximation.atanh), x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1, elementwise.mul(elementwise.sub(1, x), elementwise.add(x, 1)))

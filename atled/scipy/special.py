@@ -19,7 +19,7 @@ from atled.higher_order.jit import library_function
 from atled.nn import functions as nn
 from atled.numpy.elementwise import to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, operand_type, promote_inexact
-from atled.ops import conversion, elementary, reduction, shape
+from atled.ops import approximation, conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
 from atled.scipy.harmonics import bernoulli, bessel_jn, sph_harm_y
@@ -93,29 +93,11 @@ def erfc(x: Any) -> Any:
     return ops.erfc(promote_inexact("erfc", x)[0])
 
 
-def _square_exponential(x: Any) -> Any:
-    """exp(x * x), with the square in two parts, the larger of which is exact."""
-    whole = bind(ew.StopGradient(), ew.mul(elementary.round_even(ew.mul(x, 16.0)), 1 / 16))
-    return ew.mul(elementary.exp(ew.mul(whole, whole)), elementary.exp(ew.mul(ew.sub(x, whole), ew.add(x, whole))))
-
-
-def _tail_fraction(z: Any) -> Any:
-    """1 / (sqrt(pi) exp(z * z) erfc(z)) for z from 3 on: the continued fraction of Laplace."""
-    out = z
-    for k in range(28, 0, -1):
-        out = ew.add(z, ew.div(k / 2, out))
-    return out
-
-
 @library_function
 def erfcx(x: Any) -> Any:
     """exp(x**2) * erfc(x), which neither over- nor underflows for positive x."""
     (x,), back = _real("erfcx", x)
-    is_far = ew.gt(x, 3.0)
-    near = ew.select(is_far, _value(x, 0), x)
-    near = ew.mul(_square_exponential(near), ops.erfc(near))
-    far = ew.div(1 / math.sqrt(math.pi), _tail_fraction(ew.select(is_far, x, _value(x, 3))))
-    return back(ew.select(is_far, far, near))
+    return back(approximation.erfcx(x))
 
 
 # Rational approximations of the normal quantile: M. J. Wichura, Algorithm AS 241, Applied Statistics 37 (1988)
@@ -175,7 +157,8 @@ def erfinv(x: Any) -> Any:
     """The inverse of the error function."""
     (x,), back = _real("erfinv", x)
     tail = ew.mul(ew.sub(1, ew.select(ew.lt(x, 0), ew.neg(x), x)), 0.5)
-    return back(ew.mul(_quantile(ew.mul(x, 0.5), tail), _HALF))
+    far = ew.mul(_quantile(ew.mul(x, 0.5), tail), _HALF)
+    return back(ew.select(ew.lt(elementary.absolute(x), 0.7), approximation.erfinv_near(x), far))
 
 
 @library_function
@@ -187,33 +170,23 @@ def erfcinv(x: Any) -> Any:
     return back(ew.mul(_quantile(middle, ew.select(ew.gt(middle, 0), p, ew.sub(1, p))), _HALF))
 
 
-@library_function
+@library_function(is_thin=True)
 def ndtr(x: Any) -> Any:
     """The distribution function of the standard normal distribution, exact in both tails."""
-    (x,), back = _real("ndtr", x)
-    return back(ew.mul(ops.erfc(ew.mul(x, -_HALF)), 0.5))
+    return ops.ndtr(promote_inexact("ndtr", x)[0])
 
 
-@library_function(static=("series_order",))
+@library_function(static=("series_order",), is_thin=True)
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
     """The logarithm of the normal distribution function, exact in both tails.
 
-    The lower tail is a continued fraction, whose order is fixed; `series_order` is there for compatibility.
+    `series_order` is there for compatibility: no series is cut off.
 
     >>> import atled.numpy as jnp
     >>> round(float(log_ndtr(jnp.float32(-100.0))), 1)
     -5005.5
     """
-    (x,), back = _real("log_ndtr", x)
-    is_far, is_upper = ew.lt(x, -5.0), ew.gt(x, 1.0)
-    upper = ew.select(is_upper, x, _value(x, 1))
-    upper = elementary.log1p(ew.mul(ops.erfc(ew.mul(upper, _HALF)), -0.5))
-    middle = ew.select(ew.logical_or(is_far, is_upper), _value(x, 0), x)
-    middle = elementary.log(ew.mul(ops.erfc(ew.mul(middle, -_HALF)), 0.5))
-    lower = ew.select(is_far, x, _value(x, -5))
-    fraction = elementary.log(_tail_fraction(ew.mul(lower, -_HALF)))
-    lower = ew.sub(ew.sub(ew.mul(ew.mul(lower, lower), -0.5), fraction), math.log(2 * math.sqrt(math.pi)))
-    return back(ew.select(is_upper, upper, ew.select(is_far, lower, middle)))
+    return ops.log_ndtr(promote_inexact("log_ndtr", x)[0])
 
 
 # -- gamma and its relatives ------------------------------------------------------------------------------------------

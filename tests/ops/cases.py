@@ -221,10 +221,14 @@ ELEMENTARY = [
 
 SPECIAL = [
     unary(sp.Erf(), scipy.special.erf, dtypes=WIDE),
-    unary(sp.Erfc(), scipy.special.erfc, dtypes=WIDE, tolerance=16),
+    unary(sp.Erfc(), scipy.special.erfc, dtypes=WIDE),
     unary(sp.ErfInv(), scipy.special.erfinv, (-0.8, 0.8), dtypes=WIDE, tolerance=16),
-    unary(sp.Lgamma(), scipy.special.gammaln, (0.5, 4), dtypes=WIDE, tolerance=64),
-    unary(sp.Digamma(), scipy.special.digamma, (0.5, 4), dtypes=WIDE, tolerance=64),
+    unary(sp.Ndtr(), scipy.special.ndtr, dtypes=WIDE),
+    unary(sp.LogNdtr(), scipy.special.log_ndtr, dtypes=WIDE),
+    *binary(sp.LogAddExp(True), np.logaddexp, dtypes=WIDE),
+    *binary(sp.LogAddExp(False), np.logaddexp, dtypes=WIDE),
+    unary(sp.Lgamma(), scipy.special.gammaln, (0.5, 4), dtypes=WIDE),
+    unary(sp.Digamma(), scipy.special.digamma, (0.5, 4), dtypes=WIDE),
     Case(sp.Polygamma(), ((2, 3), (2, 3)), lambda m, x: scipy.special.polygamma(np.asarray(m, int), x), dtypes=WIDE, tolerance=256,
          make=lambda r, d: [r.randint(1, 3, (2, 3)).astype(d), draw(r, (2, 3), d, 0.5, 3)], has_jvp=False),
     Case(sp.Zeta(), ((2, 3), (2, 3)), scipy.special.zeta, dtypes=WIDE, tolerance=64,

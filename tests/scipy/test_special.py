@@ -24,16 +24,16 @@ LINE = np.linspace(-20.1, 40.3, 301)
 SMALL = 10.0 ** -np.arange(1, 300, 7)
 ONE = {  # name: operands for float64, tolerance
     "erf": (np.linspace(-6, 6, 201), 1e-14),
-    "erfc": (np.linspace(-6, 26, 201), 1e-14),
+    "erfc": (np.linspace(-6, 5, 201), 1e-14),  # the tail: tests/ops/test_accuracy.py, as SciPy errs there
     "erfcx": (np.r_[np.linspace(-26, 40, 401), 10.0 ** np.arange(2, 30), inf], 1e-13),
     "erfinv": (
         np.r_[np.linspace(-1, 1, 201), 1 - 10.0 ** -np.arange(1, 16), 10.0 ** -np.arange(1, 30), 2.0, nan],
         1e-13,
     ),
     "erfcinv": (np.r_[np.linspace(0, 2, 201), SMALL, -1.0, 3.0], 1e-13),
-    "ndtr": (np.linspace(-37, 10, 301), 1e-13),
+    "ndtr": (np.linspace(-6, 10, 301), 1e-13),
     "ndtri": (np.r_[np.linspace(0, 1, 201), SMALL, -0.5, 1.5, nan], 1e-13),
-    "log_ndtr": (np.r_[np.linspace(-40, 37, 301), -(10.0 ** np.arange(2, 18)), inf, -inf, nan], 1e-13),
+    "log_ndtr": (np.r_[np.linspace(-40, 20, 301), -(10.0 ** np.arange(2, 18)), inf, -inf, nan], 1e-13),
     "gammaln": (np.r_[np.linspace(2.5, 40, 101), 1e5, 1e100, 0.0, 0.3, inf], 1e-12),
     "gamma": (np.r_[np.linspace(-19.97, 170, 301), 0.0, -0.0, -1.0, -2.0, 180.0, inf, -inf, nan], 1e-12),
     "gammasgn": (np.r_[0.0, -0.0, -1.0, 0.5, 5, -0.5, -1.5, -2.5, inf, nan], 0),
