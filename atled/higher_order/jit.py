@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from atled.core import config, errors, tree
 from atled.core.array import Array, describe, type_of, types_of
@@ -56,7 +56,7 @@ class Shared:
         else:
             self._function = weakref.WeakMethod(f) if isinstance(f, MethodType) else _weak(f)
         self.options = options
-        self.name: str = getattr(f, "__name__", type(f).__name__)
+        self.name = str(getattr(f, "__name__", type(f).__name__))
         self.signature = Signature(self._function, self.name, options)  # pyright: ignore[reportArgumentType]
         self.traces: dict[Any, Traced] = {}
         self.sites: dict[Any, Site] = {}
@@ -405,7 +405,29 @@ def jit(
     return _wrapped(f, _shared_for(f, options))
 
 
-def library_function(f: Callable[..., Any] | None = None, *, static: Sequence[str] = (), is_thin: bool = False) -> Any:
+_P = ParamSpec("_P")
+_R = TypeVar("_R", covariant=True)
+
+
+class LibraryFunction(Protocol[_P, _R]):
+    """What `library_function` makes of a function, for type checkers: the same parameters and result."""
+
+    __name__: str
+
+    @property
+    def __wrapped__(self) -> Callable[_P, _R]: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+
+@overload
+def library_function(
+    f: Callable[_P, _R], *, static: Sequence[str] = (), is_thin: bool = False
+) -> LibraryFunction[_P, _R]: ...
+@overload
+def library_function(
+    f: None = None, *, static: Sequence[str] = (), is_thin: bool = False
+) -> Callable[[Callable[_P, _R]], LibraryFunction[_P, _R]]: ...
+def library_function(f: Any = None, *, static: Sequence[str] = (), is_thin: bool = False) -> Any:
     """A function of the library: one launch on arrays, its equations under a trace.
 
     Composite functions are recorded once and spliced in; those that are hardly more than one op (`is_thin`) just run.

@@ -197,7 +197,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: _ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> _Array:
     """The nearest integer."""
     return _rounding[int(rounding_method)](x)
 
@@ -212,17 +212,17 @@ def reduce_precision(operand: _ArrayLike, exponent_bits: int, mantissa_bits: int
     return _conversion.reduce_precision(operand, exponent_bits, mantissa_bits)
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
     """x in another dtype."""
     return _conversion.convert(operand, new_dtype)
 
 
-def bitcast(operand: Any, new_dtype: Any) -> Any:
+def bitcast(operand: _ArrayLike, new_dtype: Any) -> _Array:
     """The bits of x read as another dtype."""
     return bitcast_convert_type(operand, new_dtype)
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: _ArrayLike, *cases: Any) -> _Array:
     """Case number `which`, elementwise: a bool chooses between two, an integer between any number."""
     if _type_of(which).kind == "b":
         if len(cases) != 2:
@@ -234,7 +234,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return out
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: _ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> _Array:
     """An array repeated along new leading axes."""
     t = _type_of(operand)
     out = _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
@@ -242,8 +242,8 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def broadcast_in_dim(
-    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> Any:
+    operand: _ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> _Array:
     """An array in a larger shape, with its axes at given positions."""
     return _placed(_shape.broadcast(operand, shape, broadcast_dimensions), out_sharding, "broadcast_in_dim")
 
@@ -253,57 +253,57 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return _broadcast_shapes(*shapes)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> _Array:
     """0, 1, 2, ... along one axis of a shape."""
     return _placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: Any, size: int) -> _Array:
     """0, 1, 2, ..."""
     return _shape.iota(dtype, (size,), 0)
 
 
 def reshape(
-    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
-) -> Any:
+    operand: _ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> _Array:
     """The same elements in another shape, after the axes were brought into the order of `dimensions`."""
     x = operand if dimensions is None else transpose(operand, dimensions)
     return _placed(_shape.reshape(x, new_sizes), out_sharding, "reshape")
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: _ArrayLike, permutation: Sequence[int]) -> _Array:
     """The axes in another order."""
     return _shape.transpose(operand, permutation)
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Sequence[Any], dimension: int) -> _Array:
     """Arrays one after another along an axis."""
     return _shape.concatenate(operands, dimension)
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: _ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[_Array]:
     """An array cut along an axis into parts of given lengths."""
     return list(_shape.split(operand, sizes, axis % _type_of(operand).ndim))
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: _ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> _Array:
     """An array with (low, high, interior) elements added on each axis."""
     return _shape.pad(operand, padding_value, padding_config)
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: _ArrayLike, dimensions: Sequence[int]) -> _Array:
     """The order along axes turned around."""
     return _shape.reverse(operand, tuple(dimensions))
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: _ArrayLike, dimensions: Sequence[int]) -> _Array:
     """Axes of length one taken away."""
     dims = _type_of(array).shape
     gone = {d % len(dims) for d in dimensions}
     return _shape.reshape(array, [n for i, n in enumerate(dims) if i not in gone])
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: _ArrayLike, dimensions: Sequence[int]) -> _Array:
     """New axes of length one."""
     dims = _type_of(array).shape
     total = len(dims) + len(dimensions)
@@ -312,14 +312,14 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return _shape.reshape(array, [1 if i in new else next(rest) for i in range(total)])
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: _ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> _Array:
     """Neighbouring axes joined into one."""
     dims = _type_of(operand).shape
     start, stop, _ = _builtins.slice(start_dimension, stop_dimension).indices(len(dims))
     return _shape.reshape(operand, (*dims[:start], _prod(dims[start:stop]), *dims[stop:]))
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> _Array:
     """An array with one value everywhere."""
     value = (
         fill_value
@@ -337,26 +337,26 @@ def _put(x: Any, sharding: Any) -> Any:
     return _device_put(x, sharding)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
+def full_like(x: _ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> _Array:
     """One value everywhere, like another array."""
     t = _type_of(x)
     return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype, sharding=sharding)
 
 
-def zeros_like_array(x: Any) -> Any:
+def zeros_like_array(x: _ArrayLike) -> _Array:
     """Zeros like another array."""
     return full_like(x, 0)
 
 
 def dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: _ArrayLike,
+    rhs: _ArrayLike,
     dimension_numbers: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> _Array:
     """Products summed over contracting axes, for each index of the batch axes."""
     contracting, batch = dimension_numbers
     result = None if preferred_element_type is None else _dtypes.canonical(preferred_element_type)
@@ -365,9 +365,9 @@ def dot_general(
 
 
 def dot(
-    lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    lhs: _ArrayLike, rhs: _ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None,
+) -> _Array:  # fmt: skip
     """Vector and matrix products, or those that `dimension_numbers` says."""
     options = {"preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
     if dimension_numbers is not None:
@@ -383,51 +383,54 @@ def dot(
     return dot_general(lhs, rhs, (((a.ndim - 1,), (0,)), ((), ())), precision, **options)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: _ArrayLike, rhs: _ArrayLike, precision: Any = None) -> _Array:
     """Matrix products for each index of the leading axes."""
     n = _type_of(lhs).ndim
     lead = tuple(range(n - 2))
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (lead, lead)), precision)
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: _ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> _Array:
     """The sum over axes."""
     return _placed(_reduction.reduce_sum(operand, tuple(axes)), out_sharding, "reduce_sum")
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
     """The product over axes."""
     return _reduction.reduce_prod(operand, tuple(axes))
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_max(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
     """The largest element over axes."""
     return _reduction.reduce_max(operand, tuple(axes))
 
 
-def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_min(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
     """The smallest element over axes."""
     return _reduction.reduce_min(operand, tuple(axes))
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
     """The bitwise and over axes: for bools, whether all hold."""
     return _reduction.reduce_and(operand, tuple(axes))
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
     """The bitwise or over axes: for bools, whether any holds."""
     return _reduction.reduce_or(operand, tuple(axes))
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
     """The bitwise exclusive or over axes."""
     return _reduction.reduce_xor(operand, tuple(axes))
 
 
 def slice(
-    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
-) -> Any:
+    operand: _ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> _Array:
     """The elements from start up to limit on each axis, in strides."""
     return _shape.slice(operand, start_indices, limit_indices, strides)
 
@@ -435,7 +438,7 @@ def slice(
 def rng_bit_generator(
     key: Any, shape: Sequence[int], dtype: Any = _np.uint32, algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *,
     out_sharding: Any = None,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[_Array, _Array]:  # fmt: skip
     """The next state of a generator, and random bits; the default algorithm is Threefry."""
     name = RandomAlgorithm(algorithm).name if not isinstance(algorithm, str) else algorithm
     chosen = {"RNG_DEFAULT": "THREE_FRY", "RNG_THREE_FRY": "THREE_FRY", "RNG_PHILOX": "PHILOX"}.get(name, name)
@@ -443,12 +446,12 @@ def rng_bit_generator(
     return state, _placed(bits, out_sharding, "rng_bit_generator")
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
     """The position of the first largest element along an axis."""
     return _reduction.argmax(operand, axis % _type_of(operand).ndim, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
     """The position of the first smallest element along an axis."""
     return _reduction.argmin(operand, axis % _type_of(operand).ndim, index_dtype)
 
@@ -461,12 +464,14 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return out if several else out[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def sort_key_val(
+    keys: _ArrayLike, values: _ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[_Array, _Array]:
     """Keys sorted along an axis, and values in the same order."""
     return sort((keys, values), dimension, is_stable)
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+def top_k(operand: _ArrayLike, k: int, *, axis: int = -1) -> tuple[_Array, _Array]:
     """The k largest elements along an axis, largest first, and their positions."""
     n = _type_of(operand).ndim
     axis %= n
@@ -476,7 +481,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     return _shape.move_axis(values, n - 1, axis), _shape.move_axis(positions, n - 1, axis)
 
 
-def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
+def fft(x: _ArrayLike, fft_type: Any, fft_lengths: Sequence[int]) -> _Array:
     """A Fourier transform of the last axes."""
     return _fft.fft(x, str(getattr(fft_type, "name", fft_type)).upper(), tuple(fft_lengths))
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.ops import convolution, cumulative, elementary, elementwise, reduction, shape, windows
 from atled.ops.contraction import precision_name
@@ -69,10 +69,11 @@ def padding_amounts(
 
 
 def conv_general_dilated(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, feature_group_count: int = 1,
-    batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any,
+    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
+    precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Convolution (cross-correlation) in any number of dimensions.
 
     >>> import atled.numpy as jnp
@@ -98,13 +99,13 @@ def conv_general_dilated(
 
 
 def conv(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """Convolution with batch and features first."""
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
@@ -112,9 +113,9 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Any, rhs_dilation: Any,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any, lhs_dilation: Any, rhs_dilation: Any,
     precision: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """Convolution with batch and features first, and all paddings and dilations."""
     return conv_general_dilated(
         lhs,
@@ -129,10 +130,10 @@ def conv_with_general_padding(
 
 
 def conv_transpose(
-    lhs: Any, rhs: Any, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None, transpose_kernel: bool = False, precision: Any = None,
     preferred_element_type: Any = None, use_consistent_padding: bool = False,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The convolution that grows: strides put holes into the input.
 
     Pairs of padding are those of this convolution; with `use_consistent_padding`, those of the convolution that it is
@@ -199,10 +200,10 @@ def combination(name: str, computation: Callable[[Any, Any], Any]) -> str:
 
 
 def reduce_window(
-    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
+    operand: ArrayLike, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None, padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """Elements in sliding windows combined with a function, from an initial value.
 
     >>> import atled.numpy as jnp
@@ -246,10 +247,10 @@ def reduce(
     return placed(out, out_sharding, "reduce")
 
 
-def cumulative_function(name: str, op: Callable[..., Any]) -> Callable[..., Any]:
+def cumulative_function(name: str, op: Callable[..., Any]):
     """A cumulative function with `lax`'s arguments."""
 
-    def f(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    def f(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         return op(operand, axis % max(type_of(operand).ndim, 1), reverse)
 
     f.__name__ = f.__qualname__ = name

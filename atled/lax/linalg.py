@@ -6,6 +6,7 @@ from typing import Any
 
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
+from atled.numpy.creation import asarray
 from atled.numpy.linalg import inv, norm
 from atled.ops import conversion, elementwise
 from atled.ops import linalg as _linalg
@@ -28,7 +29,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     return bind(_linalg.Cholesky(), _hermitian(x) if symmetrize_input else x)
 
 
-def lu(x: Any) -> tuple[Any, Any, Any]:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """L and U packed, row exchanges and the permutation."""
     return bind(_linalg.Lu(), x)
 
@@ -109,12 +110,12 @@ def schur(
     return list(bind(_linalg.Schur(), x))[: 2 if compute_schur_vectors else 1]
 
 
-def hessenberg(a: Any) -> tuple[Any, Any]:
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The packed Hessenberg form and the scales of its reflectors."""
     return bind(_linalg.Hessenberg(), a)
 
 
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The orthogonal matrix that reflectors multiply to."""
     return bind(_linalg.HouseholderProduct(), a, taus)
 
@@ -131,10 +132,11 @@ def tridiagonal_solve(
 
 
 def triangular_solve(
-    a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
+    a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
     conjugate_a: bool = False, unit_diagonal: bool = False,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """x such that a x = b (or x a = b) for triangular a."""
+    a, b = asarray(a), asarray(b)
     is_vector = b.ndim == a.ndim - 1
     if is_vector:
         b = b[..., None] if left_side else b[..., None, :]

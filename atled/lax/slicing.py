@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.numpy.indexing import default_fill
 from atled.ops import conversion, elementwise, indexing, shape
@@ -55,9 +55,10 @@ class GatherScatterMode(enum.Enum):
 
 
 def gather(
-    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
-    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
-) -> Any:  # fmt: skip
+    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None,
+    fill_value: Any = None,
+) -> Array:  # fmt: skip
     """Windows of an array at positions."""
     kind = GatherScatterMode.from_any(mode).value
     fill = default_fill(type_of(operand).dtype) if fill_value is None else fill_value
@@ -68,11 +69,12 @@ def gather(
     return bind(op, operand, start_indices)
 
 
-def _scatter(combine: str) -> Callable[..., Any]:
+def _scatter(combine: str):
     def f(
-        operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
-        indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-    ) -> Any:  # fmt: skip
+        operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+        mode: Any = None,
+    ) -> Array:  # fmt: skip
         kind = {"fill": "drop"}.get(GatherScatterMode.from_any(mode).value, GatherScatterMode.from_any(mode).value)
         axes = indexing.ScatterAxes(*[tuple(v) for v in dimension_numbers])
         return bind(
@@ -88,9 +90,9 @@ scatter, scatter_add, scatter_mul, scatter_min, scatter_max = map(_scatter, ("se
 
 
 def scatter_sub(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """An array with updates subtracted in windows at positions."""
     options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
     return scatter_add(operand, scatter_indices, elementwise.neg(updates), dimension_numbers, **options)
@@ -118,12 +120,12 @@ def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[
 
 
 def dynamic_slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Any,
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """A window of fixed size at a position that may be data; it is moved inside if it reaches out.
 
     >>> import atled.numpy as jnp
@@ -134,8 +136,8 @@ def dynamic_slice(
 
 
 def dynamic_update_slice(
-    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
-) -> Any:
+    operand: ArrayLike, update: ArrayLike, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
+) -> Array:
     """An array with a window overwritten at a position that may be data."""
     t = type_of(operand)
     update = conversion.convert(update, t.dtype) if type_of(update).weak else update
@@ -153,8 +155,8 @@ def _one_start(operand: Any, start: Any, axis: int) -> list[Any]:
 
 
 def dynamic_slice_in_dim(
-    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Array:
     """A window along one axis at a position that may be data."""
     dims = list(type_of(operand).shape)
     axis %= len(dims)
@@ -164,8 +166,8 @@ def dynamic_slice_in_dim(
 
 
 def dynamic_index_in_dim(
-    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Array:
     """One element along an axis at a position that may be data."""
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     dims = type_of(out).shape
@@ -174,16 +176,16 @@ def dynamic_index_in_dim(
 
 
 def dynamic_update_slice_in_dim(
-    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """An array with a window along one axis overwritten."""
     starts = _one_start(operand, start_index, axis % type_of(operand).ndim)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
 def dynamic_update_index_in_dim(
-    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """An array with one element along an axis overwritten."""
     axis %= type_of(operand).ndim
     dims = type_of(update).shape
@@ -192,7 +194,9 @@ def dynamic_update_index_in_dim(
     return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+def slice_in_dim(
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
     """Elements from start up to limit along one axis."""
     axis %= type_of(operand).ndim
     n = type_of(operand).shape[axis]
@@ -200,7 +204,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return shape.slice_in_axis(operand, start, max(start, limit), axis, stride)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One element along an axis."""
     axis %= type_of(operand).ndim
     n = type_of(operand).shape[axis]
@@ -209,7 +213,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return shape.index_in_axis(operand, index % n, axis, keepdims)
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """Elements at index vectors over some axes."""
     vectors = shape.concatenate(
         [shape.reshape(conversion.convert(i, dtypes.int32), (*type_of(i).shape, 1)) for i in idxs], 1

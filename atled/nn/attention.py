@@ -153,7 +153,7 @@ def dot_product_attention(
     window = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
     out = _attend(
         query, key, value, bias if bias is None else _four_axes(bias), mask,
-        1 / math.sqrt(length) if scale is None else scale, *lengths,
+        1 / math.sqrt(length) if scale is None else scale, lengths[0], lengths[1],
         bool(is_causal), window if window is None else (int(window[0]), int(window[1])), bool(return_residual),
     )  # fmt: skip
     if return_residual:

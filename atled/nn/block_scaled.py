@@ -104,7 +104,8 @@ def scaled_matmul(
             "scaled_matmul: operands must be [B, M, K] and [B, N, K], scales [B, M, K / block] and [B, N, K / block]; "
             f"got {', '.join(map(str, types))}."
         )
-    return _scaled_matmul(*operands, dtypes.canonical(preferred_element_type))
+    left, right, left_scales, right_scales = operands
+    return _scaled_matmul(left, right, left_scales, right_scales, dtypes.canonical(preferred_element_type))
 
 
 # -- quantization -----------------------------------------------------------------------------------------------------
@@ -209,7 +210,8 @@ def scaled_dot_general(
     axes = [(tuple(left), tuple(left_batch)), (tuple(right), tuple(right_batch))]
     dtype = dtypes.canonical(preferred_element_type)
     if configs is None:
-        return contraction.dot_general(lhs, rhs, *zip(*axes), result=dtype)
+        contracting, batch = ((left, right), (left_batch, right_batch))
+        return contraction.dot_general(lhs, rhs, contracting, batch, result=dtype)
     if dtype not in (dtypes.float32, dtypes.float16, dtypes.bfloat16):
         raise TypeError(
             f"scaled_dot_general: preferred_element_type must be float32, float16 or bfloat16; got {dtype}."

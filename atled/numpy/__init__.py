@@ -342,6 +342,11 @@ from atled.numpy.ufuncs import frompyfunc, ufunc
 
 if TYPE_CHECKING:
     from atled.numpy import fft, linalg
+    from atled.numpy.comparison import (
+        allclose,
+        array_equal,
+        array_equiv,
+    )
     from atled.numpy.functional import (
         apply_along_axis,
         apply_over_axes,
@@ -429,9 +434,6 @@ if TYPE_CHECKING:
         unique_values,
     )
     from atled.numpy.statistics import (
-        allclose,
-        array_equal,
-        array_equiv,
         convolve,
         corrcoef,
         correlate,
@@ -462,6 +464,8 @@ if TYPE_CHECKING:
     )
 
 _LAZY = {
+    "comparison": """
+        allclose array_equal array_equiv""",
     "functional": """
         apply_along_axis apply_over_axes vectorize""",
     "inspection": """
@@ -480,7 +484,7 @@ _LAZY = {
         bincount intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
         unique_values""",
     "statistics": """
-        allclose array_equal array_equiv convolve corrcoef correlate cov diff ediff1d gradient histogram
+        convolve corrcoef correlate cov diff ediff1d gradient histogram
         histogram2d histogram_bin_edges histogramdd interp median nanmedian nanpercentile nanquantile
         percentile quantile trapezoid unwrap""",
     "windows": """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, rewriting
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.creation import asarray
@@ -45,8 +45,8 @@ def _transposed(s: ArrayType, t: ArrayType) -> str:
 
 @library_function(static=(*_STATIC, "out_sharding"))
 def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
     """Matrix products over the last two axes; 1-d operands are rows or columns, leading axes broadcast.
 
     >>> matmul(np.eye(2, dtype="float32"), np.ones((2, 1), "float32"))
@@ -100,7 +100,9 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
 
 
 @library_function(static=(*_STATIC, "out_sharding"))
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def dot(
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
     """Sum of products over the last axis of a and the second to last of b."""
     x, y = promote_dtypes("dot", a, b)
     s, t = type_of(x), type_of(y)
@@ -120,7 +122,7 @@ def _spread(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 @library_function(static=_STATIC)
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of products of all elements; the first operand is conjugated."""
     x, y = promote_dtypes("vdot", a, b)
     x, y = (shape.reshape(v, (type_of(v).size,)) for v in (x, y))
@@ -129,7 +131,9 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 @library_function(static=("axis", *_STATIC))
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vecdot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """Sum of products along one axis; the first operand is conjugated."""
     x, y = promote_dtypes("vecdot", x1, x2)
     n = max(type_of(x).ndim, type_of(y).ndim)
@@ -144,7 +148,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 
 @library_function(static=_STATIC)
-def matvec(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Matrices times vectors on the last axis."""
     x, y = promote_dtypes("matvec", x1, x2)
     column = shape.reshape(y, (*type_of(y).shape, 1))
@@ -153,7 +157,7 @@ def matvec(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
 
 
 @library_function(static=_STATIC)
-def vecmat(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Vectors on the last axis times matrices; the vectors are conjugated."""
     x, y = promote_dtypes("vecmat", x1, x2)
     x = conversion.conj(x) if type_of(x).kind == "c" else x
@@ -164,7 +168,7 @@ def vecmat(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
 
 
 @library_function(static=_STATIC)
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of products over the last axes."""
     x, y = promote_dtypes("inner", a, b)
     s, t = type_of(x), type_of(y)
@@ -176,7 +180,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 @library_function
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Products of every element of a with every element of b."""
     x, y = promote_dtypes("outer", a, b)
     n, m = type_of(x).size, type_of(y).size
@@ -202,14 +206,14 @@ def _tensordot(a: Any, b: Any, axes: Any, precision: Any, preferred_element_type
 
 
 def tensordot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axes: Any = 2,
     *,
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Sum of products over pairs of axes, or over the last n of a and the first n of b."""
     if not isinstance(axes, int):
         axes = tuple([tuple(v) if isinstance(v, (tuple, list)) else (int(v),) for v in axes])
@@ -222,7 +226,7 @@ def tensordot(
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
     preferred_element_type: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """Sums of products by Einstein's convention; several operands are combined along a path that costs little.
 
     >>> einsum("ij,jk->ik", np.eye(2, dtype="float32"), np.ones((2, 2), "float32"))
@@ -395,7 +399,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
 
 
 @library_function
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product."""
     x, y = promote_dtypes("kron", a, b)
     n = max(type_of(x).ndim, type_of(y).ndim)
@@ -408,7 +412,9 @@ def kron(a: Any, b: Any) -> Any:
 
 
 @library_function(static=("axisa", "axisb", "axisc", "axis"))
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
     """The cross product of vectors with two or three components."""
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -432,7 +438,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 @library_function(static=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """A diagonal of the plane of two axes, as the last axis."""
     t = operand_type("diagonal", a)
     i, j = (check_axis("diagonal", v, t.ndim) for v in (axis1, axis2))
@@ -448,13 +454,13 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 @library_function(static=("offset", "axis1", "axis2", "dtype"))
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
     """The sum of a diagonal."""
     return _sum(diagonal(a, offset=offset, axis1=axis1, axis2=axis2), axis=-1, dtype=dtype)
 
 
 @library_function(static=("k",))
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The k-th diagonal of a matrix, or a matrix with a vector on it."""
     t = operand_type("diag", v)
     if t.ndim == 2:
@@ -468,7 +474,7 @@ def diag(v: Any, k: int = 0) -> Any:
     return ew.select(on, shape.broadcast(padded, (n, n), (1,)), np.zeros((), t.dtype))
 
 
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the elements of an array on its k-th diagonal."""
     x = asarray(v)
     return diag(shape.reshape(x, (prod(x.shape),)), k=k)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer
@@ -78,7 +78,7 @@ def _placed(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray"
     return device_put(x, getattr(device, "device", device))
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros.
 
     >>> zeros((2, 2), "int8")
@@ -88,7 +88,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _placed(_filled(_static_shape("zeros", shape), _dtype("zeros", dtype), 0), device, out_sharding, "zeros")
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones.
 
     >>> ones(3)
@@ -97,7 +97,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return _placed(_filled(_static_shape("ones", shape), _dtype("ones", dtype), 1), device, out_sharding, "ones")
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array to be filled; here it holds zeros."""
     return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
@@ -108,7 +108,7 @@ def _full(dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
     return _broadcast_to(value, dims)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array with one value everywhere; the value may be an array that broadcasts.
 
     >>> full((2,), 7)
@@ -129,26 +129,30 @@ def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], An
     )
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros_like(
+    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """Zeros with the shape and dtype of another array."""
     dims, dtype, _ = _like("zeros_like", a, dtype, shape)
     return _placed(_filled(dims, dtype, 0), device, out_sharding, "zeros_like")
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones_like(
+    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """Ones with the shape and dtype of another array."""
     dims, dtype, _ = _like("ones_like", a, dtype, shape)
     return _placed(_filled(dims, dtype, 1), device, out_sharding, "ones_like")
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """An array to be filled, like another; here it holds zeros."""
     return zeros_like(prototype, dtype, shape, device=device)
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """One value everywhere, with the shape and dtype of another array."""
     dims, dtype, _ = _like("full_like", a, dtype, shape)
     return full(dims, fill_value, dtype, device=device, out_sharding=out_sharding)
@@ -175,7 +179,7 @@ def _checked_number(x: Any, dtype: Any) -> Any:
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """An array from an array, NumPy array, number, or nested lists of those.
 
     NumPy arrays keep their dtype; Python numbers become 32 bits wide. Data is copied to the device.
@@ -331,7 +335,7 @@ def _stack(rows: list[Any]) -> Any:
 def array(
     object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """An array from values, never sharing memory with them.
 
     >>> array([1.0, 2.0])
@@ -345,23 +349,23 @@ def array(
     return _placed(out, device, out_sharding, "array")
 
 
-def copy(a: Any, order: Any = None) -> Any:
+def copy(a: ArrayLike, order: Any = None) -> Array:
     """The same values in memory of their own, so that one of the two may be donated."""
     found = asarray(a)
-    return copied(found) if found is a and type(a) is DeviceArray else found
+    return copied(found) if found is a and isinstance(found, DeviceArray) else found
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array from another library, through DLPack."""
     return asarray(np.from_dlpack(x), device=device)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """An array from bytes."""
     return asarray(np.frombuffer(buffer, dtypes.canonical(dtype), count, offset))
 
 
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
     """An array of what a function gives for its indices."""
     dims = _static_shape("fromfunction", shape)
     for i in range(len(dims)):
@@ -371,12 +375,12 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     return function(*[arange(n, dtype=dtype) for n in dims], **kwargs)
 
 
-def fromfile(*args: Any, **kwargs: Any) -> Any:
+def fromfile(*args: Any, **kwargs: Any) -> Array:
     """An array from a file of raw or text numbers, as `numpy.fromfile` reads it."""
     return asarray(np.fromfile(*args, **kwargs))
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
     """An array from text: numbers with a separator between them.
 
     >>> fromstring("1 2 3", dtype=int, sep=" ")
@@ -385,17 +389,17 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return asarray(np.fromstring(string, dtypes.canonical(dtype), count, sep=sep))
 
 
-def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
+def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Array:
     """An array from an iterable of numbers."""
     return asarray(np.fromiter(iterable, dtypes.canonical(dtype), count))
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """x in another dtype. Floats become integers by cutting the fraction off; what does not fit saturates."""
     t = operand_type("astype", x)
     wanted = dtypes.canonical(float if dtype is None else dtype)
     if t.kind == "k" or wanted is dtypes.key_dtype:
-        if t.dtype is wanted:
+        if t.dtype is wanted and isinstance(x, Array):
             return x
         raise TypeError("astype: random keys cannot be converted; random.key_data(key) gives their bits.")
     if t.dtype is wanted and not t.weak and isinstance(x, Array):
@@ -424,8 +428,14 @@ def _concrete(name: str, x: Any) -> Any:
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    start: Any,
+    stop: Any = None,
+    step: ArrayLike | None = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers from start up to stop, without stop, in steps.
 
     >>> arange(3), arange(1.0, 2.0, 0.5)
@@ -487,6 +497,21 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     return conversion.convert(out, dtype or t.dtype), step
 
 
+@overload
+def linspace(
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: Literal[False] = False,
+    dtype: Any = None, axis: int = 0, *, device: Any = None,
+) -> Array: ...  # fmt: skip
+@overload
+def linspace(
+    start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: Literal[True], dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
+) -> tuple[Array, Array]: ...  # fmt: skip
+@overload
+def linspace(
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, *, retstep: Literal[True],
+    dtype: Any = None, axis: int = 0, device: Any = None,
+) -> tuple[Array, Array]: ...  # fmt: skip
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -504,7 +529,7 @@ def linspace(
     return (out, step) if retstep else _placed(out, device)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:  # noqa: N803
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:  # noqa: N803
     """Ones on a diagonal, zeros elsewhere.
 
     >>> eye(2)
@@ -521,7 +546,7 @@ def _eye(n: int, m: int, k: int, dtype: Any) -> Any:
     return conversion.convert(elementwise.eq(elementwise.add(rows, k), columns), dtype)
 
 
-def identity(n: int, dtype: Any = None) -> Any:
+def identity(n: int, dtype: Any = None) -> Array:
     """The square matrix with ones on the diagonal."""
     return eye(n, dtype=dtype)
 
@@ -541,6 +566,6 @@ def _indices(dims: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
     return shape.concatenate([shape.reshape(shape.iota(dtype, dims, i), (1, *dims)) for i in range(n)], 0)
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Array:
     """The indices of every position of a grid."""
     return _indices(tuple(dimensions), dtypes.canonical(int if dtype is None else dtype), sparse)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, type_of
-from atled.higher_order.jit import library_function
+from atled.core.array import Array, ArrayLike, type_of
+from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.promotion import (
     broadcast,
     cast,
@@ -23,28 +23,32 @@ from atled.numpy.promotion import (
 from atled.ops import conversion, elementary, special
 from atled.ops import elementwise as ew
 
+_P = ParamSpec("_P")
+Unary = LibraryFunction[[ArrayLike], Array]
+Binary = LibraryFunction[[ArrayLike, ArrayLike], Array]
 
-def _finish(f: Callable[..., Any], name: str, doc: str) -> Any:
-    f.__name__ = f.__qualname__ = name
+
+def _finish(f: Callable[_P, Any], name: str, doc: str) -> LibraryFunction[_P, Array]:
+    f.__name__ = f.__qualname__ = name  # type: ignore[attr-defined]
     f.__module__ = "atled.numpy"
     f.__doc__ = doc
     return library_function(f, is_thin=True)
 
 
-def _float_function(name: str, op: Callable[[Any], Any], doc: str) -> Any:
+def _float_function(name: str, op: Callable[[Any], Any], doc: str) -> Unary:
     """A function of one operand with floating or complex results."""
 
-    def f(x: Any, /) -> Any:
+    def f(x: ArrayLike, /) -> Array:
         return op(promote_inexact(name, x)[0])
 
     return _finish(f, name, doc)
 
 
-def _binary(name: str, op: Callable[[Any, Any], Any], doc: str, is_float: bool = False, on_bools: Any = None) -> Any:
+def _binary(name: str, op: Callable[[Any, Any], Any], doc: str, is_float: bool = False, on_bools: Any = None) -> Binary:
     """A function of two operands that are promoted and broadcast."""
     promote = promote_inexact if is_float else promote_dtypes
 
-    def f(x1: Any, x2: Any, /) -> Any:
+    def f(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if isinstance(x1, Array) and isinstance(x2, Array) and x1.type is x2.type and x1.type.kind == "f":
             return op(x1, x2)  # the common case, which need not be looked at closely
         x, y = broadcast(name, promote(name, x1, x2))
@@ -83,7 +87,7 @@ rad2deg = degrees = _float_function("rad2deg", lambda x: ew.mul(x, 180 / math.pi
 
 
 @library_function
-def i0(x: Any) -> Any:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0."""
     (x,) = promote_inexact("i0", x)
     return ew.mul(elementary.exp(elementary.absolute(x)), special.bessel_i0e(x))
@@ -136,7 +140,7 @@ def _shift(x: Any, y: Any, op: Callable[[Any, Any], Any]) -> Any:
 
 
 @library_function(is_thin=True)
-def right_shift(x1: Any, x2: Any, /) -> Any:
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 >> x2; the sign is kept."""
     x, y = broadcast("right_shift", promote_dtypes("right_shift", x1, x2))
     width = dtypes.bits(type_of(x).dtype)
@@ -149,7 +153,7 @@ bitwise_right_shift = right_shift
 
 
 @library_function(is_thin=True)
-def negative(x: Any, /) -> Any:
+def negative(x: ArrayLike, /) -> Array:
     """-x."""
     t = operand_type("negative", x)
     if t.kind == "b":
@@ -158,64 +162,64 @@ def negative(x: Any, /) -> Any:
 
 
 @library_function(is_thin=True)
-def positive(x: Any, /) -> Any:
+def positive(x: ArrayLike, /) -> Array:
     """+x."""
     operand_type("positive", x)
     return x if isinstance(x, Array) else cast(x, type_of(x).dtype, type_of(x).weak)
 
 
 @library_function(is_thin=True)
-def absolute(x: Any, /) -> Any:
+def absolute(x: ArrayLike, /) -> Array:
     """The magnitude of x."""
-    return x if operand_type("absolute", x).kind in "bu" else elementary.absolute(x)
+    return x if operand_type("absolute", x).kind in "bu" else elementary.absolute(x)  # pyright: ignore[reportReturnType]
 
 
 abs = absolute
 
 
 @library_function(is_thin=True)
-def fabs(x: Any, /) -> Any:
+def fabs(x: ArrayLike, /) -> Array:
     """The magnitude of x, as a floating number."""
     return elementary.absolute(promote_inexact("fabs", x)[0])
 
 
 @library_function(is_thin=True)
-def sign(x: Any, /) -> Any:
+def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
     operand_type("sign", x)
     return elementary.sign(x)
 
 
 @library_function(is_thin=True)
-def square(x: Any, /) -> Any:
+def square(x: ArrayLike, /) -> Array:
     """x * x."""
     t = operand_type("square", x)
-    return x if t.kind == "b" else ew.square(x)
+    return x if t.kind == "b" else ew.square(x)  # pyright: ignore[reportReturnType]
 
 
 @library_function(is_thin=True)
-def conjugate(x: Any, /) -> Any:
+def conjugate(x: ArrayLike, /) -> Array:
     """The complex conjugate."""
-    return conversion.conj(x) if operand_type("conjugate", x).kind == "c" else x
+    return conversion.conj(x) if operand_type("conjugate", x).kind == "c" else x  # pyright: ignore[reportReturnType]
 
 
 conj = conjugate
 
 
 @library_function(is_thin=True)
-def real(x: Any, /) -> Any:
+def real(x: ArrayLike, /) -> Array:
     """The real part."""
-    return conversion.real(x) if operand_type("real", x).kind == "c" else x
+    return conversion.real(x) if operand_type("real", x).kind == "c" else x  # pyright: ignore[reportReturnType]
 
 
 @library_function(is_thin=True)
-def imag(x: Any, /) -> Any:
+def imag(x: ArrayLike, /) -> Array:
     """The imaginary part; zero for real x."""
     return conversion.imag(x) if operand_type("imag", x).kind == "c" else ew.mul(x, np.zeros((), type_of(x).dtype))
 
 
 @library_function(static=("deg",))
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number."""
     (z,) = promote_inexact("angle", z)
     is_complex = type_of(z).kind == "c"
@@ -226,7 +230,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 @library_function(is_thin=True)
-def invert(x: Any, /) -> Any:
+def invert(x: ArrayLike, /) -> Array:
     """~x: bits flipped, or logical not for bools."""
     operand_type("invert", x)
     return ew.logical_not(x)
@@ -236,7 +240,7 @@ bitwise_not = bitwise_invert = invert
 
 
 @library_function(is_thin=True)
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """How many bits of the magnitude of x are set.
 
     >>> bitwise_count(np.asarray([7, 8], "int32"))
@@ -259,8 +263,8 @@ def to_bool(name: str, x: Any) -> Any:
     )
 
 
-def _logical(name: str, op: Callable[[Any, Any], Any], doc: str) -> Any:
-    def f(x1: Any, x2: Any, /) -> Any:
+def _logical(name: str, op: Callable[[Any, Any], Any], doc: str) -> Binary:
+    def f(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return op(*broadcast(name, [to_bool(name, x1), to_bool(name, x2)]))
 
     return _finish(f, name, doc)
@@ -272,7 +276,7 @@ logical_xor = _logical("logical_xor", ew.logical_xor, "Whether exactly one is tr
 
 
 @library_function(is_thin=True)
-def logical_not(x: Any, /) -> Any:
+def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is false."""
     return ew.logical_not(to_bool("logical_not", x))
 
@@ -286,9 +290,9 @@ def _round_parts(x: Any) -> Any:
     return elementary.round_even(x)
 
 
-def _rounding(name: str, op: Callable[[Any], Any], doc: str) -> Any:
-    def f(x: Any, /) -> Any:
-        return x if operand_type(name, x).kind in "biu" else op(x)
+def _rounding(name: str, op: Callable[[Any], Any], doc: str) -> Unary:
+    def f(x: ArrayLike, /) -> Array:
+        return x if operand_type(name, x).kind in "biu" else op(x)  # pyright: ignore[reportReturnType]
 
     return _finish(f, name, doc)
 
@@ -298,19 +302,19 @@ ceil = _rounding("ceil", elementary.ceil, "The smallest integer not below x.")
 
 
 @library_function(is_thin=True)
-def trunc(x: Any) -> Any:
+def trunc(x: ArrayLike) -> Array:
     """x without its fraction."""
-    return x if operand_type("trunc", x).kind in "biu" else elementary.truncate(x)
+    return x if operand_type("trunc", x).kind in "biu" else elementary.truncate(x)  # pyright: ignore[reportReturnType]
 
 
 @library_function(is_thin=True)
-def fix(x: Any, out: None = None) -> Any:
+def fix(x: ArrayLike, out: None = None) -> Array:
     """x without its fraction."""
     return trunc(x)
 
 
 @library_function(static=("decimals",))
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """a rounded to a number of decimals; halves go to the even neighbour.
 
     >>> round(np.asarray([0.25, 1.35]), 1)
@@ -319,7 +323,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     t = operand_type("round", a)
     if t.kind in "biu":
         if decimals >= 0:
-            return a
+            return a  # pyright: ignore[reportReturnType]
         scale = 10**-decimals
         half = conversion.convert(ew.div(conversion.convert(a, dtypes.float64), float(scale)), dtypes.float64)
         return conversion.convert(ew.mul(elementary.round_even(half), float(scale)), t.dtype)
@@ -350,8 +354,8 @@ def _parts(op: Callable[[Any], Any], join: Callable[[Any, Any], Any], default: b
     return f
 
 
-def _test(name: str, op: Callable[[Any], Any], doc: str) -> Any:
-    def f(x: Any, /) -> Any:
+def _test(name: str, op: Callable[[Any], Any], doc: str) -> Unary:
+    def f(x: ArrayLike, /) -> Array:
         operand_type(name, x)
         return op(x)
 
@@ -369,10 +373,10 @@ isinf = _test(
 )
 
 
-def _is_infinite(name: str, limit: float, doc: str) -> Any:
+def _is_infinite(name: str, limit: float, doc: str):
     test = _parts(lambda x: ew.eq(x, np.asarray(limit, type_of(x).dtype)), ew.logical_or, False)
 
-    def f(x: Any, /, out: None = None) -> Any:
+    def f(x: ArrayLike, /, out: None = None) -> Array:
         operand_type(name, x)
         return test(x)
 
@@ -384,7 +388,7 @@ isneginf = _is_infinite("isneginf", -np.inf, "Whether x is -inf.")
 
 
 @library_function
-def signbit(x: Any, /) -> Any:
+def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set, also of -0.0 and NaN."""
     t = operand_type("signbit", x)
     if t.kind != "f":
@@ -394,7 +398,7 @@ def signbit(x: Any, /) -> Any:
 
 
 @library_function
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The magnitude of x1 with the sign of x2."""
     x, y = broadcast("copysign", promote_inexact("copysign", x1, x2))
     size = elementary.absolute(x)
@@ -405,7 +409,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function
-def floor_divide(x1: Any, x2: Any, /) -> Any:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The largest integer not above x1 / x2."""
     x, y = broadcast("floor_divide", promote_dtypes("floor_divide", x1, x2))
     t = type_of(x)
@@ -443,7 +447,7 @@ def plain_sign(x: Any, y: Any) -> Any:
 
 
 @library_function
-def remainder(x1: Any, x2: Any, /) -> Any:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 - x2 * floor(x1 / x2), with the sign of x2."""
     x, y = broadcast("remainder", promote_dtypes("remainder", x1, x2))
     left = elementary.rem(x, y)
@@ -461,20 +465,20 @@ mod = remainder
 
 
 @library_function
-def fmod(x1: Any, x2: Any, /) -> Any:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of x1 / x2 with the sign of x1."""
     x, y = broadcast("fmod", promote_dtypes("fmod", x1, x2))
     return elementary.rem(x, y)
 
 
 @library_function
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """x1 // x2 and x1 % x2."""
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
 @library_function
-def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fraction and the whole part of x."""
     (x,) = promote_inexact("modf", x)
     whole = elementary.truncate(x)
@@ -541,7 +545,7 @@ def _power_of_integers(x: Any, y: Any) -> Any:
     return result
 
 
-def power(x1: Any, x2: Any, /) -> Any:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 ** x2. A Python integer as exponent is multiplied out.
 
     >>> power(np.float32(3.0), 2)
@@ -556,13 +560,13 @@ pow = power
 
 
 @library_function
-def float_power(x1: Any, x2: Any, /) -> Any:
+def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 ** x2, as floating numbers also for integers."""
     return _float_power(*promote_inexact("float_power", x1, x2))
 
 
 @library_function
-def logaddexp(x1: Any, x2: Any, /) -> Any:
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)), without overflow; derivatives of every order are finite, also at ties and infinities."""
     x, y = broadcast("logaddexp", promote_inexact("logaddexp", x1, x2))
     if type_of(x).kind == "c":
@@ -571,7 +575,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function
-def logaddexp2(x1: Any, x2: Any, /) -> Any:
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2), without overflow."""
     x, y = broadcast("logaddexp2", promote_inexact("logaddexp2", x1, x2))
     ln2 = math.log(2)
@@ -579,7 +583,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x1**2 + x2**2), without overflow; the gradient at the origin is zero."""
     x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
     a, b = elementary.absolute(x), elementary.absolute(y)
@@ -594,7 +598,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function
-def sinc(x: Any, /) -> Any:
+def sinc(x: ArrayLike, /) -> Array:
     """sin(pi x) / (pi x), and 1 at 0; derivatives of every order are right at 0."""
     (x,) = promote_inexact("sinc", x)
     is_zero = ew.eq(x, 0)
@@ -606,7 +610,7 @@ def sinc(x: Any, /) -> Any:
 
 
 @library_function
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where x1 < 0, x2 where it is 0, else 1."""
     x, y = broadcast("heaviside", promote_inexact("heaviside", x1, x2))
     one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
@@ -614,8 +618,8 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     return ew.select(ew.ne(x, x), x, step)
 
 
-def _skipping_nan(name: str, op: Callable[[Any, Any], Any], doc: str) -> Any:
-    def f(x1: Any, x2: Any) -> Any:
+def _skipping_nan(name: str, op: Callable[[Any, Any], Any], doc: str):
+    def f(x1: ArrayLike, x2: ArrayLike) -> Array:
         x, y = broadcast(name, promote_dtypes(name, x1, x2))
         out = op(x, y)
         return ew.select(ew.ne(x, x), y, ew.select(ew.ne(y, y), x, out)) if type_of(x).kind in "fc" else out
@@ -630,7 +634,7 @@ fmin = _skipping_nan("fmin", ew.minimum, "The smaller of x1 and x2; a NaN gives 
 
 
 @library_function
-def ldexp(x1: Any, x2: Any, /) -> Any:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 * 2**x2."""
     (x,) = promote_inexact("ldexp", x1)
     x, n = broadcast("ldexp", [x, x2])
@@ -640,7 +644,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """A mantissa between 0.5 and 1, and the exponent of 2 that goes with it."""
     (x,) = promote_inexact("frexp", x)
     t = type_of(x)
@@ -661,7 +665,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 @library_function
-def spacing(x: Any, /) -> Any:
+def spacing(x: ArrayLike, /) -> Array:
     """The distance to the next number away from zero."""
     (x,) = promote_inexact("spacing", x)
     inf = np.asarray(np.inf, type_of(x).dtype)
@@ -670,7 +674,7 @@ def spacing(x: Any, /) -> Any:
 
 
 @library_function
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor."""
     x, y = broadcast("gcd", promote_dtypes("gcd", x1, x2))
     t = type_of(x)
@@ -686,7 +690,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 @library_function
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple."""
     x, y = broadcast("lcm", promote_dtypes("lcm", x1, x2))
     t = type_of(x)
@@ -698,12 +702,12 @@ def lcm(x1: Any, x2: Any) -> Any:
 
 @library_function(static=("copy", "nan", "posinf", "neginf"))
 def nan_to_num(
-    x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
-) -> Any:
+    x: ArrayLike, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     """NaN and infinities replaced by numbers."""
     t = operand_type("nan_to_num", x)
     if t.kind in "biu":
-        return x
+        return x  # pyright: ignore[reportReturnType]
     if t.kind == "c":
         parts = [nan_to_num.__wrapped__(p, copy, nan, posinf, neginf) for p in (conversion.real(x), conversion.imag(x))]
         return conversion.complex(*parts)
@@ -716,7 +720,7 @@ def nan_to_num(
 
 
 @library_function(static=("rtol", "atol", "equal_nan"))
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
     """Whether a and b are equal within a tolerance: `abs(a - b) <= atol + rtol * abs(b)`."""
     x, y = broadcast("isclose", promote_dtypes("isclose", a, b))
     if type_of(x).kind in "biu":
@@ -730,7 +734,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 
 
 @library_function
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """arr kept between min and max; either may be left out.
 
     >>> clip(np.asarray([-2.0, 0.5, 3.0], "float32"), 0, 1)

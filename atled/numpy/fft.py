@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import _placed
 from atled.numpy.promotion import cast, check_axes, operand_type, promote_inexact
@@ -140,7 +140,7 @@ def _one(name: str, kind: str, a: Any, n: int | None, axis: int, norm: str | Non
     return _call(name, kind, a, None if n is None else (n,), (axis,), norm)
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform along an axis, which is cut or filled with zeros to length n.
 
     >>> import atled.numpy as jnp
@@ -150,28 +150,28 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _one("fft", "FFT", a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse Fourier transform along an axis."""
     return _one("ifft", "IFFT", a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform of real numbers along an axis: the half of it that determines the rest."""
     return _one("rfft", "RFFT", a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real numbers, n of them, whose `rfft` is a; by default their number is even."""
     return _one("irfft", "IRFFT", a, n, axis, norm)
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform, which is real, of a signal with Hermitian symmetry, of which one half is given."""
     _check_norm("hfft", norm)
     return _one("hfft", "IRFFT", _conjugate(a), n, axis, _OPPOSITE[norm])
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: one half of the signal whose Fourier transform is a."""
     _check_norm("ihfft", norm)
     return _conjugate(_one("ihfft", "RFFT", a, n, axis, _OPPOSITE[norm]))
@@ -187,42 +187,42 @@ def _conjugate(a: Any) -> Any:
     return conversion.conj(a) if operand_type("hfft", a).kind == "c" else a
 
 
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def fft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """The Fourier transform over two axes."""
     return _call("fft2", "FFT", a, s, axes, norm)
 
 
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def ifft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """The inverse Fourier transform over two axes."""
     return _call("ifft2", "IFFT", a, s, axes, norm)
 
 
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def rfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """The Fourier transform of real numbers over two axes; the last of them is halved."""
     return _call("rfft2", "RFFT", a, s, axes, norm)
 
 
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def irfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """The real numbers whose `rfft2` is a."""
     return _call("irfft2", "IRFFT", a, s, axes, norm)
 
 
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """The Fourier transform over axes, by default all. No axis may be named twice."""
     return _call("fftn", "FFT", a, s, axes, norm)
 
 
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """The inverse Fourier transform over axes, by default all."""
     return _call("ifftn", "IFFT", a, s, axes, norm)
 
 
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """The Fourier transform of real numbers over axes; the last of them is halved."""
     return _call("rfftn", "RFFT", a, s, axes, norm)
 
 
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """The real numbers whose `rfftn` is a."""
     return _call("irfftn", "IRFFT", a, s, axes, norm)
 
@@ -254,7 +254,7 @@ def _frequency_dtype(name: str, d: Any, dtype: Any) -> Any:
     return dtypes.canonical(dtype) if dtype is not None else type_of(promote_inexact(name, d)[0]).dtype
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that belong to the results of `fft`, for n samples at distance d.
 
     >>> fftfreq(4)
@@ -264,7 +264,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return _placed(_frequencies(d, n, -(n // 2), n, _frequency_dtype("fftfreq", d, dtype)), device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that belong to the results of `rfft`, for n samples at distance d."""
     n = _check_count("rfftfreq", n)
     return _placed(_frequencies(d, n, 0, n // 2 + 1, _frequency_dtype("rfftfreq", d, dtype)), device)
@@ -285,11 +285,11 @@ def _plain_axes(axes: Any) -> tuple[int, ...] | None:
     return None if axes is None else tuple([int(i) for i in axes]) if isinstance(axes, (tuple, list)) else (int(axes),)
 
 
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The frequency zero moved to the middle of axes."""
     return _shifted(x, _plain_axes(axes), False)
 
 
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: ArrayLike, axes: Any = None) -> Array:
     """The inverse of `fftshift`."""
     return _shifted(x, _plain_axes(axes), True)

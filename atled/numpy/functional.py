@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from atled.core import tree
-from atled.core.array import describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, check_axis
 from atled.ops import shape
@@ -146,7 +146,7 @@ def _spread(f: Callable[..., Any], args: Sequence[Any], axes: Sequence[CoreAxes]
     return tree.map(lambda x: shape.reshape(x, (*lead, *type_of(x).shape[len(mapped) :])), out)
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """What a function of 1-d arrays gives for every row along an axis; its result takes the place of that axis.
 
     >>> import atled.numpy as jnp
@@ -170,7 +170,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return tree.map(back, f(rows))
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequence[int]) -> Any:
+def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """A function of an array and an axis, such as `sum`, applied along several axes in turn; the axes are kept."""
     x = asarray(a)
     for axis in [axes] if isinstance(axes, int) else axes:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.config import fast
 from atled.core.program import Recorder
 from atled.core.trace import Tracer, bind, state
@@ -456,9 +456,9 @@ def _take(a: Any, indices: Any, axis: int | None, mode: str, fill_value: Any) ->
 
 
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+    a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """Elements along an axis at positions. Out of bounds: NaN or the extreme integer, or by `mode` 'clip' or 'wrap'.
 
     >>> import atled.numpy as jnp
@@ -471,9 +471,8 @@ def take(
         raise TypeError(f"take: indices must be integers; got {i.type}.")
     if axis is not None and not -x.ndim <= axis < x.ndim:
         raise ValueError(f"take: axis {axis} is out of bounds for {x.type}.")
-    return _take(
-        x, i, axis, {None: "fill", "raise": "fill", "promise_in_bounds": "promise"}.get(mode, mode), fill_value
-    )
+    chosen = "fill" if mode in (None, "raise") else "promise" if mode == "promise_in_bounds" else mode
+    return _take(x, i, axis, chosen, fill_value)
 
 
 @library_function(static=("axis", "mode", "fill_value", "is_wrapped"))
@@ -499,9 +498,9 @@ def _take_along_axis(
 
 
 def take_along_axis(
-    arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None, *,
+    arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None, fill_value: Any = None, *,
     wrap_negative_indices: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """Elements along an axis at positions that differ from place to place, as `argsort` gives them.
 
     Out of bounds, there is `fill_value`, or NaN or the extreme integer. Negative positions count from the end, unless
@@ -518,7 +517,7 @@ def take_along_axis(
                 or "numpy.expand_dims(indices, axis) for the missing axis, or numpy.take.",
             )
         )
-    chosen = {None: "fill", "promise_in_bounds": "promise"}.get(mode, mode)
+    chosen = "fill" if mode is None else "promise" if mode == "promise_in_bounds" else mode
     return _take_along_axis(x, i, axis, chosen, fill_value, wrap_negative_indices is not False)
 
 

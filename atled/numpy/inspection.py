@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
@@ -127,7 +127,7 @@ def isrealobj(x: Any) -> bool:
 
 
 @library_function
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part of each element is not zero.
 
     >>> iscomplex(np.asarray([1 + 0j, 1j], "complex64"))
@@ -141,7 +141,7 @@ def iscomplex(x: Any) -> Any:
 
 
 @library_function
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part of each element is zero."""
     return ew.logical_not(iscomplex(x))
 
@@ -228,7 +228,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def printoptions(*args: Any, **kwargs: Any) -> Any:
+def printoptions(*args: Any, **kwargs: Any) -> Array:
     """Change how arrays are printed inside a `with` block.
 
     >>> with printoptions(precision=2):
@@ -249,7 +249,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     np.savez(file, *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **arrays)
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(file: Any, *args: Any, **kwargs: Any) -> Array:
     """Read an array that `save` or NumPy wrote; a file of several arrays is given as NumPy's mapping of host arrays."""
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):

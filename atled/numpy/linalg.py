@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
@@ -95,7 +95,7 @@ class SVDResult(NamedTuple):
 
 
 @library_function
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """x such that a x = b, for square a; b holds columns, or is one vector if it has a single axis.
 
     >>> import atled.numpy as jnp
@@ -116,7 +116,7 @@ def solve(a: Any, b: Any) -> Any:
 
 
 @library_function
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Array:
     """The inverse of a square matrix; infinities and NaN if there is none.
 
     >>> import atled.numpy as jnp
@@ -150,7 +150,9 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     return in_dtype(_pseudoinverse(x, rtol, float(dtypes.finfo(wanted).eps), hermitian)[0], wanted)
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+def pinv(
+    a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
+) -> Array:
     """The Moore-Penrose pseudoinverse; singular values up to `rtol` times the largest count as zero.
 
     By default `rtol` is the precision of the dtype times the larger side. Derivatives are those for fixed rank.
@@ -181,7 +183,9 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
     return in_dtype(out, wanted), in_dtype(squares, wanted), rank, in_dtype(s, wanted)
 
 
-def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """x that makes the sum of squares of a x - b smallest; those sums, the rank of a, and its singular values.
 
     Of several x it is the shortest. Sums are always given; with `numpy_resid` they are empty where NumPy's are.
@@ -213,13 +217,13 @@ def _tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None) -> Any:
     return shape.reshape(out, dims)
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Array:
     """x such that tensordot(a, x, x.ndim) is b; `axes` of a are moved to the end first."""
     return _tensorsolve(a, b, None if axes is None else tuple([int(i) for i in axes]))
 
 
 @library_function(static=("ind",))
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of a as a map from its axes from `ind` on to those before."""
     t = operand_type("tensorinv", a)
     rows, columns = t.shape[:ind], t.shape[ind:]
@@ -246,7 +250,7 @@ def _small_determinant(a: Any, n: int) -> Any:
 
 
 @library_function
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> Array:
     """The determinant of a square matrix. Its first two derivatives are right for singular matrices too.
 
     >>> import atled.numpy as jnp
@@ -262,7 +266,7 @@ def det(a: Any) -> Any:
 
 
 @library_function(static=("method",))
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the size of a determinant, which itself may over- or underflow.
 
     The computation is by LU decomposition; `method` may be "lu" or "qr" for compatibility.
@@ -278,7 +282,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 
 
 @library_function(static=("upper", "symmetrize_input"))
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Lower triangular L with L L* = a, or upper triangular U with U* U = a; NaN if a is not positive definite.
 
     Unlike NumPy, a is replaced by the mean of itself and its adjoint first, unless `symmetrize_input` is off.
@@ -290,7 +294,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
 
 @library_function(static=("mode",))
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R with Q R = a.
 
     `mode` is "reduced", "complete" (square Q), "r" (R alone) or "raw" (reflectors and their scales, as in LAPACK).
@@ -348,7 +352,7 @@ def _svd(
 
 
 def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:  # fmt: skip
     """U, s and V* with a = U diag(s) V* and s descending, or s alone.
@@ -366,7 +370,7 @@ def svd(
     return _svd(a, bool(full_matrices), bool(compute_uv), bool(hermitian), subset_by_index)
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of a matrix, descending."""
     return svd(x, compute_uv=False)
 
@@ -379,7 +383,7 @@ def _triangle_name(name: str, uplo: str | None) -> bool:
 
 
 @library_function(static=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:  # noqa: N803
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:  # noqa: N803
     """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix.
 
     Unlike NumPy, a is replaced by the mean of itself and its adjoint first, unless `symmetrize_input` is off.
@@ -392,20 +396,20 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(in_dtype(w, wanted), in_dtype(v, wanted))
 
 
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:  # noqa: N803
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:  # noqa: N803
     """The eigenvalues of a Hermitian matrix, ascending."""
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
 @library_function
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues and eigenvectors of a square matrix. Unlike NumPy's they are always complex."""
     (x,), _ = matrices("eig", a, square=True)
     return EigResult(*bind(ops.Eig(True), x))
 
 
 @library_function
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of a square matrix. Unlike NumPy's they are always complex."""
     (x,), _ = matrices("eigvals", a, square=True)
     return bind(ops.Eig(False), x)[0]
@@ -511,7 +515,7 @@ def _plain_axis(axis: Any) -> tuple[int, ...] | None:
     return None if axis is None else tuple([int(i) for i in axis]) if isinstance(axis, (tuple, list)) else (int(axis),)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors or matrices; by default the root of the sum of squares of everything.
 
     `axis` is one axis for vectors, two for matrices. Orders of vectors: any number, inf, -inf; of matrices: "fro",
@@ -524,12 +528,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return _norm(x, _plain_order(ord), _plain_axis(axis), bool(keepdims))
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norm of x as a vector over any number of axes."""
     return _norm(x, _plain_order(ord), _plain_axis(axis), bool(keepdims), True)
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of the matrices on the last two axes."""
     if operand_type("matrix_norm", x).ndim < 2:
         raise ValueError(f"matrix_norm: at least two axes are needed; got {type_of(x)}.")
@@ -556,7 +560,7 @@ def _cond(x: Any, p: Any) -> Any:
     return in_dtype(ew.select(is_lost, np.asarray(inf, type_of(out).dtype), out), dtypes.real_part(wanted))
 
 
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: Any = None) -> Array:
     """The condition number: the norm of a matrix times that of its inverse; infinite if it is singular."""
     return _cond(x, _plain_order(p))
 
@@ -582,7 +586,13 @@ def _matrix_rank(x: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
     return reduction.reduce_sum(conversion.convert(counts, wanted), (last,))
 
 
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:  # noqa: N803
+def matrix_rank(
+    M: ArrayLike,  # noqa: N803
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
     """How many singular values are above `rtol` times the largest, or above `tol`, as in NumPy."""
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: give rtol or tol, not both.")
@@ -597,15 +607,15 @@ matrix_transpose = shapes.matrix_transpose
 
 
 def tensordot(
-    x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """Sum of products over pairs of axes, or over the last n of x1 and the first n of x2."""
     options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
     return contractions.tensordot(x1, x2, axes, **options)
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Products of every element of one vector with every element of another."""
     s, t = (operand_type("outer", x) for x in (x1, x2))
     if s.ndim != 1 or t.ndim != 1:
@@ -613,7 +623,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return contractions.outer(x1, x2)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors with three components."""
     s, t = (operand_type("cross", x) for x in (x1, x2))
     if s.shape[check_axis("cross", axis, s.ndim)] != 3 or t.shape[check_axis("cross", axis, t.ndim)] != 3:
@@ -621,12 +631,12 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return contractions.cross(x1, x2, axis=axis)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """A diagonal of the matrices on the last two axes."""
     return contractions.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sum of a diagonal of the matrices on the last two axes."""
     return contractions.trace(
         x, offset=offset, axis1=-2, axis2=-1, dtype=None if dtype is None else dtypes.canonical(dtype)
@@ -649,7 +659,7 @@ def _matrix_power(a: Any, n: int) -> Any:
     return out
 
 
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """A square matrix multiplied by itself n times; a negative n is for the inverse."""
     try:
         n = n.__index__()
@@ -690,7 +700,7 @@ def _multi_dot(arrays: list[Any], precision: Any) -> Any:
     return product(0, len(xs) - 1)
 
 
-def multi_dot(arrays: Any, *, precision: Any = None) -> Any:
+def multi_dot(arrays: Any, *, precision: Any = None) -> Array:
     """The product of several matrices, in the order that takes the fewest multiplications."""
     found = list(arrays) if not isinstance(arrays, Array) else [arrays[i] for i in range(arrays.shape[0])]
     if len(found) < 2:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
@@ -112,7 +112,7 @@ def _insert(x: Any, positions: Any, values: Any, axis: int) -> Any:
     return _read(shape.concatenate([x, values], axis), order, axis)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with values put in before positions: an integer, a slice, a mask, or integers that may be traced.
 
     >>> import atled.numpy as jnp
@@ -153,7 +153,7 @@ def _delete(x: Any, positions: Any, axis: int, count: int) -> Any:
     return _read(x, shape.slice_in_axis(order, 0, n - count, 0), axis)
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """An array without the rows at positions, which are an integer, a slice, a mask, or integers.
 
     A traced array of positions needs `assume_unique_indices=True`, because repeated ones would change the shape.
@@ -191,7 +191,7 @@ def _resize(x: Any, dims: tuple[int, ...]) -> Any:
     return shape.reshape(shape.slice_in_axis(tiled, 0, size, 0), dims)
 
 
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: ArrayLike, new_shape: Any) -> Array:
     """An array of another shape, filled with the elements in order, again and again; zeros if there are none.
 
     >>> import atled.numpy as jnp
@@ -236,7 +236,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool) -> Any:
     return shape.reshape(ew.select(mask, new, shape.reshape(a, (t.size,))), t.shape)
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """An array with its main diagonal replaced by values, again and again; with `wrap` a tall matrix has several.
 
     >>> import atled.numpy as jnp
@@ -269,7 +269,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
     return shape.reshape(flat, t.shape)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """An array with values written at positions of the flat array; fewer values are repeated.
 
     Positions out of bounds are moved inside, or with mode "wrap" counted round. There is no mode "raise".
@@ -305,8 +305,14 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int, mode: str) -
 
 
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
-) -> Any:
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
     """An array with values written along an axis at positions that differ from place to place, as `argsort` gives them.
 
     Writes out of bounds are dropped, or with mode "clip" moved inside.
@@ -340,7 +346,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
     return shape.reshape(ew.select(chosen, new, shape.reshape(arr, (t.size,))), t.shape)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """An array with the elements where a mask holds replaced by values, in order, again and again.
 
     >>> import atled.numpy as jnp
@@ -363,7 +369,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 
 
 @library_function(static=("copy", "sparse", "indexing"))
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """Coordinates of a grid from vectors, one array for each; with indexing "xy" the first two axes are exchanged.
 
     >>> import atled.numpy as jnp
@@ -390,7 +396,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return out
 
 
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Index arrays that pick the rows of one, the columns of the next, and so on; masks stand for where they hold.
 
     >>> import atled.numpy as jnp
@@ -421,7 +427,7 @@ def _tri(n: int, m: int, k: int, dtype: Any) -> Any:
     return conversion.convert(ew.ge(ew.add(rows, k), columns), dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:  # noqa: N803
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:  # noqa: N803
     """Ones on and below a diagonal, zeros above.
 
     >>> tri(2, 3)
@@ -438,13 +444,13 @@ def _mask_positions(mask: np.ndarray) -> tuple[Any, Any]:
     return asarray(rows.astype(dtype)), asarray(columns.astype(dtype))
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Rows and columns of the lower triangle of an (n, m) matrix."""
     rows, columns = _static_shape("tril_indices", (n, n if m is None else m))
     return _mask_positions(np.tri(rows, columns, int(k), bool))
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Rows and columns of the upper triangle of an (n, m) matrix."""
     rows, columns = _static_shape("triu_indices", (n, n if m is None else m))
     return _mask_positions(~np.tri(rows, columns, int(k) - 1, bool))
@@ -457,25 +463,25 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     return dims
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """Rows and columns of the lower triangle of a matrix."""
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """Rows and columns of the upper triangle of a matrix."""
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Indices of the main diagonal of an array with equally long axes."""
     (length, count) = _static_shape("diag_indices", (n, ndim))
     return (arange(length, dtype=int),) * count
 
 
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Indices of the main diagonal of an array."""
     x = asarray(arr)
     if x.ndim < 2 or len(set(x.shape)) > 1:
@@ -499,7 +505,7 @@ def _first_positions(mask: Any, size: int) -> tuple[Any, Any]:
 
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """Rows and columns that a function such as `triu` leaves of an (n, n) matrix of ones.
 
     Under `jit` their number must be given as `size`; what is missing is filled with zeros.
@@ -640,7 +646,7 @@ def _packbits(x: Any, axis: int, bitorder: str) -> Any:
     return reduction.reduce_sum(ew.shift_left(bits, place), (axis + 1,))
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight truth values along an axis in each byte; zeros fill the last one.
 
     >>> import atled.numpy as jnp
@@ -670,7 +676,7 @@ def _unpackbits(x: Any, axis: int, count: int | None, bitorder: str) -> Any:
     return shape.pad(out, 0, [(0, wanted - length if k == axis else 0, 0) for k in range(t.ndim)])
 
 
-def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis, as zeros and ones; `count` says how many, or if negative how many to leave off.
 
     >>> import atled.numpy as jnp

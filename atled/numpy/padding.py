@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
@@ -44,7 +44,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Any:
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """An array with elements added before and after, on each axis.
 
     `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
@@ -86,7 +86,7 @@ def _aligned(name: str, a1: Any, a2: Any) -> list[Any]:
 
 
 @library_function
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     >>> import atled.numpy as jnp
@@ -97,7 +97,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @library_function
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials."""
     return ew.sub(*_aligned("polysub", a1, a2))
 
@@ -122,7 +122,7 @@ def _polymul(a1: Any, a2: Any) -> Any:
     return _product(x, y)
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials. Leading zeros stay, other than in NumPy, unless `trim_leading_zeros` is set.
 
     >>> import atled.numpy as jnp
@@ -160,7 +160,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     return conversion.convert(quotient, t.dtype), conversion.convert(rest, t.dtype)
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Quotient and remainder. The remainder has as many coefficients as u, unless `trim_leading_zeros` is set.
 
     >>> import atled.numpy as jnp
@@ -198,7 +198,7 @@ def _polyder(p: Any, m: int) -> Any:
     return shape.slice_in_axis(out, 0, max(n - m, 0), 0)
 
 
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
     >>> import atled.numpy as jnp
@@ -223,7 +223,7 @@ def _polyint(p: Any, k: Any, m: int) -> Any:
     return ew.div(joined, _real_factor(type_of(joined).size, m, type_of(x).dtype))
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     """The m-th antiderivative of a polynomial; `k` holds the constants of integration.
 
     >>> import atled.numpy as jnp
@@ -243,7 +243,7 @@ _HORNER_LIMIT = 32  # up to here coefficient by coefficient; beyond, halves are 
 
 
 @library_function(static=("unroll",))
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at x; polynomials with coefficients along the first axis of p broadcast with x.
 
     `unroll` is accepted for compatibility and changes nothing.
@@ -302,7 +302,7 @@ def _powers(x: Any, n: int, increasing: bool) -> Any:
     return out if increasing else shape.reverse(out, (1,))
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:  # noqa: N803
     """Powers of points as the columns of a matrix, the highest power first.
 
     >>> import atled.numpy as jnp
@@ -372,7 +372,13 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
 
 
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
 ) -> Any:
     """The polynomial of degree `deg` that fits points best, by least squares; `w` weighs the residuals.
 
@@ -416,7 +422,7 @@ def _poly_of_zeros(z: Any) -> Any:
 
 
 @library_function
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with these zeros and leading coefficient one; for a square matrix, its characteristic polynomial.
 
     The result of complex zeros and of a matrix is complex, also where NumPy finds that it is real.
@@ -486,7 +492,7 @@ def _roots_of_any(p: Any) -> Any:
     return ew.select(ew.lt(place, left), moved, np.asarray(complex(np.nan, np.nan), complex_dtype))
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial, always complex, as eigenvalues of its companion matrix.
 
     Leading zeros shorten the result, so their number must be known; with `strip_zeros=False` the length is fixed, and

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import isnan, to_bool
 from atled.numpy.promotion import (
@@ -64,9 +64,9 @@ def _reduce(
 
 @library_function(static=_STATIC)
 def sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None, promote_integers: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
     """The sum of elements over axes. Small integers add up in the default width, half precision in single.
 
     >>> sum(np.ones((2, 3), "float32"), axis=0)
@@ -79,9 +79,9 @@ def sum(
 
 @library_function(static=_STATIC)
 def prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None, promote_integers: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
     """The product of elements over axes.
 
     >>> prod(np.arange(1, 5))
@@ -92,10 +92,11 @@ def prod(
     return _reduce(reduction.reduce_prod, "prod", a, axis, wanted, keepdims, initial, where, lambda d: 1, ew.mul)
 
 
-def _extremum(name: str, op: Any, identity: Any, combine: Any) -> Any:
+def _extremum(name: str, op: Any, identity: Any, combine: Any):
     def f(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-    ) -> Any:
+        a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:  # fmt: skip
         t = operand_type(name, a)
         axes = check_axes(name, axis, t.ndim)
         if where is not None and initial is None:
@@ -129,7 +130,9 @@ min = amin = _extremum("min", reduction.reduce_min, reduction.highest, ew.minimu
 
 
 @library_function(static=("axis", "keepdims"))
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def all(
+    a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether all elements over axes are true."""
     x = to_bool("all", a)
     return _reduce(
@@ -138,7 +141,9 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
 
 
 @library_function(static=("axis", "keepdims"))
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def any(
+    a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether any element over axes is true."""
     x = to_bool("any", a)
     return _reduce(
@@ -156,8 +161,14 @@ def _count(t: Any, axes: tuple[int, ...], where: Any, dtype: Any, name: str) -> 
 
 @library_function(static=("axis", "dtype", "keepdims"))
 def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean of elements over axes.
 
     >>> mean(np.arange(4.0))
@@ -174,9 +185,9 @@ def mean(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: Any = None, mean: Any = None, correction: float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: float | None = None,
+) -> Array:  # fmt: skip
     """The variance of elements over axes; `ddof` is taken off the count.
 
     >>> var(np.arange(4.0))
@@ -206,9 +217,9 @@ def var(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: Any = None, mean: Any = None, correction: float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: float | None = None,
+) -> Array:  # fmt: skip
     """The standard deviation of elements over axes; its gradient is zero where all elements are equal."""
     found = var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
     is_zero = ew.eq(found, 0)
@@ -217,19 +228,19 @@ def std(
 
 
 @library_function(static=("axis", "keepdims"))
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest minus the smallest element over axes."""
     return ew.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
 
 
 @library_function(static=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Any = None, keepdims: bool = False) -> Array:
     """How many elements over axes are not zero."""
     return sum(to_bool("count_nonzero", a), axis=axis, keepdims=keepdims, dtype=dtypes.default("i"))
 
 
-def _position(name: str, op: Any) -> Any:
-    def f(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def _position(name: str, op: Any):
+    def f(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         t = operand_type(name, a)
         x, dims = a, t.shape
         if axis is None:
@@ -258,7 +269,9 @@ argmin = _position("argmin", reduction.argmin)
 
 
 @library_function(static=("axis", "keepdims", "returned"))
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+def average(
+    a: ArrayLike, axis: Any = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
+) -> Any:
     """The weighted mean of elements over axes."""
     t = operand_type("average", a)
     axes = check_axes("average", axis, t.ndim)
@@ -281,13 +294,13 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 # -- skipping NaN -----------------------------------------------------------------------------------------------------
 
 
-def _total_without_nan(name: str, plain: Any, identity: int) -> Any:
+def _total_without_nan(name: str, plain: Any, identity: int):
     """A sum or product that leaves NaN out."""
 
     def f(
-        a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None,
+    ) -> Array:  # fmt: skip
         t = operand_type(name, a)
         x = ew.select(isnan(a), np.asarray(identity, t.dtype), a) if t.kind in "fc" else a
         return plain(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
@@ -301,7 +314,7 @@ nansum = _total_without_nan("nansum", sum, 0)
 nanprod = _total_without_nan("nanprod", prod, 1)
 
 
-def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]) -> Any:
+def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]):
     """A reduction that leaves NaN out, by putting something harmless in its place."""
 
     def f(a: Any, axis: Any = None, **kwargs: Any) -> Any:
@@ -322,10 +335,11 @@ _nanargmax = _without_nan("nanargmax", argmax, reduction.lowest, ("axis", "keepd
 _nanargmin = _without_nan("nanargmin", argmin, reduction.highest, ("axis", "keepdims"))
 
 
-def _or_nan(name: str, found: Any, plain: Any) -> Any:
+def _or_nan(name: str, found: Any, plain: Any):
     def f(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-    ) -> Any:
+        a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:  # fmt: skip
         t = operand_type(name, a)
         value = found.__wrapped__(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
         if t.kind not in "fc" or initial is not None:
@@ -342,8 +356,8 @@ nanmax = _or_nan("nanmax", _nanmax, "max")
 nanmin = _or_nan("nanmin", _nanmin, "min")
 
 
-def _nan_position(name: str, found: Any) -> Any:
-    def f(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def _nan_position(name: str, found: Any):
+    def f(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         value = found.__wrapped__(a, axis=axis, keepdims=keepdims)
         if operand_type(name, a).kind not in "fc":
             return value
@@ -360,8 +374,13 @@ nanargmax, nanargmin = _nan_position("nanargmax", _nanargmax), _nan_position("na
 
 @library_function(static=("axis", "dtype", "keepdims"))
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean of the elements that are not NaN."""
     mask = ew.logical_not(isnan(a))
     if where is not None:
@@ -371,15 +390,15 @@ def nanmean(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(
-    a: Any,
+    a: ArrayLike,
     axis: Any = None,
     dtype: Any = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The variance of the elements that are not NaN."""
     mask = ew.logical_not(isnan(a))
     if where is not None:
@@ -389,15 +408,15 @@ def nanvar(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(
-    a: Any,
+    a: ArrayLike,
     axis: Any = None,
     dtype: Any = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The standard deviation of the elements that are not NaN."""
     return elementary.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
 
@@ -405,8 +424,8 @@ def nanstd(
 # -- cumulative -------------------------------------------------------------------------------------------------------
 
 
-def _cumulative(name: str, op: Any, doc: str, fill: Any = None) -> Any:
-    def f(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def _cumulative(name: str, op: Any, doc: str, fill: Any = None):
+    def f(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
         t = operand_type(name, a)
         wanted = dtypes.canonical(dtype) if dtype is not None else _sum_dtype(t.dtype)
         x = cast(a, wanted)
@@ -430,13 +449,17 @@ nancumprod = _cumulative("nancumprod", cumulative.cumprod, "As `cumprod`, with N
 
 
 @library_function(static=("axis", "dtype", "include_initial"))
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
     """Sums of the elements so far; with `include_initial` a zero comes first."""
     return _cumulative_with_start("cumulative_sum", cumsum, x, axis, dtype, include_initial, 0)
 
 
 @library_function(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
     """Products of the elements so far; with `include_initial` a one comes first."""
     return _cumulative_with_start("cumulative_prod", cumprod, x, axis, dtype, include_initial, 1)
 

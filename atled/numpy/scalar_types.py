@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
+from atled.core.array import Array
 
 
 class ScalarType:
@@ -24,7 +25,7 @@ class ScalarType:
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
-    def __call__(self, x: Any = 0) -> Any:
+    def __call__(self, x: Any = 0) -> Array:
         """An array of this dtype."""
         from atled.numpy.creation import asarray
 

@@ -7,12 +7,12 @@ All are made of one sort: equal elements become neighbours. The fixed-size forms
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
@@ -130,9 +130,21 @@ def _groups(name: str, ar: Any, axis: int | None, equal_nan: bool, size: Any, fi
     return _Groups(values, cut(found.index, count), found.inverse, cut(found.counts, count), count)
 
 
+@overload
 def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
+    ar: ArrayLike, return_index: Literal[False] = False, return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False, axis: int | None = None, *, equal_nan: bool = True,
+    size: int | None = None, fill_value: ArrayLike | None = None, sorted: bool = True,
+) -> Array: ...  # fmt: skip
+@overload
+def unique(
+    ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Any: ...  # fmt: skip
+def unique(
+    ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:  # fmt: skip
     """The distinct elements in order, or the distinct slices along an axis.
@@ -173,24 +185,24 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
     """The distinct elements with first positions, numbers and counts; every NaN is distinct."""
     return UniqueAll(*_groups("unique_all", x, None, False, size, fill_value)[:4])
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueCounts:
     """The distinct elements and how often each occurs; every NaN is distinct."""
     found = _groups("unique_counts", x, None, False, size, fill_value)
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
     """The distinct elements and, for each element, which of them it is; every NaN is distinct."""
     found = _groups("unique_inverse", x, None, False, size, fill_value)
     return UniqueInverse(found.values, found.inverse)
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements; every NaN is distinct."""
     return _groups("unique_values", x, None, False, size, fill_value).values
 
@@ -221,8 +233,13 @@ def _isin(element: Any, test_elements: Any, is_inverted: bool) -> Any:
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
-) -> Any:
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
     """Whether each element is one of the test elements, or is not if `invert`. NaN equals nothing.
 
     >>> import atled.numpy as jnp
@@ -316,8 +333,8 @@ def _cut_all(name: str, found: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
-    fill_value: Any = None,
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
+    size: int | None = None, fill_value: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
     """The distinct elements that two arrays share, in order; on request with their first positions in both.
 
@@ -334,8 +351,13 @@ def intersect1d(
 
 
 def setdiff1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The distinct elements of the first array that are not in the second, in order; `size` fixes how many.
 
     >>> import atled.numpy as jnp
@@ -348,8 +370,13 @@ def setdiff1d(
 
 
 def setxor1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The distinct elements that are in exactly one of two arrays, in order; `size` fixes how many."""
     n, m = (operand_type("setxor1d", v).size for v in (ar1, ar2))
     found = _exclusive(ar1, ar2, fill_value, n + m if size is None else as_size("setxor1d", size))
@@ -361,7 +388,7 @@ def _joined(ar1: Any, ar2: Any) -> Any:
     return shape.concatenate([_flat(v) for v in promote_dtypes("union1d", ar1, ar2)], 0)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of two arrays, in order; `size` fixes how many.
 
     >>> import atled.numpy as jnp
@@ -388,8 +415,13 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
-) -> Any:
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """How often each number 0, 1, 2, ... occurs in a 1-d array of integers, or the sum of the weights that go with it.
 
     `length` fixes the length of the result: larger numbers are left out, and negative ones count as 0; without it,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
@@ -49,7 +49,7 @@ def _resolved(dims: Sequence[Any], size: int) -> tuple[int, ...]:
 
 
 @library_function(static=("shape", "order", "copy", "out_sharding"), is_thin=True)
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Any:
+def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
     """The same elements in another shape; one length may be -1.
 
     >>> reshape(np.arange(6), (2, -1))
@@ -71,7 +71,7 @@ _ops_reshape, _ops_transpose = shape.reshape, shape.transpose
 
 
 @library_function(static=("order", "out_sharding"), is_thin=True)
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one row."""
     t = operand_type("ravel", a)
     if order == "F":
@@ -82,7 +82,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
 
 
 @library_function(static=("axes",), is_thin=True)
-def transpose(a: Any, axes: Any = None) -> Any:
+def transpose(a: ArrayLike, axes: Any = None) -> Array:
     """The axes in another order; reversed by default."""
     t = operand_type("transpose", a)
     order = tuple(range(t.ndim))[::-1] if axes is None else tuple([check_axis("transpose", i, t.ndim) for i in axes])
@@ -98,7 +98,7 @@ permute_dims = transpose
 
 
 @library_function(is_thin=True)
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two axes exchanged."""
     t = operand_type("matrix_transpose", x)
     if t.ndim < 2:
@@ -107,7 +107,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @library_function(static=("axis1", "axis2"), is_thin=True)
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     t = operand_type("swapaxes", a)
     i, j = (check_axis("swapaxes", v, t.ndim) for v in (axis1, axis2))
@@ -117,7 +117,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 
 @library_function(static=("source", "destination"), is_thin=True)
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """Axes moved to other positions; the rest keep their order."""
     t = operand_type("moveaxis", a)
     sources, targets = (check_axes("moveaxis", v, t.ndim) for v in (source, destination))
@@ -130,7 +130,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 @library_function(static=("axis", "start"), is_thin=True)
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An axis rolled back until it lies at a position."""
     t = operand_type("rollaxis", a)
     i = check_axis("rollaxis", axis, t.ndim)
@@ -141,7 +141,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @library_function(static=("axis",), is_thin=True)
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: ArrayLike, axis: Any) -> Array:
     """New axes of length one."""
     t = operand_type("expand_dims", a)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
@@ -151,7 +151,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 
 @library_function(static=("axis",), is_thin=True)
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: ArrayLike, axis: Any = None) -> Array:
     """Axes of length one taken away."""
     t = operand_type("squeeze", a)
     axes = tuple(i for i, n in enumerate(t.shape) if n == 1) if axis is None else check_axes("squeeze", axis, t.ndim)
@@ -172,7 +172,7 @@ def _singletons(t: ArrayType) -> str:
 
 
 @library_function(static=("shape", "out_sharding"), is_thin=True)
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Array:
     """An array repeated into a larger shape."""
     operand_type("broadcast_to", array)
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
@@ -180,7 +180,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
 
 
 @library_function
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Arrays repeated into one common shape."""
     dims = broadcast_shapes(*[operand_type("broadcast_arrays", x).shape for x in args])
     return [_broadcast_to(x, dims) for x in args]
@@ -224,7 +224,7 @@ def _common(name: str, arrays: Sequence[Any], dtype: Any = None) -> list[Any]:
     return [conversion.convert(x, dtypes.canonical(dtype)) for x in xs] if dtype is not None else xs
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Arrays one after another along an axis.
 
     >>> concatenate([np.zeros(2, "float32"), np.ones(1, "float32")])
@@ -257,35 +257,35 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
     return shape.concatenate([shape.reshape(x, dims) for x in xs], at)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Arrays of one shape side by side along a new axis."""
     refuse_out("stack", out)
     return _stack(_sequence("stack", arrays), axis, dtype)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays one below another."""
     return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays side by side."""
     xs = [atleast_1d(x) for x in _sequence("hstack", tup)]
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays one behind another."""
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: Any) -> Array:
     """1-d arrays as columns of a matrix."""
     xs = [asarray(x) for x in _sequence("column_stack", tup)]
     return concatenate([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in xs], 1)
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> Array:
     """Arrays put together from nested lists of blocks."""
 
     def depth(x: Any) -> int:
@@ -307,19 +307,31 @@ def block(arrays: Any) -> Any:
     return build(arrays, levels)
 
 
-def atleast_1d(*arys: Any) -> Any:
+@overload
+def atleast_1d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays with at least one axis."""
     out = [reshape(x, (1,)) if x.ndim == 0 else x for x in map(asarray, arys)]
     return out[0] if len(out) == 1 else out
 
 
-def atleast_2d(*arys: Any) -> Any:
+@overload
+def atleast_2d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays with at least two axes."""
     out = [reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x for x in map(asarray, arys)]
     return out[0] if len(out) == 1 else out
 
 
-def atleast_3d(*arys: Any) -> Any:
+@overload
+def atleast_3d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with at least three axes."""
     out = []
     for x in map(asarray, arys):
@@ -355,40 +367,40 @@ def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int,
     return tuple([min(max(p + length if p < 0 else p, 0), length) for p in points])
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """An array cut into equal parts, or at positions, along an axis."""
     x = asarray(ary)
     at = check_axis("split", axis, x.ndim)
     return _split(x, _bounds("split", x.shape[at], indices_or_sections, True), at)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """An array cut into nearly equal parts, or at positions, along an axis."""
     x = asarray(ary)
     at = check_axis("array_split", axis, x.ndim)
     return _split(x, _bounds("array_split", x.shape[at], indices_or_sections, False), at)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """An array cut along its first axis."""
     return split(ary, indices_or_sections, 0)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """An array cut along its second axis, or its first if there is only one."""
     return split(ary, indices_or_sections, 0 if asarray(ary).ndim == 1 else 1)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """An array cut along its third axis."""
     return split(ary, indices_or_sections, 2)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis."""
-    x = asarray(x)
-    at = check_axis("unstack", axis, x.ndim)
-    return tuple(_unstack(x, at))
+    array = asarray(x)
+    at = check_axis("unstack", axis, array.ndim)
+    return tuple(_unstack(array, at))
 
 
 @library_function(static=("axis",))
@@ -410,7 +422,7 @@ def _tile(a: Any, reps: tuple[int, ...]) -> Any:
     return shape.reshape(spread, [c * d for c, d in zip(counts, dims, strict=True)])
 
 
-def tile(A: Any, reps: Any) -> Any:  # noqa: N803
+def tile(A: ArrayLike, reps: Any) -> Array:  # noqa: N803
     """An array repeated as a whole along each axis."""
     return _tile(A, tuple(int(r) for r in reps) if isinstance(reps, (tuple, list)) else (int(reps),))
 
@@ -442,8 +454,13 @@ def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    repeats: ArrayLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Each element repeated; `total_repeat_length` fixes the length where the counts are traced."""
     return placed(_repeated(a, repeats, axis, total_repeat_length), out_sharding, "repeat")
 
@@ -471,24 +488,24 @@ def _repeated(a: Any, repeats: Any, axis: int | None, total_repeat_length: int |
 
 
 @library_function(static=("axis",), is_thin=True)
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: ArrayLike, axis: Any = None) -> Array:
     """The order along axes turned around."""
     t = operand_type("flip", m)
     return shape.reverse(m, check_axes("flip", axis, t.ndim))
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """Columns in reverse order."""
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """Rows in reverse order."""
     return flip(m, 0)
 
 
 @library_function(static=("k", "axes"))
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """A quarter turn, k times, in the plane of two axes."""
     t = operand_type("rot90", m)
     i, j = check_axes("rot90", tuple(axes), t.ndim)
@@ -496,7 +513,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     order = list(range(t.ndim))
     order[i], order[j] = order[j], order[i]
     if k == 0:
-        return m
+        return m  # pyright: ignore[reportReturnType]
     if k == 2:
         return shape.reverse(m, (i, j))
     return shape.transpose(shape.reverse(m, (j,)), order) if k == 1 else shape.reverse(shape.transpose(m, order), (j,))
@@ -524,7 +541,7 @@ def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
     return out
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; what falls off comes back at the other end."""
     x = asarray(a)
     if axis is None:
@@ -538,7 +555,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return _roll(x, shifts, tuple([check_axis("roll", i, x.ndim) for i in axes]))
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Values at the end of an array; flattened if no axis is given."""
     if axis is None:
         return concatenate([ravel(arr), ravel(values)])
@@ -546,13 +563,13 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 @library_function(static=("k",))
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The lower triangle of the last two axes; zero above the k-th diagonal."""
     return _triangle(m, k, True)
 
 
 @library_function(static=("k",))
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangle of the last two axes; zero below the k-th diagonal."""
     return _triangle(m, k, False)
 

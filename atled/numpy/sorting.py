@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
@@ -101,8 +101,14 @@ def _check_options(name: str, kind: Any, order: Any) -> None:
 
 @library_function(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
-    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True, descending: bool = False
-) -> Any:
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: Any = None,
+    order: Any = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
     """The elements in order along an axis, or of the flat array; NaN comes last, or first if descending.
 
     >>> import atled.numpy as jnp
@@ -118,9 +124,9 @@ def sort(
 
 @library_function(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
-    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
+    a: ArrayLike, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
     descending: bool = False, dtype: Any = None,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The positions that put the elements in order along an axis; equal ones keep their order, also if descending.
 
     >>> import atled.numpy as jnp
@@ -139,7 +145,7 @@ def argsort(
 
 
 @library_function(static=("axis",))
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: Any, axis: int = -1) -> Array:
     """The positions that sort by several keys: by the last one first, then the one before it, and so on.
 
     >>> import atled.numpy as jnp
@@ -163,7 +169,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 
 @library_function
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Array:
     """The elements along the last axis as complex numbers, in order of real, then imaginary parts."""
     t = operand_type("sort_complex", a)
     if t.ndim == 0:
@@ -179,13 +185,13 @@ def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
             raise ValueError(f"{name}: position {k} is out of bounds for {n} elements.")
 
 
-def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
+def partition(a: ArrayLike, kth: Any, axis: int | None = -1) -> Array:
     """The elements rearranged so that the one at `kth` is where sorting would put it; here they are all sorted."""
     _check_kth("partition", a, kth, axis)
     return sort(a, axis)
 
 
-def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Any:
+def argpartition(a: ArrayLike, kth: Any, axis: int | None = -1) -> Array:
     """The positions of the elements as `partition` arranges them; here those that sort."""
     _check_kth("argpartition", a, kth, axis)
     return argsort(a, axis)
@@ -230,7 +236,9 @@ _METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
 
 
 @library_function(static=("side", "method"))
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+) -> Array:
     """The positions in sorted `a` where `v` would be inserted: before equal elements, or after them (side 'right').
 
     All methods give the same result, and are the same bisection here.
@@ -252,7 +260,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
 
 @library_function(static=("right", "method"))
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin that each element falls into; bins go up or down, and own their right edge if `right`.
 
     >>> import atled.numpy as jnp
@@ -344,7 +352,7 @@ def _nonzero(a: Any, fill_value: Any, size: int) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero, one array for each axis.
 
     With `size` there are always so many: more are cut off, fewer are filled up with `fill_value`, 0 by default.
@@ -365,7 +373,7 @@ def _positions(i: np.ndarray) -> Any:
     return asarray(i.astype(dtypes.default("i")))
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The positions in the flat array of the elements that are not zero; `size` fixes how many."""
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
@@ -375,7 +383,7 @@ def _columns(parts: Sequence[Any]) -> Any:
     return shape.concatenate([shape.reshape(p, (*type_of(p).shape, 1)) for p in parts], 1)
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The indices of the elements that are not zero, one row for each; `size` fixes how many rows.
 
     >>> import atled.numpy as jnp
@@ -389,6 +397,12 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     return asarray(np.zeros((rows, 0), dtypes.default("i")))
 
 
+@overload
+def where(condition: ArrayLike, /, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]: ...
+@overload
+def where(
+    condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+) -> Array: ...
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """x where the condition holds, else y; with the condition alone, the indices where it holds, as `nonzero`.
 
@@ -423,8 +437,14 @@ def _compress(condition: Any, a: Any, fill_value: Any, size: int, axis: int) -> 
 
 
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
-) -> Any:
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Array:
     """The slices along an axis for which a 1-d condition holds; `size` fixes how many, filled up with `fill_value`.
 
     >>> import atled.numpy as jnp
@@ -447,7 +467,7 @@ def compress(
     return _compress(condition, x, fill_value, as_size("compress", size), at)
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements of the flat array for which a condition holds; `size` fixes how many."""
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
@@ -489,7 +509,7 @@ def _choose(a: Any, choices: list[Any], mode: str) -> Any:
     return out
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each place, the element of the array among the choices that an index names.
 
     In mode 'raise' the index is read to be checked; 'wrap' and 'clip' bring it inside.
@@ -517,7 +537,7 @@ def _select(conditions: list[Any], choices: list[Any], default: Any) -> Any:
     return out
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
     """For each place, the element of the choice that belongs to the first condition that holds, else the default.
 
     >>> import atled.numpy as jnp
@@ -534,7 +554,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return _select(conditions, choices, default)
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """A function in pieces: where a condition holds, the value of its function or number; the last that holds counts.
 
     One more function than conditions is for where none holds; else it is 0. Functions get all of x.
@@ -543,19 +563,19 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     >>> piecewise(jnp.array([-2.0, 3.0]), [jnp.array([True, False])], [lambda x: -x, lambda x: x * x])
     Array([2., 9.], dtype=float32)
     """
-    x = asarray(x)
+    array: Any = asarray(x)
     if isinstance(condlist, (list, tuple)):
-        is_single = bool(x.ndim) and np.ndim(condlist[0]) == 0
+        is_single = bool(array.ndim) and np.ndim(condlist[0]) == 0
     else:
-        is_single = operand_type("piecewise", condlist).ndim < (2 if x.ndim else 1)
+        is_single = operand_type("piecewise", condlist).ndim < (2 if array.ndim else 1)
     conditions = [asarray(c) for c in ([condlist] if is_single else condlist)]
     pieces: list[Any] = list(funclist)
     if len(pieces) not in (len(conditions), len(conditions) + 1):
         count = len(conditions)
         raise ValueError(f"piecewise: {count} conditions need {count} or {count + 1} functions; got {len(pieces)}.")
     rest = pieces.pop() if len(pieces) > len(conditions) else 0
-    value = lambda f: f(x, *args, **kw) if callable(f) else f  # noqa: E731
-    return _pieces(x, conditions, [value(f) for f in pieces], value(rest))
+    value = lambda f: f(array, *args, **kw) if callable(f) else f  # noqa: E731
+    return _pieces(array, conditions, [value(f) for f in pieces], value(rest))
 
 
 @library_function
@@ -588,7 +608,7 @@ def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(reversed(out))
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     """The index on each axis of a shape for positions in the flat array; positions out of bounds are moved inside.
 
     >>> import atled.numpy as jnp
@@ -610,7 +630,9 @@ def _ravel(multi_index: list[Any], dims: tuple[int, ...], modes: tuple[str, ...]
     return out
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C", *, dtype: Any = None) -> Any:
+def ravel_multi_index(
+    multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C", *, dtype: Any = None
+) -> Array:
     """The positions in the flat array for an index on each axis of a shape.
 
     In mode 'raise' the indices are read to be checked; 'wrap' and 'clip' bring them inside.
@@ -633,7 +655,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     return _ravel(parts, lengths, modes, order, wanted)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     """The array without the zeros at the front ('f') and at the back ('b') of its axes.
 
     >>> import atled.numpy as jnp

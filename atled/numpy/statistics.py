@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.contractions import matmul
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import isclose, isnan, remainder
+from atled.numpy.elementwise import isnan, remainder
 from atled.numpy.promotion import (
-    broadcast,
     broadcast_to,
     cast,
     check_axes,
@@ -52,7 +51,7 @@ from atled.ops import elementwise as ew
 from atled.ops.placing import placed
 
 __all__ = [
-    "allclose", "array_equal", "array_equiv", "convolve", "corrcoef", "correlate", "cov", "diff", "ediff1d", "gradient",
+    "convolve", "corrcoef", "correlate", "cov", "diff", "ediff1d", "gradient",
     "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp", "median", "nanmedian", "nanpercentile",
     "nanquantile", "percentile", "quantile", "trapezoid", "unwrap",
 ]  # fmt: skip
@@ -176,11 +175,11 @@ def _quantile_weights(
     return ew.select(isnan(rows), np.zeros((), dtype), weights) if skips_nan else weights
 
 
-def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str) -> Any:
+def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str):
     def f(
-        a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False, *, weights: Any = None, out_sharding: Any = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike, q: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False,
+        method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None, out_sharding: Any = None,
+    ) -> Array:  # fmt: skip
         refuse_out(name, out)
         if method not in _CONTINUOUS and method not in _DISCRETE:
             raise ValueError(f"{name}: the method is one of {(*_CONTINUOUS, *_DISCRETE)}; got {method!r}.")
@@ -216,7 +215,9 @@ nanquantile = _quantile_function("nanquantile", True, False, "As `quantile`, lea
 nanpercentile = _quantile_function("nanpercentile", True, True, "As `nanquantile`, with shares in percent.")
 
 
-def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def median(
+    a: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """The middle element over axes, or the mean of the two middle ones; NaN if there is one.
 
     >>> import atled.numpy as jnp
@@ -228,7 +229,9 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     return _quantile(a, 0.5, None, "median", axis, "midpoint", bool(keepdims), False, False)
 
 
-def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def nanmedian(
+    a: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """As `median`, leaving NaN out; NaN if nothing is left."""
     axis = tuple(axis) if isinstance(axis, list) else axis
     refuse_out("nanmedian", out)
@@ -250,9 +253,9 @@ def _variables(name: str, m: Any, rowvar: bool) -> Any:
 
 @library_function(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
-    aweights: Any = None, dtype: Any = None,
-) -> Any:  # fmt: skip
+    m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
+    ddof: int | None = None, fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: Any = None,
+) -> Array:  # fmt: skip
     """The covariance of variables, one for each row; observations can have frequencies and weights.
 
     >>> import atled.numpy as jnp
@@ -293,7 +296,7 @@ def cov(
 
 
 @library_function(static=("rowvar", "dtype"))
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The correlation of variables, one for each row: covariances over the standard deviations."""
     c = cov(x, y, rowvar=rowvar, dtype=dtype)
     t = type_of(c)
@@ -352,7 +355,9 @@ def _limits(limits: Any) -> Any:
     return None if limits is None else tuple(limits)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(
+    a: ArrayLike, bins: ArrayLike = 10, range: Any = None, weights: ArrayLike | None = None
+) -> Array:
     """The edges of the bins of a histogram: equally wide ones, or those given.
 
     >>> import atled.numpy as jnp
@@ -397,8 +402,8 @@ def _histogram(
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
-) -> tuple[Any, Any]:
+    a: ArrayLike, bins: ArrayLike = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
+) -> tuple[Array, Array]:
     """How many elements, or how much weight, fall into each bin, and the edges of the bins.
 
     With `density` the sum of heights times widths is one.
@@ -416,7 +421,7 @@ def histogram(
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
 ) -> tuple[Any, Any]:
     """How many points fall into each cell of a grid of bins, and the edges along each axis.
 
@@ -443,8 +448,13 @@ def histogramdd(
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
-) -> tuple[Any, Any, Any]:
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
     """How many points (x, y) fall into each cell of a grid of bins, and the edges along both axes."""
     if isinstance(bins, (list, tuple)):
         bins = bins if len(bins) == 2 else [asarray(bins)] * 2
@@ -465,7 +475,9 @@ def _difference(x: Any, axis: int) -> Any:
 
 
 @library_function(static=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
+) -> Array:
     """Differences of neighbours along an axis, taken n times; values can be put before and after first.
 
     >>> import atled.numpy as jnp
@@ -479,7 +491,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         raise ValueError("diff: a 0-d array has no neighbours.")
     at = check_axis("diff", axis, t.ndim)
     if n == 0:
-        return a
+        return a  # pyright: ignore[reportReturnType]
     given = [v for v in (prepend, a, append) if v is not None]
     middle = 0 if prepend is None else 1
     parts = promote_dtypes("diff", *given)
@@ -492,7 +504,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 @library_function
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """Differences of neighbours in the flat array, with values put before and after them."""
     t = operand_type("ediff1d", ary)
     parts = [_difference(shape.reshape(ary, (t.size,)), 0)]
@@ -568,7 +580,7 @@ def _gradient(f: Any, spacings: list[Any], axes: tuple[int, ...], edge_order: in
     return [_slope(x, h, a, edge_order) for h, a in zip(steps, axes, strict=True)]
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None) -> Any:
     """The derivative of samples along each axis by central differences; one array for one axis, else a list.
 
     Spacings are numbers, or coordinates, for all axes or for each. At the edges, differences are one-sided.
@@ -590,7 +602,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
 
 
 @library_function(static=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral of samples along an axis, taking them to be joined by straight lines.
 
     >>> import atled.numpy as jnp
@@ -632,7 +644,7 @@ def _unwrap(p: Any, discont: Any, period: Any, axis: int) -> Any:
     return ew.add(x, shifts) if t.shape[at] else x
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi) -> Array:
     """Angles with jumps of more than half a period along an axis taken out by adding whole periods.
 
     >>> import atled.numpy as jnp
@@ -689,7 +701,9 @@ def _wrapped(points: Any, grid: Any, values: Any, period: Any) -> tuple[Any, Any
     return points, grid, shape.concatenate([last(values), values, first(values)], 0)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(
+    x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: Any = None, period: ArrayLike | None = None
+) -> Array:
     """The values at x of the straight lines through points (xp, fp), where xp goes up.
 
     Outside they are `left` and `right`: by default the outermost values, and 'extrapolate' goes straight on. With a
@@ -702,7 +716,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     for value in (left, right):
         if isinstance(value, str) and value != "extrapolate":
             raise ValueError(f"interp: left and right are numbers or 'extrapolate'; got {value!r}.")
-    ends = tuple([isinstance(v, str) for v in (left, right)])
+    ends = (isinstance(left, str), isinstance(right, str))
     left, right = (None if isinstance(v, str) else v for v in (left, right))
     return _interp(x, xp, fp, left, right, period, ends)
 
@@ -733,7 +747,9 @@ _STATIC = ("mode", "precision", "preferred_element_type")
 
 
 @library_function(static=_STATIC)
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def convolve(
+    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """The convolution of two 1-d arrays: all of it, or as much as the longer one is long, or where they overlap fully.
 
     >>> import atled.numpy as jnp
@@ -748,7 +764,9 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 
 
 @library_function(static=_STATIC)
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def correlate(
+    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """The cross-correlation of two 1-d arrays, of which the second is conjugated; modes as in `convolve`."""
     x, y = _sliding_operands("correlate", a, v, mode)
     y = conversion.conj(y) if type_of(y).kind == "c" else y
@@ -757,42 +775,3 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, pre
     else:
         out = _slide(x, y, mode, precision)
     return out if preferred_element_type is None else conversion.convert(out, preferred_element_type)
-
-
-# -- whole arrays compared --------------------------------------------------------------------------------------------
-
-
-def _all(x: Any) -> Any:
-    return reduction.reduce_and(x, tuple(_range(type_of(x).ndim)))
-
-
-@library_function(static=("equal_nan",))
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Whether two arrays have the same shape and elements; with `equal_nan`, NaN equals NaN."""
-    s, t = (operand_type("array_equal", v) for v in (a1, a2))
-    if s.shape != t.shape:
-        return np.False_
-    x, y = promote_dtypes("array_equal", a1, a2)
-    same = ew.eq(x, y)
-    return _all(ew.logical_or(same, ew.logical_and(isnan(x), isnan(y))) if equal_nan else same)
-
-
-@library_function
-def array_equiv(a1: Any, a2: Any) -> Any:
-    """Whether two arrays have the same elements once they are broadcast."""
-    x, y = promote_dtypes("array_equiv", a1, a2)
-    try:
-        x, y = broadcast("array_equiv", [x, y])
-    except ValueError:
-        return np.False_
-    return _all(ew.eq(x, y))
-
-
-def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether all elements are equal within a tolerance, as `isclose` has it."""
-    return _allclose(a, b, float(rtol), float(atol), bool(equal_nan))
-
-
-@library_function(static=("rtol", "atol", "equal_nan"))
-def _allclose(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    return _all(isclose(a, b, rtol, atol, equal_nan))

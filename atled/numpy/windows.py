@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from atled.core import dtypes
+from atled.core.array import Array
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import i0
@@ -41,17 +42,17 @@ def _cosines(m: int, weights: tuple[float, ...]) -> Any:
     return conversion.convert(out, dtype)
 
 
-def blackman(M: int) -> Any:  # noqa: N803
+def blackman(M: int) -> Array:  # noqa: N803
     """The Blackman window: three cosines, with very low side lobes."""
     return _cosines(_length("blackman", M), (0.42, -0.5, 0.08))
 
 
-def hamming(M: int) -> Any:  # noqa: N803
+def hamming(M: int) -> Array:  # noqa: N803
     """The Hamming window: a raised cosine that does not quite reach zero."""
     return _cosines(_length("hamming", M), (0.54, -0.46))
 
 
-def hanning(M: int) -> Any:  # noqa: N803
+def hanning(M: int) -> Array:  # noqa: N803
     """The Hann window: a raised cosine that reaches zero at both ends.
 
     >>> hanning(5)
@@ -69,7 +70,7 @@ def _triangle(m: int) -> Any:
     return conversion.convert(ew.mul(ew.minimum(n, ew.sub(m - 1.0, n)), 2 / (m - 1)), dtype)
 
 
-def bartlett(M: int) -> Any:  # noqa: N803
+def bartlett(M: int) -> Array:  # noqa: N803
     """The triangular window that is zero at both ends.
 
     >>> bartlett(5)
@@ -94,6 +95,6 @@ def _kaiser(m: int, beta: Any) -> Any:
     return ew.div(i0(ew.mul(root, beta)), i0(beta))
 
 
-def kaiser(M: int, beta: Any) -> Any:  # noqa: N803
+def kaiser(M: int, beta: Any) -> Array:  # noqa: N803
     """The Kaiser window: i0(beta * sqrt(1 - r**2)) / i0(beta), for r from -1 to 1; `beta` can be differentiated."""
     return _kaiser(_length("kaiser", M), beta)

@@ -1,0 +1,50 @@
+"""Whether whole arrays are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from atled.core.array import Array, ArrayLike, type_of
+from atled.higher_order.jit import library_function
+from atled.numpy.elementwise import isclose, isnan
+from atled.numpy.promotion import broadcast, operand_type, promote_dtypes
+from atled.ops import elementwise as ew
+from atled.ops import reduction
+
+
+def _all(x: Any) -> Any:
+    return reduction.reduce_and(x, tuple(range(type_of(x).ndim)))
+
+
+@library_function(static=("equal_nan",))
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
+    """Whether two arrays have the same shape and elements; with `equal_nan`, NaN equals NaN."""
+    s, t = (operand_type("array_equal", v) for v in (a1, a2))
+    if s.shape != t.shape:
+        return np.False_  # pyright: ignore[reportReturnType]
+    x, y = promote_dtypes("array_equal", a1, a2)
+    same = ew.eq(x, y)
+    return _all(ew.logical_or(same, ew.logical_and(isnan(x), isnan(y))) if equal_nan else same)
+
+
+@library_function
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """Whether two arrays have the same elements once they are broadcast."""
+    x, y = promote_dtypes("array_equiv", a1, a2)
+    try:
+        x, y = broadcast("array_equiv", [x, y])
+    except ValueError:
+        return np.False_  # pyright: ignore[reportReturnType]
+    return _all(ew.eq(x, y))
+
+
+def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+    """Whether all elements are equal within a tolerance, as `isclose` has it."""
+    return _allclose(a, b, float(rtol), float(atol), bool(equal_nan))
+
+
+@library_function(static=("rtol", "atol", "equal_nan"))
+def _allclose(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    return _all(isclose(a, b, rtol, atol, equal_nan))
