@@ -181,19 +181,19 @@ class DeviceArray(Array):
         return format(self.item() if self.ndim == 0 else self.__array__(), spec) if spec else str(self)
 
     def __str__(self) -> str:
-        return repr(self) if self.type.kind == "k" else str(self.__array__())
+        from atled.engine import preview
+
+        return preview.as_str(self)
 
     def __repr__(self) -> str:
-        if self._buffer.is_deleted():
-            return f"Array({self.type}, deleted)"
-        if not (self.is_fully_addressable or self.is_fully_replicated):
-            return f"Array({self.type}, {self.sharding}, with parts in other processes)"
-        weak = ", weak_type=True" if self.type.weak else ""
-        if self.type.kind == "k":
-            return f"Array({self.type.shape}, dtype={self.dtype.name})"
-        text = np.array2string(self.__array__(), prefix="Array(", separator=", ", threshold=1000)
-        shape = f", shape={self.shape}" if 0 in self.shape else ""
-        return f"Array({text}{shape}, dtype={self.dtype.name}{weak})"
+        from atled.engine import preview
+
+        return preview.as_repr(self)
+
+    def _repr_html_(self) -> str:
+        from atled.engine import preview
+
+        return preview.as_html(self)
 
 
 def wrap(buffer: Any) -> DeviceArray:

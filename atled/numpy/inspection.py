@@ -12,6 +12,8 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
+from atled.engine import preview
+from atled.engine.array import as_array
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import check_axes, operand_type
@@ -201,12 +203,9 @@ def array_repr(
     """
     if isinstance(arr, Tracer):
         return repr(arr)
-    x = asarray(arr)
-    if x.type.kind == "k":
-        return repr(x)
-    text = np.array2string(np.asarray(x), max_line_width, precision, suppress_small, ", ", "Array(")
-    empty = f", shape={x.shape}" if 0 in x.shape else ""
-    return f"Array({text}{empty}, dtype={x.dtype.name}{', weak_type=True' if x.weak_type else ''})"
+    return preview.as_repr(
+        as_array(asarray(arr)), max_line_width=max_line_width, precision=precision, suppress_small=suppress_small
+    )
 
 
 def array_str(
@@ -215,7 +214,9 @@ def array_str(
     """The elements of an array as text."""
     if isinstance(a, Tracer):
         return repr(a)
-    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+    return preview.as_str(
+        as_array(asarray(a)), max_line_width=max_line_width, precision=precision, suppress_small=suppress_small
+    )
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -228,7 +229,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def printoptions(*args: Any, **kwargs: Any) -> Array:
+def printoptions(*args: Any, **kwargs: Any) -> Any:
     """Change how arrays are printed inside a `with` block.
 
     >>> with printoptions(precision=2):

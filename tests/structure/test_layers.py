@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # What may be imported inside a function, because loading it takes long and few need it.
 LAZY = {
     "core/tree.py": {"dataclasses"},
+    "engine/array.py": {"atled.engine"},
     "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
     "engine/eager.py": {"atled.engine.watch"},
     "higher_order/ahead.py": {"atled.engine"},
