@@ -144,8 +144,12 @@ def as_str(x: DeviceArray, **options: Any) -> str:
 # -- notebooks --------------------------------------------------------------------------------------------------------
 
 _EDGE = 5  # rows and columns at each end of a table
-_TABLE = "border-collapse:collapse;margin:.3em 0;font-family:monospace;font-size:90%"
-_CELL = "padding:.1em .6em;text-align:right;border:1px solid rgba(128,128,128,.35);background:transparent;color:inherit"
+_TEXT = "font-family:monospace;font-size:90%;color:inherit"
+_TABLE = f"border-collapse:collapse;margin:.3em 0;{_TEXT}"
+_CELL = (
+    "padding:.1em .6em;text-align:right;white-space:nowrap;border:1px solid rgba(128,128,128,.35);"
+    "background:transparent;color:inherit"
+)
 _HEAD = _CELL + ";opacity:.55;font-weight:normal"
 _DOTS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -159,6 +163,17 @@ def _cells(values: np.ndarray) -> list[str]:
     return [cell.strip() for cell in whole[1:-1].split("|")]
 
 
+def _short(values: np.ndarray) -> list[str]:
+    """Each element as text for a table: floats with five digits, unless NumPy's options say how they are printed."""
+    options = np.get_printoptions()
+    kind = dtypes.kind(values.dtype)
+    if kind not in "fc" or options["precision"] != 8 or options["formatter"] or options["suppress"]:
+        return _cells(values)
+    if kind == "f":
+        return [f"{float(v):.5g}" for v in values.reshape(-1)]
+    return [f"{v.real:.5g}{v.imag:+.5g}j" for v in values.reshape(-1).tolist()]
+
+
 def as_html(x: DeviceArray) -> str:
     """An array as a table for a notebook: its type, size and place, and the elements of one or two axes."""
     about = [f"<b>Array</b> {html.escape(repr(x.type))}"]
@@ -168,7 +183,7 @@ def as_html(x: DeviceArray) -> str:
     about.append(html.escape(str(sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding)))
     if x.is_deleted():
         about.append("deleted")
-    head = f'<div style="font-family:monospace;font-size:90%">{" · ".join(about)}</div>'
+    head = f'<div style="{_TEXT}">{" · ".join(about)}</div>'
     if x.is_deleted() or x.type.kind == "k":
         return head
     if x.ndim not in (1, 2) or 0 in x.shape:
@@ -180,7 +195,7 @@ def as_html(x: DeviceArray) -> str:
 def _table(x: DeviceArray) -> str:
     values, is_here = _corners(x, _EDGE)
     cells = np.full(values.shape, "?", object)
-    cells[is_here] = _cells(values[is_here])
+    cells[is_here] = _short(values[is_here])
     rows = cells.reshape(1, -1) if x.ndim == 1 else cells
     down, across = ([np.zeros(1, int)] if x.ndim == 1 else []) + _positions(x.shape, _EDGE)
     columns = _marks(across, x.shape[-1])
@@ -190,7 +205,7 @@ def _table(x: DeviceArray) -> str:
         shown = [_DOTS if _DOTS in (mark, column) else cell for column, cell in zip(columns, row, strict=True)]
         first = f'<th style="{_HEAD}">{mark}</th>' if x.ndim == 2 else ""
         lines.append(f"<tr>{first}" + "".join([f'<td style="{_CELL}">{html.escape(c)}</td>' for c in shown]))
-    return f'<table style="{_TABLE}">{"</tr>".join(lines)}</tr></table>'
+    return f'<div style="overflow-x:auto"><table style="{_TABLE}">{"</tr>".join(lines)}</tr></table></div>'
 
 
 def _marks(positions: np.ndarray, n: int) -> list[str]:

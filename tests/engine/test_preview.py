@@ -126,9 +126,17 @@ class Table(html.parser.HTMLParser):
 
 def test_tables():
     found = Table(jnp.asarray([[1.5, 2.0], [3.0, -4.25]])._repr_html_())
-    assert found.rows == [["", "0", "1"], ["0", "1.5", "2."], ["1", "3.", "-4.25"]]
+    assert found.rows == [["", "0", "1"], ["0", "1.5", "2"], ["1", "3", "-4.25"]]
     assert "f32[2,2] · 16 bytes · cpu:0" in found.text
     assert Table(jnp.arange(3)._repr_html_()).rows == [["0", "1", "2"], ["0", "1", "2"]]
+
+
+def test_digits_of_tables():
+    x = jnp.asarray([1 / 3, 1234567.0, -1e-9, np.inf])
+    assert Table(x._repr_html_()).rows[1] == ["0.33333", "1.2346e+06", "-1e-09", "inf"]
+    assert Table(jnp.asarray([1 / 3 - 2j])._repr_html_()).rows[1] == ["0.33333-2j"]
+    with jnp.printoptions(precision=2):
+        assert Table(jnp.asarray([1 / 3, 2.0])._repr_html_()).rows[1] == ["0.33", "2."]
 
 
 def test_large_tables_show_both_ends():
