@@ -348,8 +348,63 @@ def _tuple(x: Any, kind: type) -> tuple[Any, ...]:
     return () if x is None else (x,) if isinstance(x, kind) else tuple(x)
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R", covariant=True)
+
+
+class LibraryFunction(Protocol[_P, _R]):
+    """What `library_function` makes of a function, for type checkers: the same parameters and result."""
+
+    __name__: str
+
+    @property
+    def __wrapped__(self) -> Callable[_P, _R]: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+
+class Jitted(LibraryFunction[_P, _R], Protocol[_P, _R]):
+    """What `jit` makes of a function, for type checkers: a function like it, of which more can be asked."""
+
+    compiles: list[Compile]
+
+    def trace(self, *args: Any, **kwargs: Any) -> TracedFunction: ...
+    def lower(self, *args: Any, **kwargs: Any) -> Any: ...
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
+    def clear_cache(self) -> None: ...
+
+
+@overload
 def jit(
-    f: Callable[..., Any] | None = None,
+    f: Callable[_P, _R],
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    device: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    keep_unused: bool = False,
+    max_compiles: int | None = None,
+) -> Jitted[_P, _R]: ...
+@overload
+def jit(
+    f: None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    device: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    keep_unused: bool = False,
+    max_compiles: int | None = None,
+) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
+def jit(
+    f: Any = None,
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -403,20 +458,6 @@ def jit(
     if not callable(f):
         raise TypeError(f"jit: expected a function; got {describe(f)}.")
     return _wrapped(f, _shared_for(f, options))
-
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R", covariant=True)
-
-
-class LibraryFunction(Protocol[_P, _R]):
-    """What `library_function` makes of a function, for type checkers: the same parameters and result."""
-
-    __name__: str
-
-    @property
-    def __wrapped__(self) -> Callable[_P, _R]: ...
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 
 
 @overload

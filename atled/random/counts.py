@@ -15,7 +15,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.jit import library_function
 from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import scan
@@ -32,7 +32,7 @@ def _rademacher(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return signs(key, dims, dtype)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rademacher(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """-1 or 1, both with probability one half.
 
     >>> from atled import random
@@ -61,7 +61,7 @@ def _geometric(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return stop_gradient(tries).astype(dtype)
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """How many tries it takes until one succeeds, if each does with probability p; 1 at least."""
     dims, dtype = sample_shape("geometric", shape, p), integer_dtype("geometric", dtype)
     return placed(_geometric(use("geometric", key), p, dims, dtype), out_sharding, "random.geometric")
@@ -139,7 +139,7 @@ def _poisson(key: Any, lam: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.where(lam == 0, 0, found).astype(dtype)
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def poisson(key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """How many events happen in a time in which `lam` are expected; -1 where that is negative or nan.
 
     >>> from atled import random
@@ -216,7 +216,7 @@ def _binomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> An
     return binomial_floats(key, n, p).astype(dtype)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None) -> Array:
     """How many of n tries succeed, if each does with probability p; nan where n or p make no sense.
 
     >>> from atled import random
@@ -244,7 +244,9 @@ def _multinomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any, un
     return jnp.moveaxis(counts, 0, -1).astype(dtype)
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Any:
+def multinomial(
+    key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
+) -> Array:
     """How n draws fall into categories along the last axis, with probabilities in proportion to p.
 
     `n` broadcasts against the other axes. `shape` is that of the result; `unroll` is for the loop over categories.

@@ -14,7 +14,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast_shapes
 from atled.ops.placing import placed
@@ -38,7 +38,7 @@ def exponential_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return -jnp.log1p(-unit(key, dims, dtype))
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def exponential(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Waiting times between events that come at rate 1."""
     dims, dtype = sample_shape("exponential", shape), float_dtype("exponential", dtype)
     return placed(exponential_floats(use("exponential", key), dims, dtype), out_sharding, "random.exponential")
@@ -51,7 +51,7 @@ def _laplace(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.sign(u) * jnp.log1p(-jnp.abs(u))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def laplace(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers with density `exp(-abs(x)) / 2`."""
     dims, dtype = sample_shape("laplace", shape), float_dtype("laplace", dtype)
     return placed(_laplace(use("laplace", key), dims, dtype), out_sharding, "random.laplace")
@@ -63,7 +63,7 @@ def _logistic(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.log(u) - jnp.log1p(-u)
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def logistic(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers whose distribution function is the sigmoid."""
     dims, dtype = sample_shape("logistic", shape), float_dtype("logistic", dtype)
     return placed(_logistic(use("logistic", key), dims, dtype), out_sharding, "random.logistic")
@@ -74,7 +74,7 @@ def _cauchy(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.tan((unit(key, dims, dtype, float(dtypes.finfo(dtype).eps)) - 0.5) * math.pi)
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def cauchy(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers with density `1 / (pi * (1 + x**2))`."""
     dims, dtype = sample_shape("cauchy", shape), float_dtype("cauchy", dtype)
     return placed(_cauchy(use("cauchy", key), dims, dtype), out_sharding, "random.cauchy")
@@ -85,7 +85,7 @@ def _pareto(key: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.exp(exponential_floats(key, dims, dtype) / jnp.asarray(b).astype(dtype))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def pareto(key: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers from 1 up with density `b / x**(b + 1)`."""
     dims, dtype = sample_shape("pareto", shape, b), float_dtype("pareto", dtype)
     return placed(_pareto(use("pareto", key), b, dims, dtype), out_sharding, "random.pareto")
@@ -98,7 +98,9 @@ def _rayleigh(key: Any, scale: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return parameter(scale, dims, dtype) * jnp.sqrt(-2 * jnp.log(u))
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rayleigh(
+    key: ArrayLike, scale: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Lengths of vectors in the plane whose parts are normal with deviation `scale`; JAX's numbers, and never inf."""
     dims, dtype = sample_shape("rayleigh", shape, scale), float_dtype("rayleigh", dtype)
     return placed(_rayleigh(use("rayleigh", key), scale, dims, dtype), out_sharding, "random.rayleigh")
@@ -114,8 +116,15 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, dims: tuple[int, ...
 
 
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers between `left` and `right` whose density rises in a straight line up to `mode`, and falls again.
 
     >>> from atled import random
@@ -135,7 +144,9 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, dims: tuple[int, ...]
     return exponential_floats(key, dims, dtype) ** (1 / concentration) * scale
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Any:
+def weibull_min(
+    key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Any = (), dtype: Any = None
+) -> Array:
     """Numbers that exceed x with probability `exp(-(x / scale) ** concentration)`.
 
     Every element is a draw of its own, also where the parameters have axes that `shape` lacks.

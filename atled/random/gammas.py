@@ -15,7 +15,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.jit import library_function
 from atled.higher_order.loops import while_loop
@@ -112,7 +112,7 @@ def _gamma(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = 
     return gamma_floats(key, a, dims, dtype, in_logs)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def gamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers with density `x**(a - 1) * exp(-x) / gamma(a)`.
 
     >>> from atled import random
@@ -123,7 +123,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shardin
     return placed(_gamma(use("gamma", key), a, dims, dtype), out_sharding, "random.gamma")
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def loggamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Logarithms of gamma numbers, finite also where those would underflow."""
     dims, dtype = sample_shape("loggamma", shape, a), float_dtype("loggamma", dtype)
     return placed(_gamma(use("loggamma", key), a, dims, dtype, True), out_sharding, "random.loggamma")
@@ -134,7 +134,9 @@ def _chisquare(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.exp(gamma_floats(key, jnp.asarray(df).astype(dtype) / 2, dims, dtype, True)) * 2
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def chisquare(
+    key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Sums of the squares of `df` normal numbers."""
     dims, dtype = sample_shape("chisquare", shape, df), float_dtype("chisquare", dtype)
     return placed(_chisquare(use("chisquare", key), df, dims, dtype), out_sharding, "random.chisquare")
@@ -147,7 +149,15 @@ def _f(key: Any, dfnum: Any, dfden: Any, dims: tuple[int, ...], dtype: Any) -> A
     return (_chisquare(keys[1], dfnum, dims, dtype) / dfnum) / (_chisquare(keys[0], dfden, dims, dtype) / dfden)
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def f(
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Ratios of two `chisquare` numbers, each divided by its degrees of freedom (Fisher's distribution)."""
     dims, dtype = sample_shape("f", shape, dfnum, dfden), float_dtype("f", dtype)
     return placed(_f(use("f", key), dfnum, dfden, dims, dtype), out_sharding, "random.f")
@@ -162,7 +172,9 @@ def _beta(key: Any, a: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return x / (x + y)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def beta(
+    key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers between 0 and 1 with density in proportion to `x**(a - 1) * (1 - x)**(b - 1)`."""
     dims, dtype = sample_shape("beta", shape, a, b), float_dtype("beta", dtype)
     return placed(_beta(use("beta", key), a, b, dims, dtype), out_sharding, "random.beta")
@@ -175,7 +187,7 @@ def _t(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return normal_floats(keys[0], dims, dtype) * jnp.sqrt(half / gamma_floats(keys[1], half, dims, dtype))
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def t(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers with Student's distribution of `df` degrees of freedom."""
     dims, dtype = sample_shape("t", shape, df), float_dtype("t", dtype)
     return placed(_t(use("t", key), df, dims, dtype), out_sharding, "random.t")
@@ -188,7 +200,9 @@ def _dirichlet(key: Any, alpha: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return parts / jnp.sum(parts, axis=-1, keepdims=True)
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def dirichlet(
+    key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers along a last axis that are positive and sum to one, with weights `alpha`."""
     alpha = jnp.asarray(alpha)
     if alpha.ndim < 1:
@@ -210,7 +224,9 @@ def generalized_normals(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> 
     return signs(keys[1], dims, dtype) * gamma_floats(keys[0], root, dims, dtype) ** root
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def generalized_normal(
+    key: ArrayLike, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers with density in proportion to `exp(-abs(x)**p)`: 2 is the normal shape, 1 the one of `laplace`."""
     dims = sample_shape("generalized_normal", shape, p)
     dtype = float_dtype("generalized_normal", dtype)
@@ -234,7 +250,7 @@ def _cube(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return uniform_floats(key, dims, dtype, -1.0, 1.0)
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def ball(key: ArrayLike, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Points spread evenly over the ball of `d` dimensions, in which `sum(abs(x)**p)` is at most 1.
 
     `p=inf` is the cube.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.engine.array import DeviceArray, wrap
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
@@ -135,7 +135,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
     return dtypes.key_dtype
 
 
-def key(seed: Any, *, impl: str | None = None, dtype: Any = None) -> Any:
+def key(seed: Any, *, impl: str | None = None, dtype: Any = None) -> Array:
     """A random key from an integer seed. The same seed gives the same numbers, everywhere.
 
     >>> key(0)
@@ -145,13 +145,13 @@ def key(seed: Any, *, impl: str | None = None, dtype: Any = None) -> Any:
     return _wrap(asarray(_words_of_seed(seed)))
 
 
-def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
+def PRNGKey(seed: Any, *, impl: str | None = None) -> Array:
     """A random key as an array of its two words; `key` is the typed form."""
     _check_impl("PRNGKey", impl)
     return asarray(_words_of_seed(seed))
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: ArrayLike) -> Array:
     """The two words of each key, on a last axis.
 
     >>> key_data(key(5))
@@ -160,18 +160,18 @@ def key_data(keys: Any) -> Any:
     return _unwrap(keys) if type_of(keys).kind == "k" else keys
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: str | None = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
     """Keys from arrays of their words."""
     _check_impl("wrap_key_data", impl, dtype)
     return _wrap(key_bits_array if isinstance(key_bits_array, Array) else asarray(key_bits_array))
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """The name of the generator."""
     return "threefry2x32"
 
 
-def clone(key: Any) -> Any:
+def clone(key: Any) -> Array:
     """The same key as a new object: says that using it again is meant."""
     return wrap(key._buffer) if type(key) is DeviceArray else key
 
@@ -208,7 +208,7 @@ def split_key(key: Any, dims: tuple[int, ...]) -> Any:
     return ops.wrap_key(shape.concatenate(pair, len(dims)))
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """New keys from a key, which is used up.
 
     >>> keys = split(key(0), 3)
@@ -227,7 +227,7 @@ def _fold_in(key: Any, words: Any) -> Any:
     return ops.wrap_key(shape.concatenate([shape.reshape(w, (1,)) for w in (a, b)], 0))
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key from a key and an integer; the key is not used up.
 
     >>> same = key_data(fold_in(key(0), 7)) == key_data(fold_in(key(0), 7))

@@ -13,7 +13,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
 from atled.ops import special
@@ -37,8 +37,14 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, dims: tuple[int, ...], d
 
 
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Normal numbers of which only those between `lower` and `upper` are kept.
 
     The distribution function is inverted in `dtype`: of an interval beyond 5 deviations, float32 knows only its ends.
@@ -57,7 +63,9 @@ def _lognormal(key: Any, sigma: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.exp(normals(key, dims, dtype) * jnp.asarray(sigma).astype(dtype))
 
 
-def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def lognormal(
+    key: ArrayLike, sigma: ArrayLike = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too."""
     dims = sample_shape("lognormal", shape, sigma)
     dtype = float_dtype("lognormal", dtype, "fc")
@@ -69,7 +77,7 @@ def _maxwell(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.linalg.norm(normal_floats(key, (*dims, 3), dtype), axis=-1)
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def maxwell(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Lengths of vectors in space whose three parts are normal: speeds in a gas."""
     dims, dtype = sample_shape("maxwell", shape), float_dtype("maxwell", dtype)
     return placed(_maxwell(use("maxwell", key), dims, dtype), out_sharding, "random.maxwell")
@@ -82,7 +90,7 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, dims: tuple[int, ...],
     return signs(keys[1], dims, dtype) * _maxwell(keys[0], dims, dtype) * scale + loc
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
     """Numbers around `loc` whose distance from it is `scale` times a number of `maxwell`, to either side.
 
     The result has the axes of `shape`, and then those of the parameters.
@@ -108,7 +116,7 @@ def _wald(key: Any, mean: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.where(is_small, mean / ratio, mean * ratio)
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def wald(key: ArrayLike, mean: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Times at which a Brownian motion with drift first gets to a level that it reaches after `mean` on average.
 
     >>> from atled import random
@@ -135,15 +143,15 @@ def _multivariate_normal(key: Any, mean: Any, cov: Any, dims: tuple[int, ...], d
 
 
 def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
     shape: Any = None,
     dtype: Any = None,
     method: str = "cholesky",
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Vectors, along a last axis, of normal numbers with a mean and a matrix of covariances.
 
     `method` is how the root of the matrix is taken: 'cholesky', the fastest, needs a definite matrix; 'eigh' and 'svd'
@@ -178,8 +186,8 @@ def _orthogonal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def orthogonal(
-    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+) -> Array:
     """Orthogonal (n, n) matrices, or unitary ones, without a preferred direction; or (n, m), of one's rows or columns.
 
     >>> from atled import random

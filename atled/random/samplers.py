@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import _static_shape, asarray
@@ -72,7 +72,7 @@ def _bits(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return random_bits(key, dims, dtypes.bits(dtype))
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Random bits as unsigned integers.
 
     >>> from atled import random
@@ -110,14 +110,14 @@ def _uniform(key: Any, dims: tuple[int, ...], dtype: Any, minval: Any, maxval: A
 
 
 def uniform(
-    key: Any,
+    key: ArrayLike,
     shape: Any = (),
     dtype: Any = None,
-    minval: Any = 0.0,
-    maxval: Any = 1.0,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers spread evenly over [minval, maxval).
 
     >>> from atled import random
@@ -151,7 +151,7 @@ def _normal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return normals(key, dims, dtype)
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def normal(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Normally distributed numbers with mean 0 and variance 1; complex dtypes too.
 
     >>> from atled import random
@@ -197,7 +197,9 @@ def _clipped(x: Any, dtype: Any) -> tuple[Any, Any]:
     return conversion.convert(inside, dtype), is_above
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def randint(
+    key: ArrayLike, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Integers spread evenly over [minval, maxval).
 
     >>> from atled import random
@@ -244,7 +246,9 @@ def signs(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return elementwise.select(is_up, spread(1), spread(-1))
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
+def bernoulli(
+    key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
+) -> Array:
     """True with probability p; mode "high" knows probabilities below 1e-7. Half precisions are compared in float32.
 
     >>> from atled import random
@@ -298,7 +302,9 @@ def gumbel_mode(name: str, mode: str | None) -> str:
     return mode or "low"
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
+def gumbel(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u.
 
     Of mode "low", 24 random bits decide in float32, so that none is above 17; "high" and "highest" take more.
@@ -326,15 +332,15 @@ def _categorical(key: Any, logits: Any, dims: tuple[int, ...], axis: int, replac
 
 
 def categorical(
-    key: Any,
-    logits: Any,
+    key: ArrayLike,
+    logits: ArrayLike,
     axis: int = -1,
     shape: Any = None,
     replace: bool = True,
     mode: str | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Positions along an axis, with probabilities proportional to exp(logits). Half precisions are drawn in float32.
 
     >>> from atled import random
@@ -390,7 +396,7 @@ def _permutation_of(key: Any, n: int) -> Any:
     return shuffled(key, shape.iota(dtypes.default("i"), (n,), 0), 0)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
+def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
     """The numbers below x, or the slices of x along an axis, in random order.
 
     >>> from atled import random
@@ -424,8 +430,8 @@ def _weighted_without(key: Any, p: Any, count: int, mode: str) -> Any:
 
 
 def choice(
-    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
-) -> Any:
+    key: ArrayLike, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
+) -> Array:
     """Draws from the numbers below a, or from the slices of a along an axis, with or without replacement.
 
     >>> from atled import random

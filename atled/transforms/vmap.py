@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -132,13 +132,17 @@ def batch_program(
 # -- the public function ---------------------------------------------------------------------------------------------
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
 def vmap(
-    f: Callable[..., Any],
+    f: Callable[_P, _R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[_P, _R]:
     """Turn a function of one example into a function of a batch.
 
     `in_axes` says which axis of each argument runs over the batch, `None` that the argument is the same for all; it

@@ -14,7 +14,16 @@ import peers
 
 jax = pytest.importorskip("jax")
 
-NAMESPACES = ("jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.lax", "jax.lax.linalg", "jax.random")
+NAMESPACES = (
+    "jax.numpy",
+    "jax.numpy.linalg",
+    "jax.numpy.fft",
+    "jax.lax",
+    "jax.lax.linalg",
+    "jax.random",
+    "jax.nn",
+    "jax.nn.initializers",
+)
 UFUNC = "JAX's ufuncs name `out` and `where` only to refuse them"
 SENTINEL = "each has a value of its own for what is not given"
 # By namespace and function: the parameters that differ, and why.
@@ -32,6 +41,7 @@ EXPLAINED: dict[str, dict[str, tuple[str, str]]] = {
     "jax.lax": {
         "cond": ("operand", SENTINEL),
         "switch": ("operand", SENTINEL),
+        "random_gamma_grad": ("args", "JAX names no parameters"),
         "round": ("rounding_method", "the same member of our own enumeration"),
         "rng_bit_generator": ("algorithm", "the same member of our own enumeration"),
         "scan": ("_split_transpose", "private"),
