@@ -157,7 +157,7 @@ def key_data(keys: ArrayLike) -> Array:
     >>> key_data(key(5))
     Array([0, 5], dtype=uint32)
     """
-    return _unwrap(keys) if type_of(keys).kind == "k" else keys
+    return _unwrap(keys) if type_of(keys).kind == "k" else asarray(keys)
 
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
