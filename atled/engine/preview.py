@@ -88,9 +88,10 @@ def _shown(x: DeviceArray, threshold: int | None = None) -> tuple[np.ndarray, di
 def place(x: DeviceArray) -> str:
     """Where an array is, if it is not where arrays are by default."""
     sharding = x.sharding
-    if not isinstance(sharding, SingleDeviceSharding):
+    if len(sharding.device_set) > 1:
         return f"sharding={sharding}"
-    return "" if sharding.device is client.default_device() else f"device={sharding.device}"
+    (device,) = sharding.device_set
+    return "" if device is client.default_device() else f"device={device}"
 
 
 def text(x: DeviceArray, *, separator: str, prefix: str = "", **options: Any) -> str | None:
