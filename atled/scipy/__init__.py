@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atled.scipy import fft, linalg, ndimage, signal, special
+    from atled.scipy import fft, linalg, ndimage, signal, sparse, special
 
-_LAZY = ("fft", "linalg", "ndimage", "signal", "special")
+_LAZY = ("fft", "linalg", "ndimage", "signal", "sparse", "special")
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +21,4 @@ def __dir__() -> list[str]:
     return [*globals(), *_LAZY]
 
 
-__all__ = ["fft", "linalg", "ndimage", "signal", "special"]
+__all__ = ["fft", "linalg", "ndimage", "signal", "sparse", "special"]

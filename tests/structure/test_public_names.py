@@ -13,7 +13,8 @@ NAMESPACES = (
     "atled", "atled.distributed", "atled.dtypes", "atled.errors", "atled.export", "atled.inspect", "atled.lax",
     "atled.nn", "atled.nn.initializers", "atled.numpy", "atled.numpy.fft", "atled.numpy.linalg", "atled.random",
     "atled.scipy", "atled.scipy.fft", "atled.scipy.linalg", "atled.scipy.ndimage", "atled.scipy.signal",
-    "atled.scipy.special", "atled.sharding", "atled.topologies", "atled.tree", "atled.tree_util",
+    "atled.scipy.sparse", "atled.scipy.sparse.linalg", "atled.scipy.special", "atled.sharding", "atled.topologies",
+    "atled.tree", "atled.tree_util",
 )  # fmt: skip
 
 

@@ -1,0 +1,7 @@
+"""SciPy's sparse namespace: iterative solvers of linear equations, in `linalg`."""
+
+from __future__ import annotations
+
+from atled.scipy.sparse import linalg
+
+__all__ = ["linalg"]
