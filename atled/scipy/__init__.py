@@ -6,9 +6,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atled.scipy import fft, linalg, ndimage, signal, sparse, special
+    from atled.scipy import (
+        cluster,
+        fft,
+        integrate,
+        interpolate,
+        linalg,
+        ndimage,
+        optimize,
+        signal,
+        sparse,
+        spatial,
+        special,
+    )
 
-_LAZY = ("fft", "linalg", "ndimage", "signal", "sparse", "special")
+_LAZY = (
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial",
+    "special",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +36,7 @@ def __dir__() -> list[str]:
     return [*globals(), *_LAZY]
 
 
-__all__ = ["fft", "linalg", "ndimage", "signal", "sparse", "special"]
+__all__ = [
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial",
+    "special",
+]  # fmt: skip

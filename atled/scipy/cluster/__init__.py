@@ -1,0 +1,7 @@
+"""SciPy's clustering: vector quantization, in `vq`."""
+
+from __future__ import annotations
+
+from atled.scipy.cluster import vq
+
+__all__ = ["vq"]

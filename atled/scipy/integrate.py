@@ -1,0 +1,7 @@
+"""SciPy's integration of samples."""
+
+from __future__ import annotations
+
+from atled.numpy.statistics import trapezoid
+
+__all__ = ["trapezoid"]

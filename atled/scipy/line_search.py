@@ -1,0 +1,84 @@
+"""A step along a direction that meets the strong Wolfe conditions, found in one loop with one evaluation each time.
+
+The conditions on values hold up to the rounding of the values, those on slopes exactly: close to a minimum, where
+values no longer tell points apart, slopes still do (W. W. Hager and H. Zhang, 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled import numpy as jnp
+from atled.core import dtypes
+from atled.core.array import type_of
+from atled.higher_order.loops import while_loop
+
+ENOUGH = 1e-4  # the share of the decrease that the slope promises
+FLAT = 0.9  # the share of the slope that may be left
+_ROUNDINGS = 8  # how many roundings values may be off
+
+
+class Point(NamedTuple):
+    """A place on the line: how far, the value there, the slope along the line, and the whole gradient."""
+
+    at: Any
+    value: Any
+    slope: Any
+    gradient: Any
+
+
+class Search(NamedTuple):
+    """What a search knows: the best point so far, the far end of the interval, and what it looked at last."""
+
+    low: Point  # low enough, and falling
+    high: Point  # too high, or rising; infinitely far at first
+    last: Point
+    is_done: Any
+    count: Any
+
+
+def noise(value: Any) -> Any:
+    """How much values close to this one may differ by rounding alone."""
+    rounding = float(dtypes.finfo(type_of(value).dtype).eps)
+    return _ROUNDINGS * rounding * jnp.abs(value)
+
+
+def _next(search: Search) -> Any:
+    """Where to look next: farther, or where the slope or a parabola is level, not too close to the ends."""
+    low, high, last = search.low, search.high, search.last
+    width = high.at - low.at
+    by_slopes = low.at - low.slope * width / (high.slope - low.slope)
+    by_values = low.at - 0.5 * low.slope * width**2 / (high.value - low.value - low.slope * width)
+    guess = jnp.where(high.slope > 0, by_slopes, by_values)
+    middle = low.at + 0.5 * width
+    guess = jnp.where(jnp.isfinite(guess) & (search.count % 3 != 2), guess, middle)
+    inside = jnp.clip(guess, low.at + 0.1 * width, high.at - 0.1 * width)
+    return jnp.where(jnp.isfinite(high.at), inside, 4 * last.at)
+
+
+def line_search(evaluate: Callable[[Any], Point], start: Point, first: Any, steps: Any) -> Search:
+    """Search from `start`, where the slope is negative, looking at `first` first, and at most `steps` times.
+
+    If it `is_done`, `last` meets the conditions. Otherwise `low` is at least as low as the start.
+    """
+    far = Point(jnp.full_like(start.at, np.inf), start.value, start.slope, start.gradient)
+
+    def goes_on(search: Search) -> Any:
+        return ~search.is_done & (search.count < steps)
+
+    def step(search: Search) -> Search:
+        at = jnp.where(search.count == 0, first, _next(search))
+        point = evaluate(at)
+        limit = start.value + ENOUGH * at * start.slope + noise(start.value)
+        is_low = (point.value <= limit) & jnp.isfinite(point.slope)
+        is_done = is_low & (jnp.abs(point.slope) <= -FLAT * start.slope)
+        is_falling = is_low & (point.slope < 0)
+        pick = lambda condition, x, y: Point(*[jnp.where(condition, a, b) for a, b in zip(x, y, strict=True)])  # noqa: E731
+        return Search(
+            pick(is_falling, point, search.low), pick(is_falling, search.high, point), point, is_done, search.count + 1
+        )
+
+    return while_loop(goes_on, step, Search(start, far, start, jnp.asarray(False), 0))

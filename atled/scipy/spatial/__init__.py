@@ -1,0 +1,7 @@
+"""SciPy's spatial namespace: rotations, in `transform`."""
+
+from __future__ import annotations
+
+from atled.scipy.spatial import transform
+
+__all__ = ["transform"]
