@@ -47,7 +47,6 @@ def test_the_same_random_numbers_up_to_rounding(name):
 def test_wide_random_numbers_are_the_same():
     for draw in (
         lambda r, k: r.gamma(k, 0.7, (200,), "float64"),
-        lambda r, k: r.t(k, 3.0, (200,), "float64"),
         lambda r, k: r.truncated_normal(k, -1.0, 2.0, (200,), "float64"),
         lambda r, k: r.randint(k, (200,), -(2**63), 2**63 - 1, "int64"),
         lambda r, k: r.bits(k, (200,), "uint64"),

@@ -41,43 +41,30 @@ DRAWS = {
     "bernoulli high": lambda r, k, np_: r.bernoulli(k, 1e-3, (2000,), mode="high"),
     "gumbel": lambda r, k, np_: r.gumbel(k, (100,)),
 }
-# Compared up to rounding, which can also decide whether a number is accepted.
+# Compared up to rounding, which can also decide whether a number is accepted. Of those made from gamma numbers, which
+# are slow to compile, two.
 ROUNDED = {
-    "ball": lambda r, k, np_: r.ball(k, 4, 1.5, (200,)),
-    "beta": lambda r, k, np_: r.beta(k, 0.7, 2.0, (500,)),
     "binomial": lambda r, k, np_: r.binomial(
         k, np_.array([5.0, 100.0, 1e4, 3.0, 0.0, -1.0]), np_.array([0.5, 0.3, 0.9, 1.0, 0.2, 0.5]), (100, 6)
     ),
     "cauchy": lambda r, k, np_: r.cauchy(k, (500,)),
-    "chisquare": lambda r, k, np_: r.chisquare(k, 5.0, (500,)),
-    "dirichlet": lambda r, k, np_: r.dirichlet(k, np_.array([1.0, 2.0, 0.3]), (200,)),
-    "double_sided_maxwell": lambda r, k, np_: r.double_sided_maxwell(k, 1.0, 2.0, (500,)),
-    "exponential": lambda r, k, np_: r.exponential(k, (500,)),
     "exponential f16": lambda r, k, np_: r.exponential(k, (500,), "float16"),
     "f": lambda r, k, np_: r.f(k, 3.0, 7.0, (500,)),
     "gamma": lambda r, k, np_: r.gamma(k, np_.array([[0.1], [1.0], [9.0]]), (3, 200)),
-    "generalized_normal": lambda r, k, np_: r.generalized_normal(k, 3.0, (500,)),
     "geometric": lambda r, k, np_: r.geometric(k, 0.2, (500,)),
     "gumbel high": lambda r, k, np_: r.gumbel(k, (500,), mode="high"),
     "gumbel highest": lambda r, k, np_: r.gumbel(k, (500,), mode="highest"),
     "laplace": lambda r, k, np_: r.laplace(k, (500,)),
-    "loggamma": lambda r, k, np_: r.loggamma(k, 0.01, (500,)),
     "logistic": lambda r, k, np_: r.logistic(k, (500,)),
     "lognormal": lambda r, k, np_: r.lognormal(k, 0.5, (500,)),
     "lognormal complex": lambda r, k, np_: r.lognormal(k, 0.5, (500,), "complex64"),
     "maxwell": lambda r, k, np_: r.maxwell(k, (500,)),
-    "multinomial": lambda r, k, np_: r.multinomial(k, 100, P, shape=(200, 3)),
     "multivariate_normal": lambda r, k, np_: r.multivariate_normal(k, np_.ones(2), COVARIANCES, (300,)),
-    "multivariate_normal eigh": lambda r, k, np_: r.multivariate_normal(
-        k, np_.ones(2), COVARIANCES, (300,), method="eigh"
-    ),
     "orthogonal": lambda r, k, np_: r.orthogonal(k, 4, (3,)),
-    "orthogonal wide": lambda r, k, np_: r.orthogonal(k, 3, (3,), m=5),
     "pareto": lambda r, k, np_: r.pareto(k, 3.0, (500,)),
     "poisson": lambda r, k, np_: r.poisson(k, np_.array([0.0, 1.0, 30.0, -1.0, np.nan, 1e3]), (200, 6)),
     "rademacher": lambda r, k, np_: r.rademacher(k, (500,)),
     "rayleigh": lambda r, k, np_: r.rayleigh(k, np_.float32(2.0), (500,)),
-    "t": lambda r, k, np_: r.t(k, 3.0, (500,)),
     "triangular": lambda r, k, np_: r.triangular(k, 0.0, 1.0, 3.0, (500,)),
     "truncated_normal": lambda r, k, np_: r.truncated_normal(k, -0.5, 2.0, (500,)),
     "wald": lambda r, k, np_: r.wald(k, np_.float32(2.0), (500,)),
