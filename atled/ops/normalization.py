@@ -80,13 +80,13 @@ class Logsumexp(_OverAxes):
         (x,), (t,) = primals, tangents
         out = bind(self, x)
         dtype = type_of(x).dtype
-        # the weight of each element; where all are minus infinity there is no weight to share
+        # the weight of each element: infinite ones share all of it, and minus infinities among themselves have none
+        low, high, zero = (np.asarray(v, dtype) for v in (-np.inf, np.inf, 0))
         spread = shape.broadcast(out, type_of(x).shape, self.kept(type_of(x).ndim))
-        is_lost = elementwise.eq(spread, np.asarray(-np.inf, dtype))
-        is_all = elementwise.logical_and(elementwise.eq(spread, np.asarray(np.inf, dtype)), elementwise.eq(x, spread))
-        safe = elementwise.select(elementary.is_finite(spread), spread, np.zeros((), dtype))
-        weight = elementary.exp(elementwise.sub(elementwise.select(is_all, np.zeros((), dtype), x), safe))
-        weight = elementwise.select(is_lost, np.zeros((), dtype), weight)
+        is_lost = elementwise.eq(spread, low)
+        among = elementwise.select(elementwise.eq(x, high), zero, low)
+        safe = elementwise.select(elementwise.eq(spread, high), among, elementwise.select(is_lost, zero, x))
+        weight = elementwise.select(is_lost, zero, softmax(safe, self.axes))
         return out, reduction.reduce_sum(elementwise.mul(t, weight), self.axes)
 
 

@@ -296,14 +296,18 @@ def digamma(x: Any) -> Any:
 def polygamma(n: Any, x: Any) -> Any:
     """Derivative number n of digamma at x, for whole n; differentiable by x."""
     (n, x), back = _real("polygamma", n, x)
-    return back(ops.polygamma(n, x))
+    is_far = _all(ew.eq(x, _value(x, np.inf)), ew.gt(n, 0))
+    return back(ew.select(is_far, _value(x, 0), ops.polygamma(n, ew.select(is_far, _value(x, 1), x))))
 
 
 @library_function
 def zeta(x: Any, q: Any = None) -> Any:
     """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q."""
     (x, q), back = _real("zeta", x, 1.0 if q is None else q)
-    return back(ops.zeta(x, q))
+    is_far = ew.eq(x, _value(x, np.inf))  # only the first term is left, and whether it is below, at or above one
+    first = ew.select(ew.eq(q, 1), _value(q, 1), ew.select(ew.gt(q, 1), _value(q, 0), _value(q, np.inf)))
+    first = ew.select(ew.eq(q, q), first, q)
+    return back(ew.select(is_far, first, ops.zeta(ew.select(is_far, _value(x, 2), x), q)))
 
 
 # The terms of Stirling's series for the logarithm of gamma, in powers of 1 / x**2
@@ -315,17 +319,35 @@ def _stirling(x: Any) -> Any:
     return ew.div(_polynomial(ew.div(1, ew.mul(x, x)), _STIRLING), x)
 
 
+def _stirling_fall(x: Any, y: Any) -> Any:
+    """_stirling(y) - _stirling(x + y), exact for small x: a divided difference."""
+    u, v = ew.div(1, ew.add(x, y)), ew.div(1, y)
+    p, q = ew.mul(u, u), ew.mul(v, v)
+    value: Any = _STIRLING[-1]
+    slope: Any = 0.0
+    for c in _STIRLING[-2::-1]:
+        slope, value = ew.add(ew.mul(p, slope), value), ew.add(ew.mul(q, value), c)
+    return ew.mul(ew.mul(x, ew.mul(u, v)), ew.add(value, ew.mul(ew.mul(u, ew.add(u, v)), slope)))
+
+
 def _betaln(a: Any, b: Any) -> Any:
     is_first = ew.le(a, b)
     low, high = ew.select(is_first, a, b), ew.select(is_first, b, a)
     plain = ew.sub(ew.add(ops.lgamma(low), ops.lgamma(high)), ops.lgamma(ew.add(low, high)))
-    # large logarithms must not be subtracted: their leading terms are, on paper
-    is_large = _all(ew.gt(low, 0), ew.ge(high, 8))
+    # large logarithms must not be subtracted, nor almost equal ones: their leading terms are, on paper
+    is_tiny = _all(ew.gt(low, 0), ew.lt(low, 0.1), ew.lt(high, 8))
+    is_large = ew.logical_or(_all(ew.gt(low, 0), ew.ge(high, 8)), is_tiny)
     x = ew.select(is_large, low, _value(low, 8))
     y = ew.select(is_large, high, _value(low, 8))
+    steps: Any = _value(low, 1)
+    for i in range(8):  # gamma(x + y) / gamma(y), eight steps higher
+        start = ew.add(ew.select(is_tiny, high, _value(high, 1)), i)
+        steps = ew.mul(steps, ew.add(ew.div(ew.select(is_tiny, low, _value(low, 0)), start), 1))
+    y = ew.select(is_tiny, ew.add(y, 8), y)
     total = ew.add(x, y)
-    shared = ew.sub(ew.sub(_stirling(y), _stirling(total)), ew.mul(ew.sub(y, 0.5), elementary.log1p(ew.div(x, y))))
+    shared = ew.sub(_stirling_fall(x, y), ew.mul(ew.sub(y, 0.5), elementary.log1p(ew.div(x, y))))
     one_sided = ew.sub(ew.add(ops.lgamma(x), x), ew.mul(x, elementary.log(total)))
+    one_sided = ew.add(one_sided, elementary.log(steps))
     both_large = ew.ge(x, 8)
     z = ew.select(both_large, x, _value(x, 8))
     two_sided = ew.sub(_stirling(z), ew.mul(ew.sub(z, 0.5), elementary.log1p(ew.div(y, z))))
@@ -365,13 +387,15 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:  # noqa: N803
 def _multigammaln(a: Any, d: int) -> Any:
     (a,), back = _real("multigammaln", a)
     out: Any = d * (d - 1) / 4 * math.log(math.pi)
+    is_inside = ew.gt(a, (d - 1) / 2)
+    safe = ew.select(is_inside, a, _value(a, d))
     for j in range(d):
-        out = ew.add(ops.lgamma(ew.sub(a, j / 2)), out)
-    return back(out)
+        out = ew.add(ops.lgamma(ew.sub(safe, j / 2)), out)
+    return back(ew.select(is_inside, out, _value(a, np.nan)))
 
 
 def multigammaln(a: Any, d: Any) -> Any:
-    """The logarithm of the gamma function of d dimensions, for a fixed integer d."""
+    """The logarithm of the gamma function of d dimensions, for a fixed integer d and a above (d - 1) / 2."""
     d = d.__index__()
     if d < 1:
         raise ValueError(f"multigammaln: the dimension must be positive; got {d}.")
@@ -531,10 +555,13 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 
 def _power_transform(logarithm: Any, power: Any) -> Any:
-    is_edge = ew.eq(logarithm, _value(logarithm, -np.inf))  # at zero: -1 / power, or minus infinity
+    # at zero, -1 / power or minus infinity; at infinity, infinity or -1 / power
+    is_low, is_high = (ew.eq(logarithm, _value(logarithm, v)) for v in (-np.inf, np.inf))
+    is_edge = ew.logical_or(is_low, is_high)
     safe = ew.select(is_edge, _value(logarithm, 0), logarithm)
-    positive = ew.gt(power, 0)
-    edge = ew.select(positive, ew.div(-1, ew.select(positive, power, _value(power, 1))), _value(power, -np.inf))
+    is_bounded = ew.select(is_low, ew.gt(power, 0), ew.lt(power, 0))
+    edge = ew.div(-1, ew.select(is_bounded, power, _value(power, 1)))
+    edge = ew.select(is_bounded, edge, ew.select(ew.eq(power, power), logarithm, power))
     return ew.select(is_edge, edge, ew.mul(safe, _relative_exponential(ew.mul(power, safe))))
 
 
