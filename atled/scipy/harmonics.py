@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,17 +23,20 @@ _DOUBLE = np.dtype(float)
 
 @functools.cache
 def _bernoulli_numbers(n: int) -> tuple[float, ...]:
-    out = [Fraction(1)]
-    for m in range(1, n + 1):
-        out.append(-sum([math.comb(m + 1, k) * out[k] for k in range(m) if out[k]], Fraction(0)) / (m + 1))
-    return tuple([_rounded(x) for x in out])
-
-
-def _rounded(x: Fraction) -> float:
-    try:
-        return float(x)
-    except OverflowError:
-        return math.copysign(math.inf, x)
+    """From tangent numbers, which are whole (R. P. Brent and D. Harvey, 2013)."""
+    count = n // 2 + 1
+    tangents = [0, 1, *[math.factorial(k) for k in range(1, count)]]
+    for k in range(2, count + 1):
+        for j in range(k, count + 1):
+            tangents[j] = (j - k) * tangents[j - 1] + (j - k + 2) * tangents[j]
+    out = [1.0, -0.5]
+    for k in range(1, count):
+        try:
+            size = 2 * k * tangents[k] / (4**k * (4**k - 1))
+        except OverflowError:
+            size = math.inf
+        out += [size if k % 2 else -size, 0.0]
+    return tuple(out[: n + 1])
 
 
 def bernoulli(n: int) -> Any:
