@@ -18,11 +18,12 @@ if TYPE_CHECKING:
         sparse,
         spatial,
         special,
+        stats,
     )
 
 _LAZY = (
     "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial",
-    "special",
+    "special", "stats",
 )  # fmt: skip
 
 
@@ -38,5 +39,5 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial",
-    "special",
+    "special", "stats",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "random": NUMERIC | {"numpy", "lax"},
     "lax": NUMERIC | {"numpy"},
     "nn": NUMERIC | {"numpy", "random"},
-    "scipy": NUMERIC | {"numpy", "lax", "nn"},
+    "scipy": NUMERIC | {"numpy", "lax", "nn", "random"},
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
 }
 # What may be imported inside a function, because loading it takes long and few need it.

@@ -15,8 +15,8 @@ NAMESPACES = (
     "atled.scipy", "atled.scipy.cluster", "atled.scipy.cluster.vq", "atled.scipy.fft", "atled.scipy.integrate",
     "atled.scipy.interpolate", "atled.scipy.linalg", "atled.scipy.ndimage", "atled.scipy.optimize",
     "atled.scipy.signal", "atled.scipy.sparse", "atled.scipy.sparse.linalg", "atled.scipy.spatial",
-    "atled.scipy.spatial.transform", "atled.scipy.special", "atled.sharding", "atled.topologies", "atled.tree",
-    "atled.tree_util",
+    "atled.scipy.spatial.transform", "atled.scipy.special", "atled.scipy.stats", "atled.sharding", "atled.topologies",
+    "atled.tree", "atled.tree_util",
 )  # fmt: skip
 
 
