@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from atled.core import tree
 from atled.core.array import Array, describe, type_of
 from atled.core.dtypes import bits
@@ -116,6 +118,13 @@ class Signature:
         return str(key)
 
 
+def _frozen(x: Any) -> Any:
+    """Lists of axes and lengths as tuples; the library's functions take both."""
+    if type(x) is np.ndarray:
+        x = x.tolist()
+    return tuple([_frozen(v) for v in x]) if type(x) is list else x
+
+
 class Arguments:
     """A call's arguments, sorted into static values and dynamic leaves."""
 
@@ -127,16 +136,19 @@ class Arguments:
             signature.static if signature.options.static_argnums or signature.options.static_argnames else ((), ())
         )
         statics: list[Any] = []
+        is_library = signature.options.is_inline
         if positions or names:
             dynamic: list[Any] = []
             for i, x in enumerate(args):
                 if i in positions:
+                    x = _frozen(x) if is_library else x
                     statics.append((i, type(x), x))
                 else:
                     dynamic.append(x)
             rest = {}
             for k, x in sorted(kwargs.items(), key=lambda item: item[0]):
                 if k in names:
+                    x = _frozen(x) if is_library else x
                     statics.append((k, type(x), x))
                 else:
                     rest[k] = x

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import isclose, isnan
 from atled.numpy.promotion import broadcast, operand_type, promote_dtypes
 from atled.ops import elementwise as ew
-from atled.ops import reduction
+from atled.ops import reduction, shape
 
 
 def _all(x: Any) -> Any:
@@ -23,7 +23,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and elements; with `equal_nan`, NaN equals NaN."""
     s, t = (operand_type("array_equal", v) for v in (a1, a2))
     if s.shape != t.shape:
-        return np.False_  # pyright: ignore[reportReturnType]
+        return shape.zeros(ArrayType((), dtypes.bool_))
     x, y = promote_dtypes("array_equal", a1, a2)
     same = ew.eq(x, y)
     return _all(ew.logical_or(same, ew.logical_and(isnan(x), isnan(y))) if equal_nan else same)
@@ -36,7 +36,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     try:
         x, y = broadcast("array_equiv", [x, y])
     except ValueError:
-        return np.False_  # pyright: ignore[reportReturnType]
+        return shape.zeros(ArrayType((), dtypes.bool_))
     return _all(ew.eq(x, y))
 
 

@@ -312,7 +312,7 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
                     f"einsum: axes with one label must have one length; got {sizes[c]} and {n} for {c!r} in "
                     f"{subscripts!r}.\n  try: the labels in the order of the axes of {' and '.join(map(str, types))}."
                 )
-            sizes[c] = max(sizes[c], n)
+            sizes[c] = n if sizes[c] == 1 else sizes[c]
         full.append(labels)
     if arrow:
         output = right.replace("...", dots)
@@ -333,7 +333,7 @@ def _contract(xs: list[Any], labels: list[str], output: str, precision: Any, res
     sizes: dict[str, int] = {}
     for x, text in zip(xs, labels, strict=True):
         for c, n in zip(text, type_of(x).shape, strict=True):
-            sizes[c] = max(sizes.get(c, 1), n)
+            sizes[c] = n if sizes.get(c, 1) == 1 else sizes[c]
     parts = []
     for i, (x, text) in enumerate(zip(xs, labels, strict=True)):
         x, text = _unstretch(x, text, sizes)

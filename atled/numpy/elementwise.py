@@ -10,6 +10,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.types import ArrayType
 from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.promotion import (
     broadcast,
@@ -20,7 +21,7 @@ from atled.numpy.promotion import (
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
-from atled.ops import conversion, elementary, special
+from atled.ops import conversion, elementary, shape, special
 from atled.ops import elementwise as ew
 
 _P = ParamSpec("_P")
@@ -72,7 +73,11 @@ arcsinh = asinh = _float_function("arcsinh", elementary.asinh, "The inverse of s
 arccosh = acosh = _float_function("arccosh", elementary.acosh, "The inverse of cosh.")
 arctanh = atanh = _float_function("arctanh", elementary.atanh, "The inverse of tanh.")
 exp = _float_function("exp", elementary.exp, "The exponential function.")
-exp2 = _float_function("exp2", elementary.exp2, "2 ** x.")
+exp2 = _float_function(
+    "exp2",
+    lambda x: elementary.exp(ew.mul(x, math.log(2))) if type_of(x).kind == "c" else elementary.exp2(x),
+    "2 ** x.",
+)
 expm1 = _float_function("expm1", elementary.expm1, "exp(x) - 1, exact for small x.")
 log = _float_function("log", elementary.log, "The natural logarithm.")
 log1p = _float_function("log1p", elementary.log1p, "log(1 + x), exact for small x.")
@@ -108,7 +113,6 @@ nextafter = _binary("nextafter", elementary.nextafter, "The next number after x1
 bitwise_and = _binary("bitwise_and", ew.logical_and, "x1 & x2.")
 bitwise_or = _binary("bitwise_or", ew.logical_or, "x1 | x2.")
 bitwise_xor = _binary("bitwise_xor", ew.logical_xor, "x1 ^ x2.")
-left_shift = bitwise_left_shift = _binary("left_shift", lambda x, y: _shift(x, y, ew.shift_left), "x1 << x2.")
 equal = _binary("equal", ew.eq, "x1 == x2.")
 not_equal = _binary("not_equal", ew.ne, "x1 != x2.")
 less = _binary("less", lambda x, y: _order(x, y, ew.lt), "x1 < x2; complex numbers by real, then imaginary part.")
@@ -139,10 +143,33 @@ def _shift(x: Any, y: Any, op: Callable[[Any, Any], Any]) -> Any:
     return ew.select(ew.ge(y, width), np.zeros((), type_of(x).dtype), op(x, y))
 
 
+def _numbers(name: str, x1: Any, x2: Any) -> list[Any]:
+    """Operands of one dtype and shape, where bools count as integers."""
+    x, y = broadcast(name, promote_dtypes(name, x1, x2))
+    return [conversion.convert(v, dtypes.default("i")) for v in (x, y)] if type_of(x).kind == "b" else [x, y]
+
+
+def _real(name: str, *operands: Any) -> None:
+    """Complex operands are refused where NumPy does so."""
+    for t in [operand_type(name, x) for x in operands]:
+        if t.kind == "c":
+            raise TypeError(f"{name}: operands must be real; got {t}.")
+
+
+@library_function(is_thin=True)
+def left_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 << x2."""
+    x, y = _numbers("left_shift", x1, x2)
+    return _shift(x, y, ew.shift_left)
+
+
+bitwise_left_shift = left_shift
+
+
 @library_function(is_thin=True)
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 >> x2; the sign is kept."""
-    x, y = broadcast("right_shift", promote_dtypes("right_shift", x1, x2))
+    x, y = _numbers("right_shift", x1, x2)
     width = dtypes.bits(type_of(x).dtype)
     if type_of(x).kind == "u":
         return _shift(x, y, ew.shift_right_logical)
@@ -180,6 +207,7 @@ abs = absolute
 @library_function(is_thin=True)
 def fabs(x: ArrayLike, /) -> Array:
     """The magnitude of x, as a floating number."""
+    _real("fabs", x)
     return elementary.absolute(promote_inexact("fabs", x)[0])
 
 
@@ -192,9 +220,9 @@ def sign(x: ArrayLike, /) -> Array:
 
 @library_function(is_thin=True)
 def square(x: ArrayLike, /) -> Array:
-    """x * x."""
+    """x * x; bools count as integers."""
     t = operand_type("square", x)
-    return x if t.kind == "b" else ew.square(x)  # pyright: ignore[reportReturnType]
+    return conversion.convert(x, dtypes.default("i")) if t.kind == "b" else ew.square(x)
 
 
 @library_function(is_thin=True)
@@ -215,16 +243,17 @@ def real(x: ArrayLike, /) -> Array:
 @library_function(is_thin=True)
 def imag(x: ArrayLike, /) -> Array:
     """The imaginary part; zero for real x."""
-    return conversion.imag(x) if operand_type("imag", x).kind == "c" else ew.mul(x, np.zeros((), type_of(x).dtype))
+    t = operand_type("imag", x)
+    return conversion.imag(x) if t.kind == "c" else shape.zeros(ArrayType(t.shape, t.dtype))
 
 
 @library_function(static=("deg",))
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number."""
     (z,) = promote_inexact("angle", z)
-    is_complex = type_of(z).kind == "c"
-    re = conversion.real(z) if is_complex else z
-    im = conversion.imag(z) if is_complex else ew.mul(z, 0)
+    t = type_of(z)
+    re = conversion.real(z) if t.kind == "c" else z
+    im = conversion.imag(z) if t.kind == "c" else cast(0, t.dtype, t.weak)
     out = elementary.atan2(im, re)
     return ew.mul(out, 180 / math.pi) if deg else out
 
@@ -247,6 +276,8 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     Array([3, 1], dtype=uint8)
     """
     t = operand_type("bitwise_count", x)
+    if t.kind == "b":
+        return conversion.convert(x, dtypes.uint8)
     size = elementary.absolute(x) if t.kind == "i" else x
     return conversion.convert(ew.population_count(size), dtypes.uint8)
 
@@ -377,7 +408,7 @@ def _is_infinite(name: str, limit: float, doc: str):
     test = _parts(lambda x: ew.eq(x, np.asarray(limit, type_of(x).dtype)), ew.logical_or, False)
 
     def f(x: ArrayLike, /, out: None = None) -> Array:
-        operand_type(name, x)
+        _real(name, x)
         return test(x)
 
     return _finish(f, name, doc)
@@ -390,7 +421,8 @@ isneginf = _is_infinite("isneginf", -np.inf, "Whether x is -inf.")
 @library_function
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set, also of -0.0 and NaN."""
-    t = operand_type("signbit", x)
+    _real("signbit", x)
+    t = type_of(x)
     if t.kind != "f":
         return ew.lt(x, np.zeros((), t.dtype)) if t.kind == "i" else ew.ne(x, x)
     integer = np.dtype(f"int{dtypes.bits(t.dtype)}")
@@ -400,6 +432,7 @@ def signbit(x: ArrayLike, /) -> Array:
 @library_function
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The magnitude of x1 with the sign of x2."""
+    _real("copysign", x1, x2)
     x, y = broadcast("copysign", promote_inexact("copysign", x1, x2))
     size = elementary.absolute(x)
     return ew.select(signbit.__wrapped__(y), ew.neg(size), size)
@@ -411,10 +444,8 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @library_function
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The largest integer not above x1 / x2."""
-    x, y = broadcast("floor_divide", promote_dtypes("floor_divide", x1, x2))
+    x, y = _numbers("floor_divide", x1, x2)
     t = type_of(x)
-    if t.kind == "b":
-        raise TypeError("floor_divide: bools cannot be divided; convert them to integers.")
     if t.kind == "u":
         return ew.div(x, y)
     if t.kind == "i":
@@ -449,7 +480,7 @@ def plain_sign(x: Any, y: Any) -> Any:
 @library_function
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 - x2 * floor(x1 / x2), with the sign of x2."""
-    x, y = broadcast("remainder", promote_dtypes("remainder", x1, x2))
+    x, y = _numbers("remainder", x1, x2)
     left = elementary.rem(x, y)
     if type_of(x).kind == "u":
         return left
@@ -467,7 +498,7 @@ mod = remainder
 @library_function
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of x1 / x2 with the sign of x1."""
-    x, y = broadcast("fmod", promote_dtypes("fmod", x1, x2))
+    x, y = _numbers("fmod", x1, x2)
     return elementary.rem(x, y)
 
 
@@ -509,7 +540,7 @@ def _power(x1: Any, x2: Any) -> Any:
         )
     dtype, _ = common_dtype(types)
     if dtypes.kind(dtype) in "biu":
-        return _power_of_integers(*broadcast("power", promote_dtypes("power", x1, x2)))
+        return _power_of_integers(*_numbers("power", x1, x2))
     return _float_power(x1, x2)
 
 
@@ -520,13 +551,10 @@ def _float_power(x1: Any, x2: Any) -> Any:
 def _power_of_integers(x: Any, y: Any) -> Any:
     """Square and multiply; a negative exponent gives zero but for bases 1 and -1."""
     t = type_of(x)
-    if t.kind == "b":
-        x, y = (conversion.convert(v, dtypes.int8) for v in (x, y))
-        t = type_of(x)
     dtype = t.dtype
     one, zero = np.ones((), dtype), np.zeros((), dtype)
     result, base, left = one, x, y
-    for _ in range(6 if dtypes.bits(dtype) <= 64 else 7):
+    for _ in range(dtypes.bits(dtype)):
         is_odd = ew.eq(ew.logical_and(left, one), one)
         result = ew.select(
             is_odd,
@@ -585,6 +613,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @library_function
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x1**2 + x2**2), without overflow; the gradient at the origin is zero."""
+    _real("hypot", x1, x2)
     x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
     a, b = elementary.absolute(x), elementary.absolute(y)
     top, low = ew.maximum(a, b), ew.minimum(a, b)

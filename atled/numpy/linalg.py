@@ -131,7 +131,8 @@ def inv(a: ArrayLike) -> Array:
 def _pseudoinverse(x: Any, rtol: Any, eps: float, hermitian: bool = False) -> tuple[Any, Any, Any]:
     """The pseudoinverse, the singular values, and which of them count."""
     t = type_of(x)
-    u, s, vt = _hermitian_svd(fixed(x)) if hermitian else _svd_parts(fixed(x))
+    parts = _hermitian_svd(fixed(x)) if hermitian else _svd_parts(x)
+    u, s, vt = [fixed(v) for v in parts]
     last, real = t.ndim - 2, type_of(s).dtype
     if rtol is None:
         rtol = eps * max(t.shape[-2:])
@@ -141,7 +142,7 @@ def _pseudoinverse(x: Any, rtol: Any, eps: float, hermitian: bool = False) -> tu
     one, zero = np.ones((), real), np.zeros((), real)
     inverse = ew.select(is_large, ew.div(one, ew.select(is_large, s, one)), zero)
     found = _product(scale_columns(adjoint(vt), inverse), adjoint(u))
-    return bind(PseudoInverse(), x, found), s, is_large
+    return bind(PseudoInverse(), x, found), parts[1], is_large
 
 
 @library_function(static=("hermitian",))

@@ -409,7 +409,9 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
         x = asarray(a)
         if x.ndim != 1:
             raise ValueError(f"ix_: vectors are needed; got {x.type}.")
-        if x.type.kind == "b" or x.size == 0:
+        if x.size == 0:
+            x = asarray(np.zeros(0, dtypes.default("i")))
+        elif x.type.kind == "b":
             known = _known(x)
             if known is None:
                 raise ConcretizationTypeError(

@@ -11,7 +11,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.jit import library_function
-from atled.numpy.elementwise import isnan, to_bool
+from atled.numpy.elementwise import isnan, maximum, minimum, to_bool
 from atled.numpy.promotion import (
     broadcast_to,
     cast,
@@ -107,7 +107,7 @@ def _extremum(name: str, op: Any, identity: Any, combine: Any):
                 "\n  try: initial=..., the result for no elements."
             )
         if t.kind == "c":
-            return _complex_extremum(a, axes, name, keepdims)
+            return _complex_extremum(a, axes, name, keepdims, initial, where)
         return _reduce(op, name, a, axis, t.dtype, keepdims, initial, where, identity, combine)
 
     f.__name__ = f.__qualname__ = name
@@ -116,13 +116,21 @@ def _extremum(name: str, op: Any, identity: Any, combine: Any):
     return library_function(f, static=("axis", "keepdims"))
 
 
-def _complex_extremum(a: Any, axes: tuple[int, ...], name: str, keepdims: bool) -> Any:
-    """Extrema of complex numbers in lexicographic order, by sorting."""
+def _complex_extremum(a: Any, axes: tuple[int, ...], name: str, keepdims: bool, initial: Any, where: Any) -> Any:
+    """Extrema of complex numbers in lexicographic order, by sorting; NaN comes last."""
+    t = type_of(a)
+    if where is not None:
+        a = ew.select(broadcast_to(to_bool(name, where), t.shape), a, np.asarray(initial, t.dtype))
     rows = reduction.merge_axes(a, axes)
     last = type_of(rows).ndim - 1
     (ordered,) = sorting.sort((rows,), last)
     n = type_of(rows).shape[last]
-    return _kept(shape.index_in_axis(ordered, n - 1 if name == "max" else 0, last), axes, type_of(a).shape, keepdims)
+    out = shape.index_in_axis(ordered, n - 1, last)
+    if name == "min":
+        out = ew.select(isnan(out), out, shape.index_in_axis(ordered, 0, last))
+    if initial is not None:
+        out = (maximum if name == "max" else minimum)(out, np.asarray(initial, t.dtype))
+    return _kept(out, axes, t.shape, keepdims)
 
 
 max = amax = _extremum("max", reduction.reduce_max, reduction.lowest, ew.maximum)
@@ -250,7 +258,10 @@ def _position(name: str, op: Any):
             x = cast(a, t.dtype)
         if type_of(x).shape[at] == 0:
             raise ValueError(f"{name}: an empty axis has no extremum; got {t}.")
-        found = op(x, at, dtypes.default("i"))
+        if t.kind == "c":  # in lexicographic order; the first NaN, if there is one
+            top = (max if name == "argmax" else min)(x, axis=at, keepdims=True)
+            x = ew.logical_or(ew.eq(x, broadcast_to(top, type_of(x).shape)), isnan(x))
+        found = (reduction.argmax if t.kind == "c" else op)(x, at, dtypes.default("i"))
         if not keepdims:
             return found
         return shape.reshape(
@@ -329,10 +340,12 @@ def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tupl
     return library_function(f, static=static)
 
 
-_nanmax = _without_nan("nanmax", max, reduction.lowest, ("axis", "keepdims"))
-_nanmin = _without_nan("nanmin", min, reduction.highest, ("axis", "keepdims"))
-_nanargmax = _without_nan("nanargmax", argmax, reduction.lowest, ("axis", "keepdims"))
-_nanargmin = _without_nan("nanargmin", argmin, reduction.highest, ("axis", "keepdims"))
+_lowest = lambda d: complex(-np.inf, -np.inf) if dtypes.kind(d) == "c" else reduction.lowest(d)  # noqa: E731
+_highest = lambda d: complex(np.inf, np.inf) if dtypes.kind(d) == "c" else reduction.highest(d)  # noqa: E731
+_nanmax = _without_nan("nanmax", max, _lowest, ("axis", "keepdims"))
+_nanmin = _without_nan("nanmin", min, _highest, ("axis", "keepdims"))
+_nanargmax = _without_nan("nanargmax", argmax, _lowest, ("axis", "keepdims"))
+_nanargmin = _without_nan("nanargmin", argmin, _highest, ("axis", "keepdims"))
 
 
 def _or_nan(name: str, found: Any, plain: Any):

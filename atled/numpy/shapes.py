@@ -424,7 +424,7 @@ def _tile(a: Any, reps: tuple[int, ...]) -> Any:
 
 def tile(A: ArrayLike, reps: Any) -> Array:  # noqa: N803
     """An array repeated as a whole along each axis."""
-    return _tile(A, tuple(int(r) for r in reps) if isinstance(reps, (tuple, list)) else (int(reps),))
+    return _tile(A, tuple(int(r) for r in reps) if np.ndim(reps) else (int(reps),))
 
 
 @library_function(static=("count", "axis"))

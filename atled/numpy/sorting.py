@@ -533,7 +533,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
 def _select(conditions: list[Any], choices: list[Any], default: Any) -> Any:
     *values, out = promote_dtypes("select", *choices, default)
     for c, v in zip(reversed(conditions), reversed(values), strict=True):
-        out = _where(c, v, out)
+        out = ew.select(*broadcast("select", [to_bool("select", c), v, out]))
     return out
 
 

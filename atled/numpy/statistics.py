@@ -507,6 +507,8 @@ def diff(
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """Differences of neighbours in the flat array, with values put before and after them."""
     t = operand_type("ediff1d", ary)
+    if t.kind == "b":
+        raise TypeError(f"ediff1d: bools have no difference; got {t}.\n  try: diff(x), which says where they change.")
     parts = [_difference(shape.reshape(ary, (t.size,)), 0)]
     for value, at in ((to_begin, 0), (to_end, 2)):
         if value is not None:

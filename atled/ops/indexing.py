@@ -63,7 +63,8 @@ class Gather(LinearOp):
             raise TypeError(
                 f"gather: indices must be integers with vectors of {len(a.start_map)} on the last axis; got {indices}."
             )
-        if len(self.sizes) != x.ndim or any(s > n for s, n in zip(self.sizes, x.shape, strict=True)):
+        is_read = 0 not in indices.shape[:-1]  # from an empty array, too, nothing can be read
+        if len(self.sizes) != x.ndim or (is_read and any(s > n for s, n in zip(self.sizes, x.shape, strict=True))):
             raise TypeError(f"gather: windows of {self.sizes} do not fit into {x}.")
         window = [s for i, s in enumerate(self.sizes) if i not in a.collapsed and i not in a.operand_batch]
         rest, inner = iter(indices.shape[:-1]), iter(window)
@@ -71,6 +72,9 @@ class Gather(LinearOp):
         return x.with_shape(tuple([next(inner) if i in a.offset else next(rest) for i in range(ndim)]))
 
     def lower(self, build: Any, x: Any, indices: Any) -> Any:
+        if 0 in x.type.shape and 0 in indices.type.shape[:-1]:
+            out = self.result_type(x.type, indices.type)
+            return build.apply(lambda *_: shape.zeros(out), x, indices)
         if self.mode == "fill":
             return build.apply(self._filled, x, indices)
         a = self.axes
@@ -103,6 +107,8 @@ class Gather(LinearOp):
         axes = ScatterAxes(a.offset, a.collapsed, a.start_map, a.operand_batch, a.indices_batch)
         mode = {"fill": "drop"}.get(self.mode, self.mode)
         zeros = shape.zeros(ArrayType(x.type.shape, type_of(cotangent).dtype))
+        if 0 in x.type.shape:
+            return zeros, None
         return bind(Scatter(axes, "add", mode, self.is_unique, self.is_sorted), zeros, indices, cotangent), None
 
     def batch(self, batched: tuple[bool, ...], x: Any, indices: Any) -> Any:
