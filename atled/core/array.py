@@ -180,6 +180,8 @@ def type_of(x: Any) -> ArrayType:
         return x.type
     kind = x.__class__
     if kind in _PYTHON:
+        if kind is int and not -0x80000000 <= x <= 0x7FFFFFFF:
+            return ArrayType((), _integer_dtype(x), True)
         return ArrayType((), dtypes.default(_PYTHON[kind]), kind is not bool)
     dtype = getattr(x, "dtype", None)
     if dtype is not None and hasattr(x, "shape"):
@@ -194,6 +196,15 @@ def type_of(x: Any) -> ArrayType:
         if isinstance(x, python):
             return ArrayType((), dtypes.default(name), python is not bool)
     raise TypeError(f"expected an array or a number; got {describe(x)}.")
+
+
+def _integer_dtype(n: int) -> Any:
+    """The dtype of a Python integer that may not fit into the default one: it is as wide as it needs to be."""
+    default = dtypes.default("i")
+    for dtype in (default, dtypes.int64, dtypes.uint64):
+        if int(dtypes.iinfo(dtype).min) <= n <= int(dtypes.iinfo(dtype).max):
+            return dtype
+    return default
 
 
 _PYTHON: dict[Any, str] = {bool: "b", int: "i", float: "f", complex: "c"}

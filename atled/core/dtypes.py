@@ -142,7 +142,7 @@ def canonical(dtype: Any) -> Any:
         return narrow_floats[dtype]
     try:
         result = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # a text with a comma in it is read as a list of fields
         raise TypeError(f"dtype: {dtype!r} is not a dtype, the name of one, or a Python number type.") from None
     if not result.isnative:
         result = result.newbyteorder("=")
@@ -166,18 +166,55 @@ def complex_of(dtype: Any) -> Any:
     return complex128 if bits(real_part(dtype)) == 64 else complex64
 
 
-def finfo(dtype: Any) -> Any:
-    """Machine limits of a floating dtype, of all widths.
+class FloatInfo:
+    """Machine limits of a floating dtype, as Python numbers, which every width represents exactly."""
 
-    >>> float(finfo("bfloat16").eps)
+    _LIMITS = ("eps", "epsneg", "max", "min", "smallest_normal", "smallest_subnormal", "tiny", "resolution")
+    _COUNTS = ("bits", "iexp", "machep", "maxexp", "minexp", "negep", "nexp", "nmant", "precision")
+    eps: float
+    epsneg: float
+    max: float
+    min: float
+    smallest_normal: float
+    smallest_subnormal: float
+    tiny: float
+    resolution: float
+    bits: int
+    nmant: int
+    maxexp: int
+    minexp: int
+
+    def __init__(self, dtype: Any) -> None:
+        found = ml_dtypes.finfo(dtype)
+        self.dtype = dtype
+        for names, kind in ((self._LIMITS, float), (self._COUNTS, int)):
+            for name in names:
+                setattr(self, name, kind(getattr(found, name)))
+
+    def __repr__(self) -> str:
+        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, dtype={self.dtype.name})"
+
+
+_float_info = functools.cache(FloatInfo)
+
+
+def finfo(dtype: Any) -> FloatInfo:
+    """Machine limits of a floating dtype, or of the dtype of an array, of all widths.
+
+    >>> finfo("bfloat16").eps
     0.0078125
     """
-    return ml_dtypes.finfo(real_part(canonical(dtype)))
+    return _float_info(real_part(canonical(_dtype_of(dtype))))
 
 
 def iinfo(dtype: Any) -> Any:
-    """Machine limits of an integer dtype, of all widths."""
-    return ml_dtypes.iinfo(canonical(dtype))
+    """Machine limits of an integer dtype, or of the dtype of an array, of all widths."""
+    return ml_dtypes.iinfo(canonical(_dtype_of(dtype)))
+
+
+def _dtype_of(x: Any) -> Any:
+    """The dtype of an array; anything else itself."""
+    return x if isinstance(x, type) else getattr(x, "dtype", x)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

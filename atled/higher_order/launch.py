@@ -127,7 +127,7 @@ class Site:
         lines.append(f"  execute, handlers, placed, captured, build = {entries}[({key_text})]")
         buffers = ", ".join([f"{a}._buffer" for a in arrays])
         lines.append(f"  buffers = [{buffers}]")
-        lines.append(f" except (AttributeError, KeyError, ValueError, TypeError, Mismatch): {otherwise}")
+        lines.append(f" except (AttributeError, KeyError, ValueError, TypeError, OverflowError, Mismatch): {otherwise}")
         lines.append(" if captured: buffers = captured + buffers")
         lines.append(" try: results = execute(buffers).consume_with_handlers(handlers)")
         lines.append(" except EngineError as error: raise failure(buffers, error) from None")

@@ -445,8 +445,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     order = [k for k in range(t.ndim) if k not in (i, j)]
     x = shape.transpose(a, (*order, i, j))
     n, m = t.shape[i], t.shape[j]
-    top, left = max(-offset, 0), max(offset, 0)
-    k = max(0, min(n - top, m - left))
+    top, left = min(max(-offset, 0), n), min(max(offset, 0), m)
+    k = min(n - top, m - left)
     lead = [t.shape[v] for v in order]
     cut = shape.slice(x, [0] * len(lead) + [top, left], [*lead, top + k, left + k])
     flat = shape.reshape(cut, (*lead, k * k))

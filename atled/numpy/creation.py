@@ -115,7 +115,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     Array([7, 7], dtype=int32)
     """
     t = operand_type("full", fill_value)
-    dtype = dtypes.canonical(t.dtype if dtype is None else dtype)
+    dtype = dtypes.canonical(common_dtype([t])[0] if dtype is None else dtype)
     value = fill_value if isinstance(fill_value, Array) else np.asarray(fill_value, dtype)
     return _placed(_full(_static_shape("full", shape), value, dtype), device, out_sharding, "full")
 
@@ -189,7 +189,14 @@ def asarray(
     """
     if order not in (None, "K", "C", "A"):
         raise NotImplementedError(f"asarray: arrays are stored in row-major order; order={order!r} is not supported.")
-    return _placed(_from_values(a, None if dtype is None else dtypes.canonical(dtype)), device, out_sharding)
+    wanted = None if dtype is None else dtypes.canonical(dtype)
+    if copy is False and not (isinstance(a, Array) and wanted in (None, a.dtype)):
+        raise ValueError(
+            f"asarray: with copy=False, an array of the dtype that is asked for is needed; got {describe(a)}."
+            "\n  try: copy=None, which copies where it must."
+        )
+    out = _placed(_from_values(a, wanted), device, out_sharding)
+    return copied(out) if copy and out is a and type(a) is DeviceArray else out
 
 
 def _from_values(a: Any, wanted: Any) -> Any:
@@ -209,8 +216,9 @@ def _from_values(a: Any, wanted: Any) -> Any:
         )
     if isinstance(a, (bool, int, float, complex, np.generic)):
         t = type_of(a)
-        value = _checked_number(a, wanted or t.dtype)
-        return to_device(value, t if wanted is None else ArrayType((), wanted))
+        default = dtypes.default(t.kind) if t.weak else t.dtype
+        value = _checked_number(a, wanted or default)
+        return to_device(value, ArrayType((), default, t.weak) if wanted is None else ArrayType((), wanted))
     if hasattr(a, "__atled_array__"):
         return _from_values(a.__atled_array__(), wanted)
     if hasattr(a, "__array__") or hasattr(a, "__array_interface__"):
@@ -497,6 +505,11 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     return conversion.convert(out, dtype or t.dtype), step
 
 
+def _number(x: Any, dtype: Any) -> Any:
+    """A number in a floating dtype, or in the complex one of that width."""
+    return np.asarray(x, dtypes.complex_of(dtype) if isinstance(x, complex) else dtype)
+
+
 @overload
 def linspace(
     start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: Literal[False] = False,
@@ -525,6 +538,8 @@ def linspace(
     if num < 0:
         raise ValueError(f"linspace: the number of samples must not be negative; got {num}.")
     wanted = None if dtype is None else dtypes.canonical(dtype)
+    if wanted is not None and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
+        start, stop = (x if isinstance(x, Array) or np.ndim(x) else _number(x, wanted) for x in (start, stop))
     out, step = _linspace(start, stop, num, bool(endpoint), wanted, axis)
     return (out, step) if retstep else _placed(out, device)
 
@@ -537,7 +552,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
            [0., 1.]], dtype=float32)
     """
     wanted = dtypes.canonical(float if dtype is None else dtype)
-    return _placed(_eye(int(N), int(N if M is None else M), int(k), wanted), device)
+    n, m = int(N), int(N if M is None else M)
+    return _placed(_eye(n, m, min(max(int(k), -n), m), wanted), device)
 
 
 @library_function(static=("n", "m", "k", "dtype"))

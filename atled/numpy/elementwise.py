@@ -467,14 +467,9 @@ def _float_floor_divide(x: Any, y: Any) -> Any:
     nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # keeps the sign of zero
     is_plain = ew.logical_or(ew.eq(y, 0), ew.logical_not(elementary.is_finite(x)))
     nearest = ew.select(is_plain, plain, nearest)
-    # a finite number over an infinite one: the floor of a number between -1 and 1
-    wide = ew.logical_and(elementary.is_finite(x), ew.eq(elementary.absolute(y), np.asarray(np.inf, type_of(y).dtype)))
-    return ew.select(wide, elementary.floor(plain_sign(x, y)), nearest)
-
-
-def plain_sign(x: Any, y: Any) -> Any:
-    """A number between -1 and 1 with the sign of x / y, zero if x is."""
-    return ew.mul(ew.mul(elementary.sign(x), elementary.sign(y)), 0.5)
+    # a finite number over an infinite one is a zero with a sign, which the standard prefers to Python's -1
+    is_endless = ew.eq(elementary.absolute(y), np.asarray(np.inf, type_of(y).dtype))
+    return ew.select(ew.logical_and(elementary.is_finite(x), is_endless), plain, nearest)
 
 
 @library_function

@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry, ...], list[Any]]:
     """An index as entries and operands. Eagerly, integers and starts of slices are operands too."""
     entries = list(index) if isinstance(index, tuple) else [index]
-    entries = _expand_masks(entries)
+    entries = _expand_masks(entries, dims)
     used = sum([_axes_used(e) for e in entries])
     if used > len(dims):
         raise IndexError(
@@ -76,31 +76,61 @@ def _count(n: int, one: str, many: str) -> str:
 
 
 def _axes_used(e: Any) -> int:
-    return 0 if e is None or e is Ellipsis else 1
+    if e is None or e is Ellipsis:
+        return 0
+    return type_of(e).ndim if _is_mask(e) else 1
 
 
-def _expand_masks(entries: list[Any]) -> list[Any]:
+def _first_axis(entries: Sequence[Any], i: int, ndim: int) -> int:
+    """The axis at which an entry of an index begins."""
+    if any([e is Ellipsis for e in entries[:i]]):
+        return ndim - sum([_axes_used(e) for e in entries[i:]])
+    return sum([_axes_used(e) for e in entries[:i]])
+
+
+def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
     """Boolean arrays as the integer arrays of their true positions."""
     out: list[Any] = []
-    for e in entries:
+    for at, e in enumerate(entries):
         if isinstance(e, list):
             e = np.asarray(e) if e else np.zeros(0, np.int32)
         if isinstance(e, (bool, np.bool_)):
             raise IndexError("index: a plain bool as index is not supported; use None, or an array of bools.")
-        if isinstance(e, (Array, np.ndarray)) and type_of(e).kind == "b":
-            host: Any = e
-            if isinstance(e, Tracer):
-                host = e.known()
-                if host is None:
-                    raise errors.NonConcreteBooleanIndexError(
-                        f"index: a traced mask {type_of(e)} selects an unknown number of elements." + e._where()
-                        + f"\n  try: {rewriting.masked() or 'numpy.where(mask, x, fill)'}, "
-                        "or numpy.nonzero(mask, size=n) for the positions."
-                    )  # fmt: skip
-            out.extend([np.asarray(i, np.int32) for i in np.nonzero(np.asarray(host))])
+        if _is_mask(e):
+            axis, mask = _first_axis(entries, at, len(dims)), type_of(e)
+            if mask.shape != tuple(dims[axis : axis + mask.ndim]):
+                raise IndexError(
+                    f"index: a mask has the lengths of the axes that it stands for; got {mask} at axis {axis} of an "
+                    f"array of shape {tuple(dims)}."
+                )
+            out.extend([np.asarray(i, np.int32) for i in np.nonzero(_known_mask(e))])
         else:
             out.append(e)
     return out
+
+
+def _known_mask(mask: Any) -> np.ndarray:
+    """The values of a mask; complains if there are none yet."""
+    host = mask.known() if isinstance(mask, Tracer) else mask
+    if host is None:
+        raise errors.NonConcreteBooleanIndexError(
+            f"index: a traced mask {type_of(mask)} selects an unknown number of elements." + mask._where()
+            + f"\n  try: {rewriting.masked() or 'numpy.where(mask, x, fill)'}, "
+            "or numpy.nonzero(mask, size=n) for the positions."
+        )  # fmt: skip
+    return np.asarray(host)
+
+
+def _without_flags(x: Any, index: Any) -> tuple[Any, Any]:
+    """0-d masks made positions, one or none, on new axes of length one: x[mask] has one row or none."""
+    entries = list(index) if isinstance(index, tuple) else [index]
+    for at, e in enumerate(entries):
+        if _is_mask(e) and type_of(e).ndim == 0:
+            dims = type_of(x).shape
+            axis = _first_axis(entries, at, len(dims))
+            x = shape.reshape(x, (*dims[:axis], 1, *dims[axis:]))
+            entries[at] = np.zeros(int(_known_mask(e)), np.int32)
+    return x, tuple(entries)
 
 
 def _index_dtype(n: int) -> Any:
@@ -296,6 +326,8 @@ def _vectors(p: Plan, dtype: Any) -> tuple[Any, tuple[int, ...]]:
 
 def _read(x: Any, p: Plan, mode: str, fill: Any, is_unique: bool, is_sorted: bool) -> Any:
     t = type_of(x)
+    if 0 in t.shape:
+        return _read_nothing(x, p.shape, mode, fill)
     dtype = _index_dtype(max(t.shape, default=0))
     if not p.batch and mode == "clip":  # a single window
         starts = [p.points.get(a, p.starts.get(a, np.zeros((), dtype))) for a in range(t.ndim)]
@@ -311,6 +343,16 @@ def _read(x: Any, p: Plan, mode: str, fill: Any, is_unique: bool, is_sorted: boo
         fill = default_fill(t.dtype)
     op = indexing.Gather(numbers, p.sizes, mode, 0 if fill is None else fill, is_unique, is_sorted)
     return shape.reshape(bind(op, x, vectors), p.shape)
+
+
+def _read_nothing(x: Any, dims: tuple[int, ...], mode: str, fill: Any) -> Any:
+    """What an index gives of an array without elements: nothing, or elements that are not there."""
+    t = type_of(x)
+    if 0 in dims:
+        return shape.reshape(x, dims)
+    if mode == "fill":
+        return shape.full(ArrayType(dims, t.dtype), default_fill(t.dtype) if fill is None else fill)
+    raise IndexError(f"index: an axis of length 0 has no elements to read; got {t}.")
 
 
 def default_fill(dtype: Any) -> Any:
@@ -394,6 +436,8 @@ def take_index(
     x: Any, index: Any, mode: str | None, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False
 ) -> Any:
     """x[index] with a mode for what is out of bounds."""
+    if any([_is_mask(e) and type_of(e).ndim == 0 for e in (index if isinstance(index, tuple) else (index,))]):
+        x, index = _without_flags(x, index)
     spec, operands = parse(index, type_of(x).shape, _is_eager(x))
     if mode == "wrap":
         operands, mode = _wrapped(operands, spec, type_of(x).shape), "clip"

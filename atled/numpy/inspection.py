@@ -79,7 +79,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     return bool(np.can_cast(_dtype_and_weakness(from_)[0], dtypes.canonical(to), casting))  # type: ignore[arg-type]
 
 
-_KINDS = {
+KINDS = {
     "bool": "b",
     "signed integer": "i",
     "unsigned integer": "u",
@@ -98,14 +98,14 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """
     wanted = dtypes.canonical(dtype)
     for k in kind if isinstance(kind, tuple) else (kind,):
-        if isinstance(k, str) and k in _KINDS:
-            if dtypes.kind(wanted) in _KINDS[k]:
+        if isinstance(k, str) and k in KINDS:
+            if dtypes.kind(wanted) in KINDS[k]:
                 return True
             continue
         try:
             same = dtypes.canonical(k) is wanted
         except TypeError:
-            names = ", ".join(map(repr, _KINDS))
+            names = ", ".join(map(repr, KINDS))
             error = ValueError if isinstance(k, str) else TypeError
             raise error(f"isdtype: a kind is a dtype or one of {names}; got {k!r}.") from None
         if same:

@@ -369,7 +369,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 
 @library_function(static=("copy", "sparse", "indexing"))
-def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinates of a grid from vectors, one array for each; with indexing "xy" the first two axes are exchanged.
 
     >>> import atled.numpy as jnp
@@ -393,7 +393,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
         thin = [t.size if k == at else 1 for k in range(len(xi))]
         x = shape.reshape(cast(x, t.dtype, t.weak), thin)
         out.append(x if sparse else broadcast_to(x, tuple(dims)))
-    return out
+    return tuple(out)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:

@@ -158,6 +158,11 @@ def _dot(self: Any, b: Any, *, precision: Any = None, preferred_element_type: An
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
     from atled import numpy
 
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", numpy.__array_api_version__):
+        raise ValueError(
+            f"__array_namespace__: the array API standard is followed up to {numpy.__array_api_version__}; "
+            f"got {api_version!r}."
+        )
     return numpy
 
 

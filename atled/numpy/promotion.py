@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError  # a ValueError and an IndexError
 
 from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
@@ -41,29 +42,45 @@ def made_array(x: Any) -> str:
 def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
     """x in another dtype; numbers become literals of that dtype."""
     if isinstance(x, Array):
+        if x.type.weak and x.type.kind in "iu":
+            _check_width(x.type, dtype)
         return x if x.dtype is dtype else conversion.convert(x, dtype, weak)
     if isinstance(x, Literal):
         x = x.value
     if weak:
+        _check_width(type_of(x), dtype)
         return Literal(np.asarray(x).astype(dtype).item(), ArrayType((), dtype, True))
     if np.ndim(x) or isinstance(x, np.ndarray):
         return np.asarray(x).astype(dtype)
     try:
         return np.asarray(x, dtype)
     except OverflowError:
-        raise OverflowError(
-            errors.explained(
-                f"promotion: the number must fit into {dtype.name}, the dtype of the array; got {x}.",
-                "numpy.asarray(n, 'int64'), an array that is wide enough, or a float.",
-            )
-        ) from None
+        raise _too_large(dtype, x) from None
+
+
+def _check_width(t: ArrayType, dtype: Any) -> None:
+    """Complain about a Python integer that is wider than the default, where it would be cut off."""
+    if t.dtype is dtypes.default("i") or t.kind not in "iu" or dtypes.kind(dtype) not in "iu":
+        return
+    if t.weak and int(dtypes.iinfo(t.dtype).max) > int(dtypes.iinfo(dtype).max):
+        raise _too_large(dtype, f"one of {dtypes.bits(t.dtype)} bits")
+
+
+def _too_large(dtype: Any, x: Any) -> OverflowError:
+    return OverflowError(
+        errors.explained(
+            f"promotion: the number must fit into {dtype.name}, the dtype of the array; got {x}.",
+            "numpy.asarray(n, 'int64'), an array that is wide enough, or a float.",
+        )
+    )
 
 
 def common_dtype(types: Sequence[ArrayType]) -> tuple[Any, bool]:
     """The dtype and weakness that operands are promoted to."""
     first = types[0]
     if all([t.dtype is first.dtype and t.weak == first.weak for t in types[1:]]):
-        return first.dtype, first.weak
+        is_integer = first.weak and first.kind in "iu"  # Python integers alone have the default dtype, whatever they need
+        return (dtypes.default("i") if is_integer else first.dtype), first.weak
     dtype, weak = dtypes.promote(*[(t.dtype, t.weak) for t in types])
     if dtype in _DOUBLE and not settings.x64:
         _warn_about_widths(types, dtype)
@@ -212,7 +229,7 @@ def check_axis(name: str, axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         axes = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis; a 0-d array has none"
         has = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
-        raise ValueError(errors.explained(f"{name}: axis {axis} is out of bounds for an array with {has}.", f"{axes}."))
+        raise AxisError(errors.explained(f"{name}: axis {axis} is out of bounds for an array with {has}.", f"{axes}."))
     return int(axis) % ndim
 
 

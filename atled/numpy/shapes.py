@@ -180,10 +180,10 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> A
 
 
 @library_function
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Arrays repeated into one common shape."""
     dims = broadcast_shapes(*[operand_type("broadcast_arrays", x).shape for x in args])
-    return [_broadcast_to(x, dims) for x in args]
+    return tuple([_broadcast_to(x, dims) for x in args])
 
 
 # -- joining ----------------------------------------------------------------------------------------------------------
@@ -440,6 +440,10 @@ def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
     """Element i comes counts[i] times: each output position finds its source by counting the ends before it."""
     dims = type_of(a).shape
     n = dims[axis]
+    if 0 in dims:
+        if n == 0 and total:
+            raise ValueError(f"repeat: an axis of length 0 has nothing to repeat; got {type_of(a)} for length {total}.")
+        return shape.reshape(a, (*dims[:axis], total, *dims[axis + 1 :]))
     counts = conversion.convert(counts, dtypes.int32)
     ends = cumulative.cumsum(_broadcast_to(counts, (n,)), 0)
     position = shape.iota(dtypes.int32, (total, n), 0)

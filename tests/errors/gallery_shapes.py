@@ -195,7 +195,7 @@ SHAPES = [
     Mistake(
         "sum-over-an-axis-that-is-not-there",
         "`sum` over an axis that is not there",
-        "ValueError",
+        "AxisError",
         r"sum: axis 2 is out of bounds for an array with 2 axes",
         r"try: an axis from -2 to 1",
         "Axes are counted from 0; negative ones count from the end, so -1 is always the last.",
@@ -212,7 +212,7 @@ SHAPES = [
     Mistake(
         "argmax-over-an-axis-that-is-not-there",
         "`argmax` over an axis that is not there",
-        "ValueError",
+        "AxisError",
         r"argmax: axis 1 is out of bounds for an array with 1 axis",
         r"try: an axis from -1 to 0",
         "One example has one axis less than a batch of them. Axis -1 is the last one in both cases.",

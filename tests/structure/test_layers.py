@@ -37,6 +37,7 @@ LAZY = {
     "higher_order/compiles.py": {"logging"},
     "higher_order/jit.py": {"atled.higher_order.nans"},
     "export.py": {"atled.engine"},
+    "numpy/__init__.py": {"atled.numpy.standard"},
     "numpy/contractions.py": {"opt_einsum"},
     "numpy/methods.py": {"atled"},
     "random/gammas.py": {"atled.lax.incomplete"},

@@ -1,0 +1,57 @@
+"""What the array API standard lets a program ask of the library: its devices, its dtypes, and what it can do.
+
+`atled.numpy` follows version 2025.12 of the standard, whose text is at https://data-apis.org/array-api/2025.12.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atled.core import dtypes as _dtypes
+from atled.engine import client
+from atled.numpy.inspection import KINDS
+
+__all__ = ["NamespaceInfo"]
+
+_NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+    "complex64", "complex128",
+)  # fmt: skip
+
+
+class NamespaceInfo:
+    """The library's answers to the inspection functions of the array API standard.
+
+    >>> info = NamespaceInfo()
+    >>> info.default_dtypes()["real floating"], list(info.dtypes(kind="complex floating"))
+    (dtype('float32'), ['complex64', 'complex128'])
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """What is supported; shapes that depend on data are, outside of jit and vmap."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}  # 64 as in NumPy
+
+    def default_device(self) -> Any:
+        """The device that new arrays go to."""
+        return client.default_device()
+
+    def devices(self) -> tuple[Any, ...]:
+        """The devices of this process on which arrays can be made, of all platforms."""
+        return tuple([d for c in client.clients().values() for d in c.local_devices()])
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtypes of numbers for which none was asked: 32 bits wide, or 64 inside `enable_x64`."""
+        kinds = {"real floating": "f", "complex floating": "c", "integral": "i", "indexing": "i"}
+        return {name: _dtypes.default(kind) for name, kind in kinds.items()}
+
+    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
+        """The dtypes of the standard, all or those of a kind or of several kinds, by name; every device has them all."""
+        found = {name: _dtypes.canonical(name) for name in _NAMES}
+        if kind is None:
+            return found
+        wanted = (kind,) if isinstance(kind, str) else kind
+        for k in wanted:
+            if k not in KINDS:
+                raise ValueError(f"dtypes: a kind is one of {', '.join(map(repr, KINDS))}; got {k!r}.")
+        letters = "".join([KINDS[k] for k in wanted])
+        return {name: dtype for name, dtype in found.items() if _dtypes.kind(dtype) in letters}
