@@ -81,8 +81,8 @@ exp2 = _float_function(
 expm1 = _float_function("expm1", elementary.expm1, "exp(x) - 1, exact for small x.")
 log = _float_function("log", elementary.log, "The natural logarithm.")
 log1p = _float_function("log1p", elementary.log1p, "log(1 + x), exact for small x.")
-log2 = _float_function("log2", lambda x: ew.div(elementary.log(x), math.log(2)), "The logarithm to base 2.")
-log10 = _float_function("log10", lambda x: ew.div(elementary.log(x), math.log(10)), "The logarithm to base 10.")
+log2 = _float_function("log2", lambda x: _over(elementary.log(x), math.log(2)), "The logarithm to base 2.")
+log10 = _float_function("log10", lambda x: _over(elementary.log(x), math.log(10)), "The logarithm to base 10.")
 sqrt = _float_function("sqrt", elementary.sqrt, "The square root.")
 cbrt = _float_function("cbrt", elementary.cbrt, "The cube root.")
 reciprocal = _float_function("reciprocal", ew.reciprocal, "1 / x.")
@@ -119,6 +119,13 @@ less = _binary("less", lambda x, y: _order(x, y, ew.lt), "x1 < x2; complex numbe
 less_equal = _binary("less_equal", lambda x, y: _order(x, y, ew.le), "x1 <= x2.")
 greater = _binary("greater", lambda x, y: _order(x, y, ew.gt), "x1 > x2.")
 greater_equal = _binary("greater_equal", lambda x, y: _order(x, y, ew.ge), "x1 >= x2.")
+
+
+def _over(x: Any, number: float) -> Any:
+    """x over a real number, also part by part: an infinite part leaves the other one alone."""
+    if type_of(x).kind != "c":
+        return ew.div(x, number)
+    return conversion.complex(ew.div(conversion.real(x), number), ew.div(conversion.imag(x), number))
 
 
 def _order(x: Any, y: Any, compare: Callable[[Any, Any], Any]) -> Any:
@@ -214,8 +221,11 @@ def fabs(x: ArrayLike, /) -> Array:
 @library_function(is_thin=True)
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
-    operand_type("sign", x)
-    return elementary.sign(x)
+    out = elementary.sign(x if isinstance(x, Array) else cast(x, operand_type("sign", x).dtype))
+    if type_of(out).kind != "f":
+        return out
+    zero = np.zeros((), type_of(out).dtype)
+    return ew.select(ew.eq(out, zero), zero, out)  # the sign of -0.0 is 0, and not -0
 
 
 @library_function(is_thin=True)

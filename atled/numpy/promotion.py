@@ -79,7 +79,9 @@ def common_dtype(types: Sequence[ArrayType]) -> tuple[Any, bool]:
     """The dtype and weakness that operands are promoted to."""
     first = types[0]
     if all([t.dtype is first.dtype and t.weak == first.weak for t in types[1:]]):
-        is_integer = first.weak and first.kind in "iu"  # Python integers alone have the default dtype, whatever they need
+        is_integer = (
+            first.weak and first.kind in "iu"
+        )  # Python integers alone have the default dtype, whatever they need
         return (dtypes.default("i") if is_integer else first.dtype), first.weak
     dtype, weak = dtypes.promote(*[(t.dtype, t.weak) for t in types])
     if dtype in _DOUBLE and not settings.x64:

@@ -45,7 +45,7 @@ class NamespaceInfo:
         return {name: _dtypes.default(kind) for name, kind in kinds.items()}
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
-        """The dtypes of the standard, all or those of a kind or of several kinds, by name; every device has them all."""
+        """The dtypes of the standard by name, all or those of a kind or of several; every device has them."""
         found = {name: _dtypes.canonical(name) for name in _NAMES}
         if kind is None:
             return found

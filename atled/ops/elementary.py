@@ -12,7 +12,7 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.ops import approximation, conversion, elementwise
+from atled.ops import approximation, complex_functions, conversion, elementwise
 from atled.ops.approximation import widened
 from atled.ops.family import ArrayLike, Elementwise, Flat, function, one_like, spread_all, zero_like
 
@@ -53,7 +53,7 @@ class Sign(Flat):
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind == "u":
             return build.apply(lambda v: conversion.convert(elementwise.ne(v, 0), v.dtype), x)
-        return super().lower(build, x)
+        return build.apply(complex_functions.sign, x) if x.type.kind == "c" else super().lower(build, x)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -75,7 +75,10 @@ class Abs(Elementwise):
         return ArrayType(dims, dtypes.real_part(dtype), weak)
 
     def lower(self, build: Any, x: Any) -> Any:
-        return x if x.type.kind == "u" else super().lower(build, x)
+        if x.type.kind == "u":
+            return x
+        out = super().lower(build, x)
+        return build.apply(complex_functions.absolute, x, out) if x.type.kind == "c" else out
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -140,35 +143,25 @@ class NextAfter(Elementwise):
 # -- elementary functions -------------------------------------------------------------------------------------------
 
 
-class Exp(Elementwise):
+class Analytic(Elementwise):
+    """A function of real and complex numbers; that of complex ones is the one of the same name in its own file."""
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if x.type.kind == "c":
+            return build.apply(getattr(complex_functions, self.name), x)
+        return super().lower(build, x)
+
+
+class Exp(Analytic):
     """The exponential function."""
 
     hlo = "stablehlo.exponential"
-
-    def lower(self, build: Any, x: Any) -> Any:
-        return build.apply(_complex_exp, x) if x.type.kind == "c" else super().lower(build, x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return out
 
 
-def _complex_exp(z: Any) -> Any:
-    """exp of a complex number, with the special values of C99 (annex G.6.3.1)."""
-    x, y = conversion.real(z), conversion.imag(z)
-    size, zero = exp(x), zero_like(x)
-    is_real = elementwise.eq(y, 0)
-    re = elementwise.select(is_real, size, elementwise.mul(size, cos(y)))
-    im = elementwise.select(is_real, y, elementwise.mul(size, sin(y)))
-    # an infinite real part wins over an angle that is not finite
-    is_lost = elementwise.logical_not(is_finite(y))
-    down, up = (elementwise.eq(x, np.asarray(v, type_of(x).dtype)) for v in (-np.inf, np.inf))
-    re = elementwise.select(elementwise.logical_and(down, is_lost), zero, re)
-    im = elementwise.select(elementwise.logical_and(down, is_lost), zero, im)
-    re = elementwise.select(elementwise.logical_and(up, is_lost), x, re)
-    return conversion.complex(re, im)
-
-
-class Expm1(Elementwise):
+class Expm1(Analytic):
     """exp(x) - 1, exact for small x."""
 
     length = 30
@@ -181,7 +174,7 @@ class Expm1(Elementwise):
         return elementwise.add(out, 1)
 
 
-class Log(Elementwise):
+class Log(Analytic):
     """The natural logarithm."""
 
     hlo = "stablehlo.log"
@@ -191,7 +184,7 @@ class Log(Elementwise):
         return elementwise.div(1, x)
 
 
-class Log1p(Elementwise):
+class Log1p(Analytic):
     """log(1 + x), exact for small x."""
 
     hlo = "stablehlo.log_plus_one"
@@ -205,7 +198,7 @@ class Log1p(Elementwise):
         return elementwise.div(1, elementwise.add(x, 1))
 
 
-class Sin(Elementwise):
+class Sin(Analytic):
     """Sine."""
 
     hlo = "stablehlo.sine"
@@ -214,7 +207,7 @@ class Sin(Elementwise):
         return cos(x)
 
 
-class Cos(Elementwise):
+class Cos(Analytic):
     """Cosine."""
 
     hlo = "stablehlo.cosine"
@@ -223,7 +216,7 @@ class Cos(Elementwise):
         return elementwise.neg(sin(x))
 
 
-class Tan(Elementwise):
+class Tan(Analytic):
     """Tangent."""
 
     hlo = "stablehlo.tan"
@@ -232,7 +225,7 @@ class Tan(Elementwise):
         return elementwise.add(elementwise.mul(out, out), 1)
 
 
-class Tanh(Elementwise):
+class Tanh(Analytic):
     """Hyperbolic tangent."""
 
     hlo = "stablehlo.tanh"
@@ -254,7 +247,7 @@ class Logistic(Elementwise):
         return elementwise.mul(out, elementwise.sub(1, out))
 
 
-class Sqrt(Elementwise):
+class Sqrt(Analytic):
     """The square root."""
 
     hlo = "stablehlo.sqrt"
@@ -324,11 +317,10 @@ def power_of_two(n: Any) -> Any:
     return conversion.bitcast_convert(bits, type_of(n).dtype)
 
 
-class Sinh(Elementwise):
+class Sinh(Analytic):
     """Hyperbolic sine."""
 
     length = 40
-    hlo = "chlo.sinh"
 
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.apply(_sinh, x)
@@ -337,10 +329,8 @@ class Sinh(Elementwise):
         return cosh(x)
 
 
-class Cosh(Elementwise):
+class Cosh(Analytic):
     """Hyperbolic cosine."""
-
-    hlo = "chlo.cosh"
 
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.apply(_cosh, x)
@@ -377,7 +367,7 @@ def _cosh(x: Any) -> Any:
     return elementwise.add(half, elementwise.div(0.5, whole))
 
 
-class Asin(Elementwise):
+class Asin(Analytic):
     """The inverse of sine."""
 
     hlo = "chlo.asin"
@@ -387,7 +377,7 @@ class Asin(Elementwise):
         return _inverse_root(x)
 
 
-class Acos(Elementwise):
+class Acos(Analytic):
     """The inverse of cosine."""
 
     hlo = "chlo.acos"
@@ -402,7 +392,7 @@ def _inverse_root(x: Any) -> Any:
     return rsqrt(elementwise.mul(elementwise.sub(1, x), elementwise.add(x, 1)))
 
 
-class Atan(Elementwise):
+class Atan(Analytic):
     """The inverse of tangent."""
 
     hlo = "chlo.atan"
@@ -412,7 +402,7 @@ class Atan(Elementwise):
         return elementwise.div(1, elementwise.add(elementwise.mul(x, x), 1))
 
 
-class Asinh(Elementwise):
+class Asinh(Analytic):
     """The inverse of hyperbolic sine."""
 
     hlo = "chlo.asinh"
@@ -421,7 +411,7 @@ class Asinh(Elementwise):
         return rsqrt(elementwise.add(elementwise.mul(x, x), 1))
 
 
-class Acosh(Elementwise):
+class Acosh(Analytic):
     """The inverse of hyperbolic cosine."""
 
     hlo = "chlo.acosh"
@@ -431,7 +421,7 @@ class Acosh(Elementwise):
         return elementwise.mul(rsqrt(elementwise.sub(x, 1)), rsqrt(elementwise.add(x, 1)))
 
 
-class Atanh(Elementwise):
+class Atanh(Analytic):
     """The inverse of hyperbolic tangent."""
 
     hlo = "chlo.atanh"

@@ -12,7 +12,7 @@ from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import shape
+from atled.ops import complex_functions, shape
 from atled.ops.family import (
     ArrayLike,
     Elementwise,
@@ -152,6 +152,10 @@ class Div(LinearElementwise):
         return unspread(div(cotangent, y), x), None
 
 
+def _squared(x: Any) -> Any:
+    return complex_functions.square(x) if type_of(x).kind == "c" else mul(x, x)
+
+
 class IntegerPow(Elementwise):
     """x ** n for a fixed integer n, by repeated multiplication."""
 
@@ -167,7 +171,7 @@ class IntegerPow(Elementwise):
             if n & 1:
                 out = x if out is None else mul(out, x)
             n >>= 1
-            x = mul(x, x) if n else x
+            x = _squared(x) if n else x
         if out is None:
             return shape.broadcast(one_like(x), type_of(x).shape, ())
         return div(one_like(out), out) if self.n < 0 else out

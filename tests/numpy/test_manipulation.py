@@ -261,7 +261,7 @@ def test_meshgrid(count, sparse, indexing):
     xs = [np.arange(2), R.randn(3), np.arange(4.0)][:count]
     got = meshgrid(*xs, sparse=sparse, indexing=indexing)
     want = np.meshgrid(*xs, sparse=sparse, indexing=indexing)
-    assert isinstance(got, list) and len(got) == len(want)
+    assert isinstance(got, tuple) and len(got) == len(want)
     for g, w in zip(got, want, strict=True):
         same(g, w)
 
