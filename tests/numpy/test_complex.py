@@ -131,22 +131,26 @@ def _turned(z: np.ndarray) -> np.ndarray:
 # follows by conj. Rows: (re z, im z, re f, im f, whose sign is free)
 SPECIAL = {
     "acos": [
-        (0, 0, PI / 2, -0.0), (-0.0, 0, PI / 2, -0.0), (0, NAN, PI / 2, NAN), (-0.0, NAN, PI / 2, NAN), (1, INF, PI / 2, -INF),
-        (1, NAN, NAN, NAN), (-INF, 1, PI, -INF), (INF, 1, 0, -INF), (-INF, INF, 3 * PI / 4, -INF), (INF, INF, PI / 4, -INF),
-        (INF, NAN, NAN, INF, "im"), (-INF, NAN, NAN, INF, "im"), (NAN, 1, NAN, NAN), (NAN, INF, NAN, -INF), (NAN, NAN, NAN, NAN),
+        (0, 0, PI / 2, -0.0), (-0.0, 0, PI / 2, -0.0), (0, NAN, PI / 2, NAN), (-0.0, NAN, PI / 2, NAN),
+        (1, INF, PI / 2, -INF), (1, NAN, NAN, NAN), (-INF, 1, PI, -INF), (INF, 1, 0, -INF),
+        (-INF, INF, 3 * PI / 4, -INF), (INF, INF, PI / 4, -INF), (INF, NAN, NAN, INF, "im"),
+        (-INF, NAN, NAN, INF, "im"), (NAN, 1, NAN, NAN), (NAN, INF, NAN, -INF), (NAN, NAN, NAN, NAN),
     ],
     "acosh": [
-        (0, 0, 0, PI / 2), (-0.0, 0, 0, PI / 2), (1, INF, INF, PI / 2), (0, NAN, NAN, PI / 2, "im"), (1, NAN, NAN, NAN),
-        (-INF, 1, INF, PI), (INF, 1, INF, 0), (-INF, INF, INF, 3 * PI / 4), (INF, INF, INF, PI / 4), (INF, NAN, INF, NAN),
-        (-INF, NAN, INF, NAN), (NAN, 1, NAN, NAN), (NAN, INF, INF, NAN), (NAN, NAN, NAN, NAN),
+        (0, 0, 0, PI / 2), (-0.0, 0, 0, PI / 2), (1, INF, INF, PI / 2), (0, NAN, NAN, PI / 2, "im"),
+        (1, NAN, NAN, NAN), (-INF, 1, INF, PI), (INF, 1, INF, 0), (-INF, INF, INF, 3 * PI / 4),
+        (INF, INF, INF, PI / 4), (INF, NAN, INF, NAN), (-INF, NAN, INF, NAN), (NAN, 1, NAN, NAN),
+        (NAN, INF, INF, NAN), (NAN, NAN, NAN, NAN),
     ],
     "asinh": [
         (0, 0, 0, 0), (1, INF, INF, PI / 2), (1, NAN, NAN, NAN), (INF, 1, INF, 0), (INF, INF, INF, PI / 4),
-        (INF, NAN, INF, NAN), (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN), (NAN, INF, INF, NAN, "re"), (NAN, NAN, NAN, NAN),
+        (INF, NAN, INF, NAN), (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN), (NAN, INF, INF, NAN, "re"),
+        (NAN, NAN, NAN, NAN),
     ],
     "atanh": [
-        (0, 0, 0, 0), (0, NAN, 0, NAN), (1, 0, INF, 0), (1, INF, 0, PI / 2), (2, NAN, NAN, NAN), (INF, 1, 0, PI / 2),
-        (INF, INF, 0, PI / 2), (INF, NAN, 0, NAN), (NAN, 1, NAN, NAN), (NAN, INF, 0, PI / 2, "re"), (NAN, NAN, NAN, NAN),
+        (0, 0, 0, 0), (0, NAN, 0, NAN), (1, 0, INF, 0), (1, INF, 0, PI / 2), (2, NAN, NAN, NAN),
+        (INF, 1, 0, PI / 2), (INF, INF, 0, PI / 2), (INF, NAN, 0, NAN), (NAN, 1, NAN, NAN),
+        (NAN, INF, 0, PI / 2, "re"), (NAN, NAN, NAN, NAN),
     ],
     "cosh": [
         (0, 0, 1, 0), (0, INF, NAN, 0, "im"), (0, NAN, NAN, 0, "im"), (1, INF, NAN, NAN), (1, NAN, NAN, NAN),
@@ -155,8 +159,8 @@ SPECIAL = {
     ],
     "sinh": [
         (0, 0, 0, 0), (0, INF, 0, NAN, "re"), (0, NAN, 0, NAN, "re"), (1, INF, NAN, NAN), (1, NAN, NAN, NAN),
-        (INF, 0, INF, 0), (INF, 1, INF, INF), (INF, 2, -INF, INF), (INF, INF, INF, NAN, "re"), (INF, NAN, INF, NAN, "re"),
-        (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN), (NAN, NAN, NAN, NAN),
+        (INF, 0, INF, 0), (INF, 1, INF, INF), (INF, 2, -INF, INF), (INF, INF, INF, NAN, "re"),
+        (INF, NAN, INF, NAN, "re"), (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN), (NAN, NAN, NAN, NAN),
     ],
     "tanh": [
         (0, 0, 0, 0), (0, INF, 0, NAN), (1, INF, NAN, NAN), (0, NAN, 0, NAN), (1, NAN, NAN, NAN), (INF, 1, 1, 0),
@@ -164,30 +168,37 @@ SPECIAL = {
     ],
     "exp": [
         (0, 0, 1, 0), (-0.0, 0, 1, 0), (1, INF, NAN, NAN), (1, NAN, NAN, NAN), (INF, 0, INF, 0), (-INF, 1, 0, 0),
-        (-INF, 2, -0.0, 0), (INF, 1, INF, INF), (INF, 2, -INF, INF), (-INF, INF, 0, 0, "re im"), (INF, INF, INF, NAN, "re"),
-        (-INF, NAN, 0, 0, "re im"), (INF, NAN, INF, NAN, "re"), (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN), (NAN, NAN, NAN, NAN),
+        (-INF, 2, -0.0, 0), (INF, 1, INF, INF), (INF, 2, -INF, INF), (-INF, INF, 0, 0, "re im"),
+        (INF, INF, INF, NAN, "re"), (-INF, NAN, 0, 0, "re im"), (INF, NAN, INF, NAN, "re"), (NAN, 0, NAN, 0),
+        (NAN, 1, NAN, NAN), (NAN, NAN, NAN, NAN),
     ],
     "expm1": [
-        (0, 0, 0, 0), (-0.0, 0, -0.0, 0), (1, INF, NAN, NAN), (1, NAN, NAN, NAN), (INF, 0, INF, 0), (-INF, 1, -1, 0),
-        (INF, 1, INF, INF), (-INF, INF, -1, 0, "im"), (INF, INF, INF, NAN, "re"), (-INF, NAN, -1, 0, "im"), (INF, NAN, INF, NAN, "re"),
-        (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN), (NAN, NAN, NAN, NAN),
+        (0, 0, 0, 0), (-0.0, 0, -0.0, 0), (1, INF, NAN, NAN), (1, NAN, NAN, NAN), (INF, 0, INF, 0),
+        (-INF, 1, -1, 0), (INF, 1, INF, INF), (-INF, INF, -1, 0, "im"), (INF, INF, INF, NAN, "re"),
+        (-INF, NAN, -1, 0, "im"), (INF, NAN, INF, NAN, "re"), (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN),
+        (NAN, NAN, NAN, NAN),
     ],
     "log": [
-        (-0.0, 0, -INF, PI), (0, 0, -INF, 0), (1, INF, INF, PI / 2), (1, NAN, NAN, NAN), (-INF, 1, INF, PI), (INF, 1, INF, 0),
-        (-INF, INF, INF, 3 * PI / 4), (INF, INF, INF, PI / 4), (INF, NAN, INF, NAN), (-INF, NAN, INF, NAN), (NAN, 1, NAN, NAN),
-        (NAN, INF, INF, NAN), (NAN, NAN, NAN, NAN),
+        (-0.0, 0, -INF, PI), (0, 0, -INF, 0), (1, INF, INF, PI / 2), (1, NAN, NAN, NAN), (-INF, 1, INF, PI),
+        (INF, 1, INF, 0), (-INF, INF, INF, 3 * PI / 4), (INF, INF, INF, PI / 4), (INF, NAN, INF, NAN),
+        (-INF, NAN, INF, NAN), (NAN, 1, NAN, NAN), (NAN, INF, INF, NAN), (NAN, NAN, NAN, NAN),
     ],
     "log1p": [
-        (-1, 0, -INF, 0), (0, 0, 0, 0), (-0.0, 0, -0.0, 0), (1, INF, INF, PI / 2), (1, NAN, NAN, NAN), (-INF, 1, INF, PI),
-        (INF, 1, INF, 0), (-INF, INF, INF, 3 * PI / 4), (INF, INF, INF, PI / 4), (INF, NAN, INF, NAN), (-INF, NAN, INF, NAN),
-        (NAN, 1, NAN, NAN), (NAN, INF, INF, NAN), (NAN, NAN, NAN, NAN),
+        (-1, 0, -INF, 0), (0, 0, 0, 0), (-0.0, 0, -0.0, 0), (1, INF, INF, PI / 2), (1, NAN, NAN, NAN),
+        (-INF, 1, INF, PI), (INF, 1, INF, 0), (-INF, INF, INF, 3 * PI / 4), (INF, INF, INF, PI / 4),
+        (INF, NAN, INF, NAN), (-INF, NAN, INF, NAN), (NAN, 1, NAN, NAN), (NAN, INF, INF, NAN), (NAN, NAN, NAN, NAN),
     ],
     "sqrt": [
-        (0, 0, 0, 0), (-0.0, 0, 0, 0), (1, INF, INF, INF), (NAN, INF, INF, INF), (1, NAN, NAN, NAN), (-INF, 1, 0, INF),
-        (INF, 1, INF, 0), (-INF, NAN, NAN, INF, "im"), (INF, NAN, INF, NAN), (NAN, 1, NAN, NAN), (NAN, NAN, NAN, NAN),
+        (0, 0, 0, 0), (-0.0, 0, 0, 0), (1, INF, INF, INF), (NAN, INF, INF, INF), (1, NAN, NAN, NAN),
+        (-INF, 1, 0, INF), (INF, 1, INF, 0), (-INF, NAN, NAN, INF, "im"), (INF, NAN, INF, NAN), (NAN, 1, NAN, NAN),
+        (NAN, NAN, NAN, NAN),
     ],
-    "abs": [(INF, NAN, INF, 0), (NAN, INF, INF, 0), (-0.0, 0, 0, 0), (1, NAN, NAN, 0), (3, 4, 5, 0)],
-    "sign": [(0, 0, 0, 0), (-0.0, 0, 0, 0), (3, 4, 0.6, 0.8), (NAN, 1, NAN, NAN), (1, INF, 0, 1), (-INF, 1, -1, 0)],
+    "abs": [
+        (INF, NAN, INF, 0), (NAN, INF, INF, 0), (-0.0, 0, 0, 0), (1, NAN, NAN, 0), (3, 4, 5, 0),
+    ],
+    "sign": [
+        (0, 0, 0, 0), (-0.0, 0, 0, 0), (3, 4, 0.6, 0.8), (NAN, 1, NAN, NAN), (1, INF, 0, 1), (-INF, 1, -1, 0),
+    ],
 }  # fmt: skip
 
 
