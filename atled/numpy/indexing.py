@@ -486,6 +486,8 @@ def _take(a: Any, indices: Any, axis: int | None, mode: str, fill_value: Any) ->
     dtype = _index_dtype(t.shape[axis])
     i = conversion.convert(indices, dtype)
     n = t.shape[axis]
+    if 0 in t.shape:
+        return _read_nothing(x, (*t.shape[:axis], *type_of(i).shape, *t.shape[axis + 1 :]), mode, fill_value)
     if mode == "wrap":
         i, mode = remainder(i, np.asarray(n, dtype)), "clip"
     elif mode != "clip" and type_of(indices).kind == "i":  # in mode clip, negative positions are below the first
@@ -531,6 +533,8 @@ def _take_along_axis(
     full = list(dims)
     x = grow(arr, [*full[:axis], t.shape[axis], *full[axis:]])
     index = grow(indices, [*full[:axis], i.shape[axis], *full[axis:]])
+    if 0 in type_of(x).shape:
+        return _read_nothing(x, type_of(index).shape, mode, fill_value)
     dtype = _index_dtype(t.shape[axis])
     index = conversion.convert(index, dtype)
     if i.kind == "i" and is_wrapped:

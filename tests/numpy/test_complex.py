@@ -37,7 +37,8 @@ def sizes(real: type) -> list[float]:
 
 def exact(name: str, z: complex, real: type, zero: int) -> list[mp.mpf]:
     """The parts of the value, with zeros moved a little into the first quadrant."""
-    with mp.workprec(2700 if real is np.float64 else 800):
+    extreme = 0 in (z.real, z.imag) or min(z.real, z.imag) < 1e-6 or max(z.real, z.imag) > 1e6
+    with mp.workprec((2700 if real is np.float64 else 800) if extreme else 200):
         x, y = (mp.mpf(v) if v else mp.ldexp(1, -zero) for v in (z.real, z.imag))
         out = mp.mpc(REFERENCE[name](mp.mpc(x, y)))
         return [out.real, out.imag]
