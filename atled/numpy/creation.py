@@ -538,8 +538,9 @@ def linspace(
     if num < 0:
         raise ValueError(f"linspace: the number of samples must not be negative; got {num}.")
     wanted = None if dtype is None else dtypes.canonical(dtype)
-    if wanted is not None and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
-        start, stop = (x if isinstance(x, Array) or np.ndim(x) else _number(x, wanted) for x in (start, stop))
+    is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
+    if is_plain and wanted is not None and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
+        start, stop = _number(start, wanted), _number(stop, wanted)
     out, step = _linspace(start, stop, num, bool(endpoint), wanted, axis)
     return (out, step) if retstep else _placed(out, device)
 
