@@ -35,7 +35,7 @@ class ScalarType:
         if isinstance(other, ScalarType):
             return self.dtype is other.dtype
         try:
-            return dtypes.canonical(other) is self.dtype
+            return other is not None and dtypes.canonical(other) is self.dtype  # NumPy takes None for float64
         except TypeError:
             return False
 

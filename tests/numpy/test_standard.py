@@ -86,6 +86,7 @@ def test_texts_are_no_dtypes():
     """Comparisons with any text say no; NumPy reads one with a comma as a list of fields, and raises."""
     text = "If x is NaN, then y"
     assert jnp.float32 != text and text not in (jnp.float32, jnp.int8) and jnp.float32 == "float32"
+    assert jnp.float64 != None and None not in (jnp.float64, jnp.float32)  # noqa: E711
     with pytest.raises(TypeError, match="is not a dtype"):
         jnp.zeros(2, text)
 
