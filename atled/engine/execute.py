@@ -432,7 +432,7 @@ def _option_values(program: Program) -> dict[str, Any]:
 
 
 def _length(program: Program) -> int:
-    return sum([e.op.length for e in program.equations])
+    return sum([e.op.lowered_length for e in program.equations])
 
 
 def _elements(program: Program) -> int:

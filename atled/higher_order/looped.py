@@ -27,7 +27,6 @@ class Looped(Elementwise):
 
     takes = "f"
     is_fusible = False
-    is_singular = True
     orders: tuple[int, ...]
 
     def compute(self, *operands: Any) -> Any:

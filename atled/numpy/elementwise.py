@@ -10,6 +10,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.promotion import (
@@ -492,7 +493,8 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
     out = ew.select(is_off, ew.add(left, y), left)
     if type_of(x).kind == "f":  # a zero takes the sign of the divisor
-        zero = ew.select(ew.lt(y, 0), np.asarray(-0.0, type_of(x).dtype), np.asarray(0.0, type_of(x).dtype))
+        held = bind(ew.StopGradient(), out)  # so that its derivative is that of its neighbours
+        zero = ew.select(ew.lt(y, 0), ew.neg(ew.sub(held, out)), ew.sub(out, held))
         out = ew.select(ew.eq(out, 0), zero, out)
     return out
 
@@ -621,14 +623,15 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     _real("hypot", x1, x2)
     x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
     a, b = elementary.absolute(x), elementary.absolute(y)
-    top, low = ew.maximum(a, b), ew.minimum(a, b)
+    top = bind(ew.StopGradient(), ew.maximum(a, b))  # only a scale, of which the result does not depend
     is_zero = ew.eq(top, 0)
-    one = np.ones((), type_of(top).dtype)
-    ratio = ew.div(low, ew.select(is_zero, one, top))
-    out = ew.mul(top, elementary.sqrt(ew.add(ew.mul(ratio, ratio), 1)))
-    inf = np.asarray(np.inf, type_of(top).dtype)
-    is_infinite = ew.logical_or(ew.eq(a, inf), ew.eq(b, inf))
-    return ew.select(is_infinite, inf, ew.select(is_zero, top, out))
+    zero, one, inf = (np.asarray(v, type_of(top).dtype) for v in (0, 1, np.inf))
+    scale = ew.select(is_zero, one, top)
+    a, b = ew.div(a, scale), ew.div(b, scale)
+    squares = ew.select(is_zero, one, ew.add(ew.mul(a, a), ew.mul(b, b)))
+    out = ew.select(is_zero, zero, ew.mul(elementary.sqrt(squares), scale))
+    is_infinite = ew.logical_or(ew.eq(elementary.absolute(x), inf), ew.eq(elementary.absolute(y), inf))
+    return ew.select(is_infinite, inf, out)
 
 
 @library_function

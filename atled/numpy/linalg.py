@@ -474,8 +474,12 @@ def _reduced_matrix_norm(x: Any, ord: Any, row: int, column: int) -> Any:
         )
     others = [i for i in range(t.ndim) if i not in (row, column)]
     (s,) = bind(ops.Svd(False, False), shape.transpose(x, (*others, row, column)))
-    s = ew.select(ew.eq(s, 0), np.zeros((), type_of(s).dtype), s)  # at zero, the derivative is taken to be zero
     last = t.ndim - 2
+    if type_of(s).size:  # at zero, and what is zero but for rounding, the derivative is taken to be zero
+        limit = float(dtypes.finfo(type_of(s).dtype).eps) * max(t.shape[row], t.shape[column])
+        top = ew.mul(reduction.reduce_max(s, (last,)), limit)
+        is_zero = ew.le(s, shape.broadcast(top, type_of(s).shape, tuple(range(last))))
+        s = ew.select(is_zero, fixed(s), s)
     return reduction.reduce_sum(s, (last,)) if ord == "nuc" else _extreme(s, last, ord > 0, t)
 
 

@@ -431,7 +431,10 @@ def nanstd(
     mean: ArrayLike | None = None,
 ) -> Array:
     """The standard deviation of the elements that are not NaN."""
-    return elementary.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
+    mask = ew.logical_not(isnan(a))
+    if where is not None:
+        mask = ew.logical_and(mask, broadcast_to(to_bool("nanstd", where), type_of(mask).shape))
+    return std(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask, mean=mean)
 
 
 # -- cumulative -------------------------------------------------------------------------------------------------------

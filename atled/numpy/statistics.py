@@ -155,7 +155,9 @@ def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, s
     if weight is not None:
         above = conversion.convert(indexing.take_along(ordered, inside(ew.add(spot, 1)), last), work)
         mixed = ew.add(ew.shielded(ew.sub(1, weight), below), ew.shielded(weight, above))
-        out = ew.select(ew.eq(below, above), below, mixed)  # exactly
+        is_same = ew.logical_and(ew.eq(below, above), elementary.is_finite(below))
+        error = ew.select(is_same, ew.sub(below, mixed), np.zeros((), work))
+        out = ew.add(mixed, fixed(error))  # exact, with the derivative of the mixture
     if skips_nan:
         return out
     worst = shape.broadcast(shape.index_in_axis(is_nan, n - 1, last), dims, tuple(_range(last)))

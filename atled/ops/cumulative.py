@@ -77,7 +77,7 @@ class Cumprod(Cumulative):
 
     def combine_pairs(self, p: Any, q: Any) -> Any:
         (x, s), (y, t) = p, q
-        return elementwise.mul(x, y), elementwise.add(elementwise.mul(s, y), elementwise.mul(x, t))
+        return elementwise.mul(x, y), elementwise.add(elementwise.shielded(s, y), elementwise.shielded(t, x))
 
 
 class Cummax(Cumulative):
@@ -123,7 +123,7 @@ class Cumlogsumexp(Cumulative):
         (x, s), (y, t) = p, q
         out = _log_add_exp(x, y)
         left, right = (_weight(v, out) for v in (x, y))
-        return out, elementwise.add(elementwise.mul(s, left), elementwise.mul(t, right))
+        return out, elementwise.add(elementwise.shielded(s, left), elementwise.shielded(t, right))
 
 
 def _log_add_exp(x: Any, y: Any) -> Any:
@@ -134,10 +134,10 @@ def _log_add_exp(x: Any, y: Any) -> Any:
 
 
 def _weight(x: Any, out: Any) -> Any:
-    """exp(x - out), and zero where both are minus infinity."""
-    is_empty = elementwise.eq(out, np.asarray(-np.inf, type_of(out).dtype))
-    weight = elementary.exp(elementwise.sub(x, elementwise.select(is_empty, np.zeros((), type_of(x).dtype), out)))
-    return elementwise.select(is_empty, np.zeros((), type_of(x).dtype), weight)
+    """exp(x - out): 1 for infinity, and 0 where both are minus infinity."""
+    zero, inf, low = (np.asarray(v, type_of(x).dtype) for v in (0, np.inf, -np.inf))
+    below = elementwise.sub(x, elementwise.select(elementwise.eq(out, low), zero, out))
+    return elementary.exp(elementwise.select(elementwise.eq(x, inf), zero, below))
 
 
 def scan(

@@ -32,7 +32,6 @@ class Pow(Elementwise):
 
     hlo = "stablehlo.power"
     takes = "fc"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
         if i == 0:
@@ -60,9 +59,12 @@ class Sign(Flat):
         out = bind(self, x)
         if type_of(x).kind != "c":
             return out, Zero(type_of(out).tangent())
-        size = conversion.convert(absolute(x), type_of(x).dtype)
-        along = conversion.convert(conversion.real(elementwise.mul(conversion.conj(out), t)), type_of(x).dtype)
-        return out, bind(elementwise.Shielded(divides=True), elementwise.sub(t, elementwise.mul(out, along)), size)
+        size = absolute(x)
+        is_zero = elementwise.eq(size, 0)  # where the derivative is taken to be zero
+        inverse = elementwise.div(1, elementwise.select(is_zero, one_like(size), size))
+        inverse = conversion.convert(elementwise.select(is_zero, zero_like(size), inverse), type_of(x).dtype)
+        along = conversion.convert(conversion.real(elementwise.shielded(t, conversion.conj(out))), type_of(x).dtype)
+        return out, elementwise.shielded(elementwise.sub(t, elementwise.shielded(along, out)), inverse)
 
 
 class Abs(Elementwise):
@@ -84,8 +86,8 @@ class Abs(Elementwise):
         (x,), (t,) = primals, tangents
         factor = sign(x)
         if type_of(x).kind == "c":
-            return absolute(x), conversion.real(elementwise.mul(conversion.conj(factor), t))
-        return absolute(x), elementwise.mul(t, factor)
+            return absolute(x), conversion.real(elementwise.shielded(t, conversion.conj(factor)))
+        return absolute(x), elementwise.shielded(t, factor)
 
 
 class Floor(Flat):
@@ -164,7 +166,7 @@ class Exp(Analytic):
 class Expm1(Analytic):
     """exp(x) - 1, exact for small x."""
 
-    length = 30
+    lowered_length = 30
     hlo = "stablehlo.exponential_minus_one"
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -178,7 +180,6 @@ class Log(Analytic):
     """The natural logarithm."""
 
     hlo = "stablehlo.log"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1, x)
@@ -188,7 +189,6 @@ class Log1p(Analytic):
     """log(1 + x), exact for small x."""
 
     hlo = "stablehlo.log_plus_one"
-    is_singular = True
 
     def lower(self, build: Any, x: Any) -> Any:
         is_double = x.type.dtype is dtypes.float64  # the compiler's is off by more than 100 units at -0.4
@@ -251,7 +251,6 @@ class Sqrt(Analytic):
     """The square root."""
 
     hlo = "stablehlo.sqrt"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(0.5, out)
@@ -261,7 +260,6 @@ class Rsqrt(Elementwise):
     """1 / sqrt(x)."""
 
     hlo = "stablehlo.rsqrt"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.mul(elementwise.div(out, x), -0.5)
@@ -272,7 +270,6 @@ class Cbrt(Elementwise):
 
     hlo = "stablehlo.cbrt"
     takes = "f"
-    is_singular = True
 
     def lower(self, build: Any, x: Any) -> Any:
         return build.apply(widened(approximation.cbrt), x, super().lower(build, x))
@@ -320,7 +317,7 @@ def power_of_two(n: Any) -> Any:
 class Sinh(Analytic):
     """Hyperbolic sine."""
 
-    length = 40
+    lowered_length = 40
 
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.apply(_sinh, x)
@@ -371,7 +368,6 @@ class Asin(Analytic):
     """The inverse of sine."""
 
     hlo = "chlo.asin"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return _inverse_root(x)
@@ -381,7 +377,6 @@ class Acos(Analytic):
     """The inverse of cosine."""
 
     hlo = "chlo.acos"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.neg(_inverse_root(x))
@@ -396,7 +391,6 @@ class Atan(Analytic):
     """The inverse of tangent."""
 
     hlo = "chlo.atan"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1, elementwise.add(elementwise.mul(x, x), 1))
@@ -415,7 +409,6 @@ class Acosh(Analytic):
     """The inverse of hyperbolic cosine."""
 
     hlo = "chlo.acosh"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.mul(rsqrt(elementwise.sub(x, 1)), rsqrt(elementwise.add(x, 1)))
@@ -425,7 +418,6 @@ class Atanh(Analytic):
     """The inverse of hyperbolic tangent."""
 
     hlo = "chlo.atanh"
-    is_singular = True
 
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.apply(widened(approximation.atanh), x)
@@ -439,11 +431,21 @@ class Atan2(Elementwise):
 
     hlo = "stablehlo.atan2"
     takes = "fc"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
+        if type_of(x).kind == "c":
+            square = elementwise.add(elementwise.mul(x, x), elementwise.mul(y, y))
+            return elementwise.div(y if i == 0 else elementwise.neg(x), square)
+        # scaled, so that squares neither over- nor underflow; zero at the origin
+        size = bind(elementwise.StopGradient(), elementwise.maximum(absolute(x), absolute(y)))
+        is_zero = elementwise.eq(size, 0)
+        size = elementwise.select(is_zero, one_like(size), size)
+        inverse = elementwise.div(1, size)
+        x, y = elementwise.mul(x, inverse), elementwise.mul(y, inverse)
         square = elementwise.add(elementwise.mul(x, x), elementwise.mul(y, y))
-        return elementwise.div(y if i == 0 else elementwise.neg(x), square)
+        square = elementwise.select(is_zero, one_like(size), square)
+        slope = elementwise.mul(elementwise.div(y if i == 0 else elementwise.neg(x), square), inverse)
+        return elementwise.select(is_zero, zero_like(size), slope)
 
 
 # -- the functions --------------------------------------------------------------------------------------------------

@@ -79,6 +79,15 @@ class Mul(LinearElementwise):
     takes = "biufc"
     linear_in = ((0,), (1,))
 
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x, y), (s, t) = primals, tangents
+        out, total = bind(self, x, y), None
+        for tangent, factor in ((s, y), (t, x)):
+            if type(tangent) is not Zero:
+                term = shielded(tangent, factor)
+                total = term if total is None else add(total, term)
+        return out, spread_tangent(total, out)
+
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
         if type(x) is Linear:
             return unspread(mul(cotangent, y), x), None
@@ -89,12 +98,20 @@ _EQUAL = {"comparison_direction": "#stablehlo<comparison_direction EQ>"}
 
 
 class Shielded(Elementwise):
-    """x * y, or x / y if `divides`, and exactly zero wherever x is, even if the other factor is not finite."""
+    """x * y, and exactly zero wherever a factor is, even if the other is not finite; x / y, if `divides`.
+
+    Derivatives are multiplied with it: where a factor is zero, a result does not move with an operand, however large
+    the other factor is. A cotangent of zero may meet the infinite derivative of a branch that was not chosen, or the
+    infinite cotangent in `sqrt(x * x)` the derivative zero of `x * x`. A quotient is zero wherever x is.
+    """
 
     takes = "fc"
-    linear_in = ((0,),)
     hides_nans = True
     divides: bool = False
+
+    @property
+    def linear_in(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
+        return ((0,),) if self.divides else ((0,), (1,))
 
     def unhidden(self, x: Any, y: Any) -> Any:
         """The plain product or quotient, on NumPy arrays."""
@@ -104,8 +121,11 @@ class Shielded(Elementwise):
     def lower(self, build: Any, *operands: Any) -> Any:
         x, y = spread_all(build, self, operands)
         out = build.emit("stablehlo.divide" if self.divides else "stablehlo.multiply", (x, y), (x.type,))
-        zero = build.constant(0, x.type)
-        is_zero = build.emit("stablehlo.compare", (x, zero), (x.type.with_dtype(dtypes.bool_),), _EQUAL)
+        zero, truth = build.constant(0, x.type), (x.type.with_dtype(dtypes.bool_),)
+        is_zero = build.emit("stablehlo.compare", (x, zero), truth, _EQUAL)
+        if not self.divides:
+            other = build.emit("stablehlo.compare", (y, zero), truth, _EQUAL)
+            is_zero = build.emit("stablehlo.or", (is_zero, other), truth)
         return build.emit("stablehlo.select", (is_zero, zero, out), (out.type,))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -113,22 +133,25 @@ class Shielded(Elementwise):
         out = bind(self, x, y)
         total = None if type(s) is Zero else bind(self, s, y)
         if type(t) is not Zero:
-            term = mul(t, neg(bind(self, out, y)) if self.divides else x)
-            term = select(eq(x, 0), zero_like(term), term)
+            term = shielded(t, neg(bind(self, out, y)) if self.divides else x)
             total = term if total is None else add(total, term)
         return out, spread_tangent(total, out)
 
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
-        return unspread(bind(self, cotangent, y), x), None
+        if type(x) is Linear:
+            return unspread(bind(self, cotangent, y), x), None
+        return None, unspread(bind(self, x, cotangent), y)
 
 
 def shielded(x: Any, y: Any) -> Any:
-    """x * y, with zero wherever x is zero."""
-    return bind(Shielded(), x, y)
+    """x * y, with zero wherever a factor is zero."""
+    return mul(x, y) if _is_safe(y) else bind(Shielded(), x, y)
 
 
-def _is_safe_divisor(y: Any) -> bool:
-    return is_static_scalar(y) and bool(getattr(y, "value", y) != 0)
+def _is_safe(factor: Any) -> bool:
+    """Whether a factor is written into the program, finite, and not zero."""
+    value = getattr(factor, "value", factor)
+    return is_static_scalar(factor) and bool(value != 0) and bool(abs(value) < np.inf)
 
 
 class Div(LinearElementwise):
@@ -141,7 +164,7 @@ class Div(LinearElementwise):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (s, t) = primals, tangents
         out = bind(self, x, y)
-        by_y = self if _is_safe_divisor(y) else Shielded(divides=True)
+        by_y = self if _is_safe(y) else Shielded(divides=True)
         total = None if type(s) is Zero else bind(by_y, s, y)
         if type(t) is not Zero:
             term = shielded(t, neg(div(out, y)))
@@ -180,10 +203,6 @@ class IntegerPow(Elementwise):
         if self.n == 0:
             return None
         return mul(integer_pow(x, self.n - 1), self.n) if self.n != 1 else one_like(x)
-
-    @property
-    def is_singular(self) -> bool:  # type: ignore[override]
-        return self.n < 0
 
 
 class Max(Elementwise):

@@ -1,9 +1,8 @@
 """The elementwise family: what all elementwise ops share.
 
 Operands have one shape, or are scalars, which spread over it: so `x * 2.0` is one equation. Dtypes agree; Python
-numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`). Where that factor
-can be infinite (`is_singular`), a cotangent that is exactly zero stays zero: `where(x > 0, sqrt(x), 0)` has a finite
-gradient.
+numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`). In its product
+with a tangent or cotangent, zero times infinity is zero (`Shielded`): `where(x > 0, sqrt(x), 0)` has a finite gradient.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ class Elementwise(Op):
     is_fusible = True
     hlo: ClassVar[str] = ""
     takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
-    is_singular: ClassVar[bool] = False  # a derivative can be infinite
 
     def result_type(self, *types: ArrayType) -> ArrayType:
         first = types[0]
@@ -70,12 +68,11 @@ class Elementwise(Op):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         out = bind(self, *primals)
         total = None
-        times = ops.elementwise.shielded if self.is_singular else ops.elementwise.mul
         for i, t in enumerate(tangents):
             if type(t) is not Zero:
                 factor = self.derivative(i, out, *primals)
                 if factor is not None:
-                    term = times(t, factor)
+                    term = ops.elementwise.shielded(t, factor)
                     total = term if total is None else ops.elementwise.add(total, term)
         return out, spread_tangent(total, out)
 

@@ -82,7 +82,7 @@ class ReduceProd(Reduction):
         # the product of all others is that of those before times that of those after: right also where factors are zero
         rows, tangent = (merge_axes(v, self.axes) for v in (x, t))
         others = elementwise.mul(_exclusive_product(rows, False), _exclusive_product(rows, True))
-        return bind(self, x), reduce_sum(elementwise.mul(tangent, others), (type_of(rows).ndim - 1,))
+        return bind(self, x), reduce_sum(elementwise.shielded(tangent, others), (type_of(rows).ndim - 1,))
 
 
 def merge_axes(x: Any, axes: Sequence[int]) -> Any:
@@ -122,7 +122,7 @@ class Extremum(Reduction):
         weight = elementwise.select(is_chosen, one, zero)
         count = reduce_sum(weight, self.axes)
         total = reduce_sum(elementwise.select(is_chosen, t, zero), self.axes)
-        return out, elementwise.div(total, count)
+        return out, bind(elementwise.Shielded(divides=True), total, count)  # NaN is chosen nowhere, and counts none
 
 
 class ReduceMax(Extremum):

@@ -17,7 +17,7 @@ class Special(Elementwise):
     """A special function of real operands: one that the compiler knows, or `computed` with other ops."""
 
     takes = "f"
-    length = 60
+    lowered_length = 60
     computed: ClassVar[Callable[..., Any] | None] = None
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -91,7 +91,6 @@ class ErfInv(Special):
     """The inverse of the error function."""
 
     hlo = "chlo.erf_inv"
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.mul(elementary.exp(elementwise.mul(out, out)), math.sqrt(math.pi) / 2)
@@ -101,7 +100,6 @@ class Lgamma(Special):
     """The logarithm of the absolute value of the gamma function."""
 
     computed = staticmethod(approximation.lgamma)
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return digamma(x)
@@ -111,7 +109,6 @@ class Digamma(Special):
     """The derivative of lgamma."""
 
     computed = staticmethod(approximation.digamma)
-    is_singular = True
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return polygamma(one_like(x), x)
@@ -121,7 +118,6 @@ class Polygamma(Special):
     """Derivative number m + 1 of lgamma at x, for whole m."""
 
     hlo = "chlo.polygamma"
-    is_singular = True
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (m, x), (s, t) = primals, tangents
@@ -138,7 +134,6 @@ class Zeta(Special):
     """The Hurwitz zeta function of x and q."""
 
     hlo = "chlo.zeta"
-    is_singular = True
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, q), (s, t) = primals, tangents

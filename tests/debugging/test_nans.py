@@ -63,14 +63,14 @@ def only_back(x):
 
 
 def infinite_slope(x):
-    y = x * 0.0  # SLOPE
+    y = x / jnp.inf  # SLOPE
     z = jnp.sqrt(y) * 2.0  # INFINITE
     return jnp.sum(z)
 
 
 def slope_in_scan(x):
     def body(c, step):
-        z = jnp.sqrt(c * (step - 4.0) ** 2 + 0.0 * c)  # SCANNED
+        z = jnp.sqrt(c / jnp.where(step == 4, jnp.inf, 1.0))  # SCANNED
         return c, jnp.sum(z)
 
     return lax.scan(body, x, jnp.arange(6.0))[1].sum()
@@ -143,14 +143,14 @@ PLANTS = [
     Plant("cond", in_branch, one, "acosh", "BRANCH"),
     Plant("jit(cond)", atled.jit(in_branch), ones, "acosh", "BRANCH"),
     Plant("vmap(cond)", atled.vmap(in_branch), ones, "acosh", "BRANCH", lanes=(0,)),
-    Plant("grad", atled.grad(infinite_slope), ones, "mul", "SLOPE", is_backward=True),
-    Plant("jit(grad)", atled.jit(atled.grad(infinite_slope)), ones, "mul", "SLOPE", is_backward=True),
-    Plant("vmap(grad)", atled.vmap(atled.grad(infinite_slope)), ones, "mul", "SLOPE", lanes=(0,), is_backward=True),
-    Plant("grad(vmap)", atled.grad(lambda x: atled.vmap(infinite_slope)(x).sum()), ones, "mul", "SLOPE",
+    Plant("grad", atled.grad(infinite_slope), ones, "shielded", "SLOPE", is_backward=True),
+    Plant("jit(grad)", atled.jit(atled.grad(infinite_slope)), ones, "shielded", "SLOPE", is_backward=True),
+    Plant("vmap(grad)", atled.vmap(atled.grad(infinite_slope)), ones, "shielded", "SLOPE", (), (0,), True),
+    Plant("grad(vmap)", atled.grad(lambda x: atled.vmap(infinite_slope)(x).sum()), ones, "shielded", "SLOPE",
           lanes=(0,), is_backward=True),
-    Plant("grad in scan", atled.grad(slope_in_scan), one, "mul", "SCANNED", (4,), is_backward=True),
-    Plant("jit(grad) in scan", atled.jit(atled.grad(slope_in_scan)), one, "mul", "SCANNED", (4,), is_backward=True),
-    Plant("vmap(grad) in scan", atled.vmap(atled.grad(slope_in_scan)), ones, "mul", "SCANNED", (4,), (0,), True),
+    Plant("grad in scan", atled.grad(slope_in_scan), one, "shielded", "SCANNED", (4,), is_backward=True),
+    Plant("jit(grad) in scan", atled.jit(atled.grad(slope_in_scan)), one, "shielded", "SCANNED", (4,), (), True),
+    Plant("vmap(grad) in scan", atled.vmap(atled.grad(slope_in_scan)), ones, "shielded", "SCANNED", (4,), (0,), True),
     Plant("own rule", atled.grad(lambda x: own(x).sum()), ones, "log", "OWN"),
     Plant("vmap in scan", atled.jit(lanes_in_scan), np.array([9.0, 1.5, 9.0], "f4"), "log", "INNER", (2,), (1,)),
     Plant("scan in scan", atled.jit(atled.value_and_grad(nested)), one, "log", "NESTED", (2, 3)),
