@@ -263,26 +263,36 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     return _stack(_sequence("stack", arrays), axis, dtype)
 
 
+@library_function(static=("axis", "dtype"))
+def _joined(arrays: Any, axis: int, dtype: Any = None) -> Any:
+    """Arrays with so many axes that they can be joined along this one; along the second, 1-d arrays are joined as such."""
+    xs = [(atleast_2d, atleast_1d, atleast_3d)[axis](x) for x in arrays]
+    return concatenate(xs, 0 if axis == 1 and xs[0].ndim == 1 else axis, dtype)
+
+
 def vstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays one below another."""
-    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype)
+    return _joined(_sequence("vstack", tup), 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays side by side."""
-    xs = [atleast_1d(x) for x in _sequence("hstack", tup)]
-    return concatenate(xs, 0 if xs[0].ndim == 1 else 1, dtype)
+    return _joined(_sequence("hstack", tup), 1, dtype)
 
 
 def dstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays one behind another."""
-    return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
+    return _joined(_sequence("dstack", tup), 2, dtype)
+
+
+@library_function
+def _column_stack(arrays: Any) -> Any:
+    return concatenate([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in map(asarray, arrays)], 1)
 
 
 def column_stack(tup: Any) -> Array:
     """1-d arrays as columns of a matrix."""
-    xs = [asarray(x) for x in _sequence("column_stack", tup)]
-    return concatenate([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in xs], 1)
+    return _column_stack(_sequence("column_stack", tup))
 
 
 def block(arrays: Any) -> Array:
@@ -545,9 +555,16 @@ def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
     return out
 
 
+@library_function
+def _roll_flat(a: Any, shift: Any) -> Any:
+    return reshape(_roll(ravel(a), (shift,), (0,)), type_of(a).shape)
+
+
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; what falls off comes back at the other end."""
     x = asarray(a)
+    if axis is None and isinstance(shift, int):
+        return _roll_flat(x, shift)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
@@ -559,6 +576,7 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     return _roll(x, shifts, tuple([check_axis("roll", i, x.ndim) for i in axes]))
 
 
+@library_function(static=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Values at the end of an array; flattened if no axis is given."""
     if axis is None:

@@ -188,7 +188,8 @@ def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str):
         if weights is not None and method != "inverted_cdf":
             raise NotImplementedError(f"{name}: weights need the method 'inverted_cdf'; got {method!r}.")
         top = 100 if is_percent else 1
-        if isinstance(q, (int, float, np.ndarray)) and not bool(np.all((np.asarray(q) >= 0) & (np.asarray(q) <= top))):
+        is_number = isinstance(q, (int, float))
+        if not (0 <= q <= top if is_number else not isinstance(q, np.ndarray) or bool(np.all((q >= 0) & (q <= top)))):
             raise ValueError(f"{name}: q must be between 0 and {top}.")
         axis = tuple(axis) if isinstance(axis, list) else axis
         found = _quantile(a, q, weights, name, axis, method, bool(keepdims), skips_nan, is_percent)
@@ -578,10 +579,17 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     return shape.concatenate([edges[0], *inside, edges[1]], axis)
 
 
-@library_function(static=("axes", "edge_order"))
-def _gradient(f: Any, spacings: list[Any], axes: tuple[int, ...], edge_order: int) -> list[Any]:
+@library_function(static=("axis", "edge_order"))
+def _gradient(f: Any, spacings: list[Any], axis: Any, edge_order: int | None) -> Any:
+    axes = check_axes("gradient", axis, operand_type("gradient", f).ndim)
+    if edge_order not in (None, 1, 2):
+        raise ValueError(f"gradient: the edge order is 1 or 2; got {edge_order!r}.")
+    spacings = spacings * len(axes) if len(spacings) == 1 else spacings or [1.0] * len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(f"gradient: one spacing, or one for each of {len(axes)} axes, is needed; got {len(spacings)}.")
     x, *steps = promote_inexact("gradient", f, *spacings)
-    return [_slope(x, h, a, edge_order) for h, a in zip(steps, axes, strict=True)]
+    out = [_slope(x, h, a, edge_order or 1) for h, a in zip(steps, axes, strict=True)]
+    return out[0] if len(axes) == 1 else out
 
 
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None) -> Any:
@@ -593,16 +601,8 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
     >>> gradient(jnp.array([1.0, 4.0, 9.0]))
     Array([3., 4., 5.], dtype=float32)
     """
-    t = operand_type("gradient", f)
-    axes = check_axes("gradient", tuple(axis) if isinstance(axis, list) else axis, t.ndim)
-    if edge_order not in (None, 1, 2):
-        raise ValueError(f"gradient: the edge order is 1 or 2; got {edge_order!r}.")
-    steps = [v if isinstance(v, (int, float, complex)) else asarray(v) for v in varargs] or [1.0]
-    steps = steps * len(axes) if len(steps) == 1 else steps
-    if len(steps) != len(axes):
-        raise TypeError(f"gradient: one spacing, or one for each of {len(axes)} axes, is needed; got {len(steps)}.")
-    out = _gradient(f, steps, axes, edge_order or 1)
-    return out[0] if len(axes) == 1 else out
+    steps = [v if isinstance(v, (int, float, complex)) else asarray(v) for v in varargs]
+    return _gradient(f, steps, tuple(axis) if isinstance(axis, list) else axis, edge_order)
 
 
 @library_function(static=("axis",))
