@@ -265,7 +265,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 
 @library_function(static=("axis", "dtype"))
 def _joined(arrays: Any, axis: int, dtype: Any = None) -> Any:
-    """Arrays with so many axes that they can be joined along this one; along the second, 1-d arrays are joined as such."""
+    """Arrays, with as many axes as it takes, joined along one of them; along the second, 1-d arrays as they are."""
     xs = [(atleast_2d, atleast_1d, atleast_3d)[axis](x) for x in arrays]
     return concatenate(xs, 0 if axis == 1 and xs[0].ndim == 1 else axis, dtype)
 

@@ -13,7 +13,8 @@ import atled
 import atled.numpy as jnp
 from atled.core import errors
 
-S = importlib.import_module("atled.numpy.statistics")
+S = importlib.import_module("atled.numpy")
+METHODS = importlib.import_module("atled.numpy.statistics")
 R = np.random.RandomState(0)
 NAN, INF = np.nan, np.inf
 A, B, P = R.randn(3, 4), R.randn(3, 4), R.rand(3, 4) + 0.5
@@ -198,7 +199,7 @@ def test_as_numpy(row):
     check(f, *arrays)
 
 
-METHODS = [*S._CONTINUOUS, *S._DISCRETE]
+METHODS = [*METHODS._CONTINUOUS, *METHODS._DISCRETE]
 
 
 @pytest.mark.parametrize("method", METHODS)
