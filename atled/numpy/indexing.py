@@ -98,7 +98,8 @@ def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
             raise IndexError("index: a plain bool as index is not supported; use None, or an array of bools.")
         if _is_mask(e):
             axis, mask = _first_axis(entries, at, len(dims)), type_of(e)
-            if mask.shape != tuple(dims[axis : axis + mask.ndim]):
+            lengths = tuple(dims[axis : axis + mask.ndim])
+            if len(lengths) != mask.ndim or any([m not in (n, 0) for m, n in zip(mask.shape, lengths, strict=True)]):
                 raise IndexError(
                     f"index: a mask has the lengths of the axes that it stands for; got {mask} at axis {axis} of an "
                     f"array of shape {tuple(dims)}."

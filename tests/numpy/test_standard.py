@@ -163,6 +163,12 @@ def test_masks(dims, mask):
     assert jnp.asarray(x)[ours].shape == x[mask].shape
 
 
+def test_masks_of_no_length():
+    """A length of zero fits any axis, and selects nothing."""
+    assert jnp.ones(3)[jnp.zeros(0, bool)].shape == (0,)
+    assert jnp.ones((3, 2, 4))[jnp.zeros((3, 0), bool)].shape == (0, 4)
+
+
 def test_masks_that_do_not_fit():
     with pytest.raises(
         IndexError, match=r"index: a mask has the lengths of the axes .*; got bool\[2\] at axis 1 of an array"
