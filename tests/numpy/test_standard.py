@@ -225,6 +225,7 @@ def test_wide_integers(f):
 
 def test_wide_integers_of_other_kinds():
     assert (jnp.asarray([1], "uint64") + 2**63).tolist() == [2**63 + 1]
+    assert (jnp.asarray([1], "uint32") + 2**31).tolist() == [2**31 + 1] == (jnp.asarray([1], "int64") + 2**31).tolist()
     assert float((jnp.ones(1, "float32") * 2**40)[0]) == 2.0**40
     assert jnp.zeros(2, "int64").at[0].set(2**40).tolist() == [2**40, 0]
     for bad in (
