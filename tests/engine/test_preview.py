@@ -34,7 +34,7 @@ def test_text_is_numpys(host):
 @pytest.mark.parametrize("options", [
     {"precision": 2}, {"threshold": 5}, {"threshold": 5, "edgeitems": 1}, {"suppress": True}, {"linewidth": 30},
     {"sign": "+"}, {"edgeitems": 20}, {"formatter": {"float": "<{:.1f}>".format}}, {"nanstr": "none"},
-], ids=str)  # fmt: skip
+], ids=lambda o: "-".join(o))  # fmt: skip
 def test_print_options(options):
     for host in ARRAYS[:3] + ARRAYS[8:11]:
         x = jnp.asarray(host)
