@@ -100,9 +100,9 @@ def test_moving_elements(data: Any, shape: Any):
     same(lambda m, x: m.tile(x, repeats), x)
     same(lambda m, x: m.moveaxis(x, axis, 0), x)
     same(lambda m, x: m.expand_dims(x, axis), x)
-    same(lambda m, x: m.cumsum(x, axis), x)
-    same(lambda m, x: m.sort(x, axis), x)
-    if ndim:
+    if ndim:  # NumPy takes 0 as an axis of some arrays that have none
+        same(lambda m, x: m.cumsum(x, axis), x)
+        same(lambda m, x: m.sort(x, axis), x)
         same(lambda m, x: m.squeeze(x, axis), x)
         same(lambda m, x: m.pad(x, width, mode=mode), x)
 

@@ -9,6 +9,7 @@ for call in CALLS:
     FUNCTIONS.setdefault(call.covers, []).append(call)
 
 ELSEWHERE = {
+    "__array_namespace_info__": "inspection; tests/numpy/test_standard.py",
     "array_repr": "text; tests/numpy/test_inspection.py",
     "array_str": "text; tests/numpy/test_inspection.py",
     "frompyfunc": "functions with methods; tests/numpy/test_protocols.py",
