@@ -51,7 +51,7 @@ assert_type(jnp.expand_dims(x, 0), Array)
 assert_type(jnp.squeeze(x), Array)
 assert_type(jnp.tile(x, 2), Array)
 assert_type(jnp.pad(x, 1), Array)
-assert_type(jnp.meshgrid(x[0], x[0]), list[Array])
+assert_type(jnp.meshgrid(x[0], x[0]), tuple[Array, ...])
 
 # contractions
 assert_type(jnp.dot(x, x.T), Array)
