@@ -12,6 +12,14 @@ os.environ.setdefault("ATLED_PLATFORMS", "cpu")
 import atled
 
 
+def pytest_collection_modifyitems(items):
+    """Tests marked as long take minutes to compile what they test; `scripts/check --long` runs them, too."""
+    if not os.environ.get("ATLED_LONG"):
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="long: scripts/check --long"))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def checked_programs():
     atled.config.update("check_programs", True)
