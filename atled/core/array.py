@@ -212,10 +212,10 @@ _PYTHON: dict[Any, str] = {bool: "b", int: "i", float: "f", complex: "c"}
 _WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "c"}
 
 
-def types_of(values: Sequence[Any]) -> list[ArrayType]:
-    """The types of values that are used together. Next to 64-bit arrays, a Python number keeps its 64 bits."""
+def types_of(values: Sequence[Any], is_wide: bool = False) -> list[ArrayType]:
+    """The types of values used together. Next to 64-bit arrays, or if told, Python numbers keep their 64 bits."""
     types = [type_of(x) for x in values]
-    if any([t.dtype.name in _WIDE and not t.weak for t in types]):
+    if is_wide or any([t.dtype.name in _WIDE and not t.weak for t in types]):
         return [t if isinstance(x, Array) else wide(t) for x, t in zip(values, types)]
     return types
 

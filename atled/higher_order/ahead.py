@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from atled.core import tree
-from atled.core.array import type_of, types_of
+from atled.core.array import type_of
 from atled.core.program import Program, Recorder
 from atled.core.sharding import Mesh
 from atled.core.trace import Tracer, state
@@ -202,7 +202,7 @@ class Compiled:
             )
         call = Arguments(signature, args, kwargs)
         want = traced.program.input_types[len(traced.captured) :]
-        got = types_of(call.leaves)
+        got = call.types()
         if call.structure != traced.in_structure:
             raise TypeError(f"{traced.name}: compiled for arguments {traced.in_structure}; got {call.structure}.")
         for name, w, g in zip(leaf_names(signature, call), want, got, strict=True):

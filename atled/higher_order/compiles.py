@@ -10,7 +10,6 @@ import reprlib
 from typing import Any, NamedTuple
 
 from atled.core import config, source, tree
-from atled.core.array import types_of
 from atled.core.config import settings
 from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
@@ -31,7 +30,7 @@ class Compile(NamedTuple):
 
 def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
     names = () if signature.options.is_inline else tuple(leaf_names(signature, call))
-    types = tuple(types_of(call.leaves))
+    types = tuple(call.types())
     places = tuple([_place(x) for x in call.leaves])
     return Compile(types, call.statics, milliseconds, names, call.structure, config.trace_key(), places)
 

@@ -17,7 +17,7 @@ from types import FunctionType, MethodType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from atled.core import config, errors, tree
-from atled.core.array import Array, describe, type_of, types_of
+from atled.core.array import Array, describe, type_of
 from atled.core.config import fast, settings, watch
 from atled.core.program import Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh, on_mesh_change
@@ -191,7 +191,7 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):
         if options.is_inline:
             return _splice(shared, call)
-        types = types_of(call.leaves)
+        types = call.types()
         traced = _trace(shared, call, types)
         given = [x if isinstance(x, Array) else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
         operands = [*traced.captured, *given]
@@ -280,7 +280,7 @@ def _check_result(shared: Shared, x: Any) -> None:
 
 
 def _launch(shared: Shared, call: Arguments) -> Any:
-    types = types_of(call.leaves)
+    types = call.types()
     arrays = [x if type(x) is DeviceArray else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
     start = time.perf_counter()
     traced = _trace(shared, call, types)
@@ -518,7 +518,7 @@ def trace(f: Callable[..., Any], shared: Shared, args: tuple[Any, ...], kwargs: 
     """Record a function for arguments, which may be `ShapeDtypeStruct`s, without compiling it."""
     try:
         call = Arguments(shared.signature, args, kwargs)
-        types = types_of(call.leaves)
+        types = call.types()
         return TracedFunction(_trace(shared, call, types), call, shared.signature)
     except Exception as error:
         raise errors.for_user(error)  # noqa: B904

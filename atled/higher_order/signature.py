@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import tree
-from atled.core.array import Array, describe, type_of
+from atled.core import dtypes, tree
+from atled.core.array import Array, describe, type_of, types_of
 from atled.core.dtypes import bits
 from atled.core.program import Program
 from atled.core.sharding import (
@@ -22,6 +22,7 @@ from atled.core.sharding import (
     SingleDeviceSharding,
     mesh_or_current,
 )
+from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
 
 _KIND = inspect.Parameter
@@ -128,7 +129,7 @@ def _frozen(x: Any) -> Any:
 class Arguments:
     """A call's arguments, sorted into static values and dynamic leaves."""
 
-    __slots__ = ("args", "dynamic", "kwargs", "leaves", "statics", "structure")
+    __slots__ = ("args", "dynamic", "is_library", "kwargs", "leaves", "statics", "structure")
 
     def __init__(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
@@ -136,7 +137,7 @@ class Arguments:
             signature.static if signature.options.static_argnums or signature.options.static_argnames else ((), ())
         )
         statics: list[Any] = []
-        is_library = signature.options.is_inline
+        self.is_library = is_library = signature.options.is_inline
         if positions or names:
             dynamic: list[Any] = []
             for i, x in enumerate(args):
@@ -174,6 +175,11 @@ class Arguments:
     def is_array(self) -> tuple[bool, ...]:
         """Which leaves are arrays on a device already."""
         return tuple([type(x) is DeviceArray for x in self.leaves])
+
+    def types(self) -> list[ArrayType]:
+        """The types of the leaves. Functions of the library that are asked for 64 bits get those of Python numbers."""
+        is_wide = self.is_library and any([x is dtypes.float64 or x is dtypes.complex128 for _, _, x in self.statics])
+        return types_of(self.leaves, is_wide)
 
     def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments again, with other leaves."""
