@@ -210,11 +210,11 @@ def numpy_functions(report: Report, rounds: int, is_small: bool) -> None:
     for name in list(ours)[:: 8 if is_small else 1]:
         best = measure.interleaved({"atled": ours[name], "jax": theirs[name]}, 20, max(5, rounds // 4))
         ratios[name] = best["atled"] / best["jax"]
-        report.add("functions", name, best["atled"], best["jax"])
+        report.add("numpy", name, best["atled"], best["jax"])
     mean = float(np.exp(np.mean(np.log(list(ratios.values())))))
-    report.note("functions", f"geometric mean of {len(ratios)}", mean, 0.35)
+    report.note("numpy", f"geometric mean of {len(ratios)}", mean, 0.35)
     worst = max(ratios, key=lambda n: ratios[n])
-    report.note("functions", f"worst: {worst}", ratios[worst], 1.00)
+    report.note("numpy", f"worst: {worst}", ratios[worst], 1.00)
 
 
 _numbers = itertools.count()
@@ -313,7 +313,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="small models and few rounds: a smoke test, not a measurement"
     )
-    parser.add_argument("--sections", default="start,launch,eager,functions,models,loops,mesh", help="comma separated")
+    parser.add_argument("--sections", default="start,launch,eager,numpy,models,loops,mesh", help="comma separated")
     parser.add_argument("--models", default="", help="comma separated names of models")
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
@@ -328,7 +328,7 @@ def main() -> None:
         launches(report, rounds)
     if "eager" in chosen:
         eager(report, rounds)
-    if "functions" in chosen:
+    if "numpy" in chosen:
         numpy_functions(report, rounds, options.quick)
     if "models" in chosen:
         models(report, rounds, options.quick, [m for m in options.models.split(",") if m] or None)
