@@ -164,6 +164,7 @@ def expm1(z: Any) -> Any:
     re, im = _exp_parts(x, y)
     half = elementary.sin(ew.mul(y, 0.5))
     near = ew.sub(ew.mul(elementary.expm1(x), elementary.cos(y)), ew.mul(ew.mul(half, half), 2))
+    near = ew.select(ew.eq(near, 0), _number(0.0, x), near)  # of either zero, as the standard has it
     return conversion.complex(ew.select(ew.lt(elementary.absolute(x), 1), near, ew.sub(re, 1)), im)
 
 
