@@ -174,7 +174,7 @@ SPECIAL = {
         (NAN, 1, NAN, NAN), (NAN, NAN, NAN, NAN),
     ],
     "expm1": [
-        (0, 0, 0, 0), (-0.0, 0, -0.0, 0), (1, INF, NAN, NAN), (1, NAN, NAN, NAN), (INF, 0, INF, 0),
+        (0, 0, 0, 0), (-0.0, 0, 0, 0), (1, INF, NAN, NAN), (1, NAN, NAN, NAN), (INF, 0, INF, 0),
         (-INF, 1, -1, 0), (INF, 1, INF, INF), (-INF, INF, -1, 0, "im"), (INF, INF, INF, NAN, "re"),
         (-INF, NAN, -1, 0, "im"), (INF, NAN, INF, NAN, "re"), (NAN, 0, NAN, 0), (NAN, 1, NAN, NAN),
         (NAN, NAN, NAN, NAN),
