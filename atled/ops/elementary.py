@@ -157,6 +157,7 @@ class Analytic(Elementwise):
 class Exp(Analytic):
     """The exponential function."""
 
+    overflows = True
     hlo = "stablehlo.exponential"
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
@@ -166,6 +167,7 @@ class Exp(Analytic):
 class Expm1(Analytic):
     """exp(x) - 1, exact for small x."""
 
+    overflows = True
     lowered_length = 30
     hlo = "stablehlo.exponential_minus_one"
 
@@ -281,6 +283,7 @@ class Cbrt(Elementwise):
 class Exp2(Elementwise):
     """2 ** x."""
 
+    overflows = True
     takes = "f"
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -317,6 +320,7 @@ def power_of_two(n: Any) -> Any:
 class Sinh(Analytic):
     """Hyperbolic sine."""
 
+    overflows = True
     lowered_length = 40
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -329,6 +333,7 @@ class Sinh(Analytic):
 class Cosh(Analytic):
     """Hyperbolic cosine."""
 
+    overflows = True
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.apply(_cosh, x)
 

@@ -28,6 +28,7 @@ class Elementwise(Op):
     """The family: one shape, scalars spread, dtypes agree."""
 
     is_fusible = True
+    overflows: ClassVar[bool] = False  # its derivative is infinite only where its value is too large: NaN tells of it
     hlo: ClassVar[str] = ""
     takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
 
@@ -72,7 +73,7 @@ class Elementwise(Op):
             if type(t) is not Zero:
                 factor = self.derivative(i, out, *primals)
                 if factor is not None:
-                    term = ops.elementwise.shielded(t, factor)
+                    term = (ops.elementwise.mul if self.overflows else ops.elementwise.shielded)(t, factor)
                     total = term if total is None else ops.elementwise.add(total, term)
         return out, spread_tangent(total, out)
 
