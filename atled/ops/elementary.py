@@ -334,6 +334,7 @@ class Cosh(Analytic):
     """Hyperbolic cosine."""
 
     overflows = True
+
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.apply(_cosh, x)
 
