@@ -21,6 +21,7 @@ from atled.core.trace import bind
 from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.scan import repeat, scan
 from atled.ops import special
+from atled.ops.approximation import STIRLING
 from atled.ops.family import match
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -46,13 +47,9 @@ def _gap(u: Any, ratio: Any) -> tuple[Any, Any]:
     return jnp.where(is_near, v * v * near, far), jnp.where(is_near, near, far / (w * w))
 
 
-# The terms of Stirling's series for the logarithm of gamma, in powers of 1 / x**2
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-
-
 def stirling(x: Any) -> Any:
     """What is left of log(gamma(x)) after Stirling's formula, for x from 8 on."""
-    return polynomial(1 / (x * x), _STIRLING) / x
+    return polynomial(1 / (x * x), STIRLING) / x
 
 
 _LARGE = 12.0  # parameters below it are shifted by 8 for Stirling's formula
@@ -335,7 +332,7 @@ def _small_beta_complement(a: Any, b: Any, x: Any) -> Any:
     z = b + _SHIFT
     u, v = 1 / (z + a), 1 / z
     value, slope = 0.0, 0.0  # of Stirling's series, and its divided difference between u and v
-    for c in reversed([s for t in _STIRLING for s in (t, 0.0)][:-1]):
+    for c in reversed([s for t in STIRLING for s in (t, 0.0)][:-1]):
         slope, value = slope * u + value, value * v + c
     series = -a * u * v * (slope * u + value)
     ratio = (z - 0.5) * jnp.log1p(a / z) - a + a * jnp.log((z + a) * x) + series

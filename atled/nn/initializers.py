@@ -14,7 +14,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import random
 from atled.core import dtypes
-from atled.ops.placing import with_sharding_constraint
+from atled.ops.placing import placed
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
@@ -37,23 +37,19 @@ def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = default, out_sharding: Any = None) -> Any:
         found = dtypes.canonical(float if dtype is None else dtype)
-        return _placed(draw(key, tuple([int(n) for n in shape]), found), out_sharding)
+        return placed(draw(key, tuple([int(n) for n in shape]), found), out_sharding, "initializers")
 
     return init
 
 
-def _placed(x: Any, sharding: Any) -> Any:
-    return x if sharding is None else with_sharding_constraint(x, sharding)
-
-
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
     """An initializer: zeros, whatever the key."""
-    return _placed(jnp.zeros(shape, dtype), out_sharding)
+    return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
     """An initializer: ones, whatever the key."""
-    return _placed(jnp.ones(shape, dtype), out_sharding)
+    return jnp.ones(shape, dtype, out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
@@ -192,13 +188,6 @@ he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_norm
 # -- orthogonal -------------------------------------------------------------------------------------------------------
 
 
-def _orthogonal(key: Any, rows: int, columns: int, dtype: Any) -> Any:
-    """Orthonormal rows or columns, whichever are fewer, evenly distributed: Mezzadri, Notices of the AMS 54 (2007)."""
-    q, r = jnp.linalg.qr(random.normal(key, (max(rows, columns), min(rows, columns)), dtype))
-    q = q * jnp.sign(jnp.diagonal(r))
-    return q.T if rows < columns else q
-
-
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """An initializer with orthogonal matrices: all axes but `column_axis` count as one, that of the rows.
 
@@ -216,7 +205,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         columns = shape[column_axis]
         rest = list(shape)
         del rest[column_axis]
-        q = _orthogonal(key, math.prod(rest), columns, found).reshape(*rest, columns)
+        q = random.orthogonal(key, math.prod(rest), (), found, columns).reshape(*rest, columns)
         return jnp.asarray(scale, found) * jnp.moveaxis(q, -1, column_axis)
 
     return _initializer(draw, dtype)

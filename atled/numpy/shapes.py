@@ -556,19 +556,17 @@ def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
 
 
 @library_function
-def _roll_flat(a: Any, shift: Any) -> Any:
-    return reshape(_roll(ravel(a), (shift,), (0,)), type_of(a).shape)
+def _roll_flat(a: Any, shifts: tuple[Any, ...]) -> Any:
+    return reshape(_roll(ravel(a), shifts, (0,) * len(shifts)), type_of(a).shape)
 
 
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; what falls off comes back at the other end."""
     x = asarray(a)
-    if axis is None and isinstance(shift, int):
-        return _roll_flat(x, shift)
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.shape)
-    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
+    if axis is None:
+        return _roll_flat(x, shifts)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     if len(shifts) == 1 and len(axes) > 1:
         shifts = shifts * len(axes)
     if len(axes) == 1 and len(shifts) > 1:

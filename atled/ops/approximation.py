@@ -37,36 +37,47 @@ def _size(x: Any) -> int:
     return type_of(x).dtype.itemsize
 
 
-def _value(x: Any, number: float) -> Any:
+def value(x: Any, number: float) -> Any:
     """A number in the dtype of x."""
     return np.asarray(number, type_of(x).dtype)
 
 
-def _polynomial(x: Any, found: Sequence[float]) -> Any:
+def polynomial(x: Any, found: Sequence[float]) -> Any:
     """A polynomial, the coefficient of the lowest power first."""
-    out: Any = _value(x, found[-1])
+    out: Any = value(x, found[-1])
     for c in found[-2::-1]:
         out = ew.add(ew.mul(out, x), c)
     return out
 
 
-def _bits_of(x: Any) -> Any:
-    return dtypes.uint32 if _size(x) == 4 else dtypes.uint64
+def _bits(x: Any) -> Any:
+    return conversion.bitcast_convert(x, dtypes.uint32 if _size(x) == 4 else dtypes.uint64)
+
+
+def _from_bits(bits: Any, like: Any) -> Any:
+    return conversion.bitcast_convert(bits, type_of(like).dtype)
+
+
+def _sign_bit(x: Any) -> Any:
+    bits = _bits(x)
+    return ew.logical_and(bits, np.asarray(1 << (8 * _size(x) - 1), type_of(bits).dtype))
 
 
 def top_half(x: Any) -> Any:
-    """x without the lower half of its significant bits: the square of this is exact."""
-    word = _bits_of(x)
-    mask = np.asarray(0xFFFFF000 if _size(x) == 4 else 0xFFFFFFFFF8000000, word)
-    return conversion.bitcast_convert(ew.logical_and(conversion.bitcast_convert(x, word), mask), type_of(x).dtype)
+    """x without the lower half of its significant bits: products of two such numbers are exact."""
+    bits = _bits(x)
+    mask = np.asarray(0xFFFFF000 if _size(x) == 4 else 0xFFFFFFFFF8000000, type_of(bits).dtype)
+    return _from_bits(ew.logical_and(bits, mask), x)
 
 
 def with_sign(size: Any, x: Any) -> Any:
     """size, which is not negative, with the sign of x, that of a zero, too."""
-    word = _bits_of(x)
-    sign = np.asarray(1 << (8 * _size(x) - 1), word)
-    sign = ew.logical_and(conversion.bitcast_convert(x, word), sign)
-    return conversion.bitcast_convert(ew.logical_or(conversion.bitcast_convert(size, word), sign), type_of(x).dtype)
+    return _from_bits(ew.logical_or(_bits(size), _sign_bit(x)), x)
+
+
+def flipped(x: Any, by: Any) -> Any:
+    """x, with its sign changed where another number is negative, or the negative zero."""
+    return _from_bits(ew.logical_xor(_bits(x), _sign_bit(by)), x)
 
 
 # -- exponentials -----------------------------------------------------------------------------------------------------
@@ -75,7 +86,7 @@ def with_sign(size: Any, x: Any) -> Any:
 def _expm1_reduced(r: Any, rest: Any) -> Any:
     """expm1(r + rest) for abs(r) below 0.35 and a rest in the rounding of r."""
     square = ew.mul(r, r)
-    inner = ew.add(ew.mul(_polynomial(r, coefficients.EXPM1[_size(r)]), r), 0.5)
+    inner = ew.add(ew.mul(polynomial(r, coefficients.EXPM1[_size(r)]), r), 0.5)
     return ew.add(ew.add(ew.mul(square, inner), ew.add(rest, ew.mul(rest, r))), r)
 
 
@@ -85,7 +96,7 @@ _LOG_TWO = {4: (0.693145751953125, 1.42860682030941723e-6), 8: (6.93147180369123
 def expm1(x: Any) -> Any:
     """exp(x) - 1: that of what is left of x after whole multiples of log(2), and a sum without cancellation."""
     lowest, highest = {4: (-30.0, 90.0), 8: (-60.0, 711.0)}[_size(x)]
-    bounded = ew.clamp(_value(x, lowest), x, _value(x, highest))
+    bounded = ew.clamp(value(x, lowest), x, value(x, highest))
     count = elementary.round_even(ew.mul(bounded, 1 / math.log(2)))
     high, low = _LOG_TWO[_size(x)]
     first, second = ew.sub(bounded, ew.mul(count, high)), ew.mul(count, low)
@@ -94,18 +105,18 @@ def expm1(x: Any) -> Any:
     # 2**count * (small + 1) - 1; in two factors, of which neither overflows
     half = elementary.floor(ew.mul(count, 0.5))
     scale = elementary.power_of_two(half), elementary.power_of_two(ew.sub(count, half))
-    inverse = elementary.power_of_two(ew.neg(ew.minimum(count, _value(x, 100.0))))
+    inverse = elementary.power_of_two(ew.neg(ew.minimum(count, value(x, 100.0))))
     out = ew.mul(ew.mul(ew.add(small, ew.sub(1, inverse)), scale[0]), scale[1])
     return ew.select(ew.eq(x, 0), x, out)  # the sign of zero
 
 
 def log1p(x: Any) -> Any:
     """log(1 + x): the logarithm of the rounded sum, and what the rounding took away."""
-    total = ew.maximum(ew.add(x, 1), _value(x, 0))  # the compiler would undo a plain sum
-    usual = ew.logical_and(ew.gt(x, -1), ew.lt(x, _value(x, np.inf)))
-    lost = ew.div(ew.sub(x, ew.sub(total, 1)), ew.select(usual, total, _value(x, 1)))
+    total = ew.maximum(ew.add(x, 1), value(x, 0))  # the compiler would undo a plain sum
+    usual = ew.logical_and(ew.gt(x, -1), ew.lt(x, value(x, np.inf)))
+    lost = ew.div(ew.sub(x, ew.sub(total, 1)), ew.select(usual, total, value(x, 1)))
     out = elementary.log(total)
-    out = ew.select(usual, ew.add(out, lost), ew.select(ew.lt(x, -1), _value(x, np.nan), out))
+    out = ew.select(usual, ew.add(out, lost), ew.select(ew.lt(x, -1), value(x, np.nan), out))
     return ew.select(ew.eq(x, 0), x, out)
 
 
@@ -136,7 +147,7 @@ def cbrt(x: Any, root: Any) -> Any:
 # -- sums of exponentials ---------------------------------------------------------------------------------------------
 
 
-def _sum(a: Any, b: Any) -> tuple[Any, Any]:
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """a + b and its rounding error, whichever is larger (Knuth)."""
     total = ew.add(a, b)
     other = ew.sub(total, a)
@@ -160,13 +171,13 @@ def _exp_in_two(high: Any, low: Any) -> tuple[Any, Any, Any]:
     rest = ew.mul(ew.add(ew.sub(ew.sub(left, r), step), low), 0.5**halvings)
     r = ew.mul(r, 0.5**halvings)
     a, b = _square(r)
-    cube = ew.mul(ew.mul(ew.mul(r, r), r), _polynomial(r, [1 / math.factorial(k + 3) for k in range(terms)]))
-    total, lost = _sum(r, ew.mul(a, 0.5))
+    cube = ew.mul(ew.mul(ew.mul(r, r), r), polynomial(r, [1 / math.factorial(k + 3) for k in range(terms)]))
+    total, lost = two_sum(r, ew.mul(a, 0.5))
     a, b = total, ew.add(ew.add(ew.add(lost, ew.mul(b, 0.5)), ew.add(rest, ew.mul(rest, r))), cube)
     for _ in range(halvings):  # (1 + e)**2 = 1 + (2 e + e**2)
-        a, lost = _sum(a, b)
+        a, lost = two_sum(a, b)
         square, more = _square(a)
-        total, rounding = _sum(ew.add(a, a), square)
+        total, rounding = two_sum(ew.add(a, a), square)
         b = ew.add(ew.add(rounding, more), ew.mul(ew.add(lost, ew.mul(lost, a)), 2))
         a = total
     return elementary.power_of_two(count), a, b
@@ -181,16 +192,16 @@ def logaddexp(x: Any, y: Any, refined: bool) -> Any:
     first = ew.ge(x, y)
     top, low = ew.select(first, x, y), ew.select(first, y, x)
     is_lost = ew.logical_and(ew.eq(x, y), ew.logical_not(elementary.is_finite(x)))  # both infinite: the gap is NaN
-    gap = ew.select(is_lost, _value(x, 0), ew.sub(low, top))
+    gap = ew.select(is_lost, value(x, 0), ew.sub(low, top))
     out = ew.add(top, elementary.log1p(elementary.exp(gap)))
     if not refined:
         return out
     is_near = ew.logical_and(ew.lt(elementary.absolute(out), 0.5), ew.gt(gap, -50.0))
-    r, top, low = (ew.select(is_near, v, _value(x, 0)) for v in (out, top, low))
-    scale, a, b = _exp_in_two(*_sum(top, ew.neg(r)))
-    other, c, d = _exp_in_two(*_sum(low, ew.neg(r)))
-    total, lost = _sum(ew.add(ew.sub(scale, 1), other), ew.mul(scale, a))
-    total, more = _sum(total, ew.mul(other, c))
+    r, top, low = (ew.select(is_near, v, value(x, 0)) for v in (out, top, low))
+    scale, a, b = _exp_in_two(*two_sum(top, ew.neg(r)))
+    other, c, d = _exp_in_two(*two_sum(low, ew.neg(r)))
+    total, lost = two_sum(ew.add(ew.sub(scale, 1), other), ew.mul(scale, a))
+    total, more = two_sum(total, ew.mul(other, c))
     wrong = ew.add(total, ew.add(ew.add(lost, more), ew.add(ew.mul(scale, b), ew.mul(other, d))))
     return ew.select(is_near, ew.add(out, wrong), out)
 
@@ -202,31 +213,31 @@ def _scaled_tail(z: Any) -> Any:
     """exp(z * z) * erfc(z) for z >= 0, infinity included."""
     centre = coefficients.TAIL_CENTRE[_size(z)]
     q = ew.sub(1, ew.div(2 * centre, ew.add(z, centre)))
-    return ew.div(_polynomial(q, coefficients.TAIL[_size(z)]), ew.add(ew.add(z, z), 1))
+    return ew.div(polynomial(q, coefficients.TAIL[_size(z)]), ew.add(ew.add(z, z), 1))
 
 
 def _gaussian(x: Any, scale: float) -> Any:
     """exp(-scale * x * x), where scale is a power of two: the larger part of the square is exact."""
     limit = {4: 15.0, 8: 40.0}[_size(x)] / math.sqrt(2 * scale)
-    x = ew.clamp(_value(x, -limit), x, _value(x, limit))
+    x = ew.clamp(value(x, -limit), x, value(x, limit))
     high = top_half(x)
     rest = ew.mul(ew.mul(ew.sub(x, high), ew.add(x, high)), -scale)
     large = elementary.exp(ew.mul(ew.mul(high, high), -scale))
-    small = ew.mul(rest, _polynomial(rest, (1, 1 / 2, 1 / 6, 1 / 24, 1 / 120)))  # expm1(rest), which is below 0.1
+    small = ew.mul(rest, polynomial(rest, (1, 1 / 2, 1 / 6, 1 / 24, 1 / 120)))  # expm1(rest), which is below 0.1
     return ew.add(large, ew.mul(large, small))
 
 
 def _erf_near(x: Any, limit: float) -> Any:
     """erf up to a limit, which is 0.95 in single and 1/2 in double precision, as x plus x times a polynomial."""
-    x = ew.clamp(_value(x, -limit), x, _value(x, limit))
-    return ew.add(x, ew.mul(x, _polynomial(ew.mul(x, x), coefficients.ERF_NEAR[_size(x)])))
+    x = ew.clamp(value(x, -limit), x, value(x, limit))
+    return ew.add(x, ew.mul(x, polynomial(ew.mul(x, x), coefficients.ERF_NEAR[_size(x)])))
 
 
 def erfcx(x: Any) -> Any:
     """exp(x * x) * erfc(x)."""
     size = elementary.absolute(x)
     limit = {4: 9.4, 8: 26.7}[_size(x)]
-    gaussian = _gaussian(ew.clamp(_value(x, -limit), x, _value(x, limit)), 1.0)
+    gaussian = _gaussian(ew.clamp(value(x, -limit), x, value(x, limit)), 1.0)
     tail = _scaled_tail(size)
     far = ew.select(ew.lt(x, 0), ew.sub(ew.div(2, gaussian), tail), tail)
     return ew.select(ew.lt(size, 0.5), ew.div(ew.sub(1, _erf_near(x, 0.5)), gaussian), far)
@@ -253,29 +264,29 @@ def log_ndtr(x: Any) -> Any:
     """The logarithm of the normal distribution function; far below zero, the exponent is a term of its own."""
     tail = ndtr(ew.neg(elementary.absolute(x)))
     near = ew.select(ew.lt(x, 0), elementary.log(tail), elementary.log1p(ew.neg(tail)))
-    low = ew.minimum(x, _value(x, -1))
+    low = ew.minimum(x, value(x, -1))
     far = elementary.log(ew.mul(_scaled_tail(ew.mul(low, -math.sqrt(0.5))), 0.5))
     return ew.select(ew.lt(x, -1), ew.sub(far, ew.mul(ew.mul(low, low), 0.5)), near)
 
 
 def erfinv_near(x: Any) -> Any:
     """The inverse of erf up to 0.7: x plus x times a polynomial of its square."""
-    x = ew.clamp(_value(x, -0.7), x, _value(x, 0.7))
-    return ew.add(x, ew.mul(x, _polynomial(ew.mul(x, x), coefficients.ERFINV[_size(x)])))
+    x = ew.clamp(value(x, -0.7), x, value(x, 0.7))
+    return ew.add(x, ew.mul(x, polynomial(ew.mul(x, x), coefficients.ERFINV[_size(x)])))
 
 
 def erf(x: Any) -> Any:
     """erf in single precision: x times a polynomial of its square, and 1 - exp of a polynomial further out."""
     size = elementary.absolute(x)
-    far = ew.clamp(_value(x, 0.9), size, _value(x, 4.0))
-    far = ew.sub(1, elementary.exp(ew.neg(ew.mul(far, _polynomial(far, coefficients.ERF_FAR[4])))))
+    far = ew.clamp(value(x, 0.9), size, value(x, 4.0))
+    far = ew.sub(1, elementary.exp(ew.neg(ew.mul(far, polynomial(far, coefficients.ERF_FAR[4])))))
     return ew.select(ew.lt(size, 0.92), _erf_near(x, 0.95), with_sign(far, x))
 
 
 # -- gamma ------------------------------------------------------------------------------------------------------------
 
 # Stirling's series for the logarithm of gamma, and its derivative: powers of 1 / x**2
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 _STIRLING_SLOPE = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 _TERMS = {4: 3, 8: 8}  # of these series, enough from 8 on
 _FAR = 8.0
@@ -283,7 +294,7 @@ _FAR = 8.0
 
 def _steps_down(x: Any) -> tuple[Any, Any]:
     """How far x, from 3/2 up to 8, is above [3/2, 5/2), in whole steps, and where it gets there."""
-    count = ew.maximum(elementary.floor(ew.sub(x, 1.5)), _value(x, 0))
+    count = ew.maximum(elementary.floor(ew.sub(x, 1.5)), value(x, 0))
     return count, ew.sub(x, count)
 
 
@@ -294,7 +305,7 @@ def _sine_of_turns(x: Any) -> Any:
 
 def _lgamma_far(x: Any) -> Any:
     """Stirling's formula; log(x) - 1 is the logarithm of x / e, so nothing cancels."""
-    term = _polynomial(ew.div(1, ew.mul(x, x)), _STIRLING[: _TERMS[_size(x)]])
+    term = polynomial(ew.div(1, ew.mul(x, x)), STIRLING[: _TERMS[_size(x)]])
     logarithm = elementary.log(ew.mul(x, math.exp(-1)))
     low = ew.add(ew.div(term, x), math.log(2 * math.pi) / 2 - 0.5)
     return ew.add(ew.mul(ew.sub(x, 0.5), logarithm), low)
@@ -304,25 +315,25 @@ def lgamma(x: Any) -> Any:
     """log(abs(gamma(x))): polynomials at its zeros 1 and 2, steps down to them, Stirling's formula, reflection."""
     size = elementary.absolute(x)
     is_small, is_one, is_far = ew.lt(size, 0.5), ew.lt(size, 1.25), ew.ge(size, _FAR)
-    one = ew.select(is_small, x, ew.clamp(_value(x, -0.5), ew.sub(size, 1), _value(x, 0.5)))
-    near_one = ew.mul(one, _polynomial(one, coefficients.GAMMA_AT_ONE[_size(x)]))
-    middle = ew.clamp(_value(x, 1.25), size, _value(x, _FAR))
+    one = ew.select(is_small, x, ew.clamp(value(x, -0.5), ew.sub(size, 1), value(x, 0.5)))
+    near_one = ew.mul(one, polynomial(one, coefficients.GAMMA_AT_ONE[_size(x)]))
+    middle = ew.clamp(value(x, 1.25), size, value(x, _FAR))
     count, y = _steps_down(middle)
     two = ew.sub(y, 2)
-    product: Any = _value(x, 1)
+    product: Any = value(x, 1)
     for k in range(1, 7):
         product = ew.select(ew.ge(count, float(k)), ew.mul(product, ew.sub(middle, float(k))), product)
-    near_two = ew.mul(two, _polynomial(two, coefficients.GAMMA_AT_TWO[_size(x)]))
+    near_two = ew.mul(two, polynomial(two, coefficients.GAMMA_AT_TWO[_size(x)]))
     # one logarithm serves the steps down, the step up of small operands, and the reflection of negative ones
     is_negative = ew.logical_and(ew.lt(x, 0), ew.logical_not(is_small))
-    turned = ew.div(math.pi, ew.mul(ew.select(is_negative, size, _value(x, 1)), _sine_of_turns(x)))
-    logarithm = elementary.log(ew.select(is_small, size, ew.select(is_one, _value(x, 1), product)))
-    out = ew.select(is_one, ew.sub(near_one, ew.select(is_small, logarithm, _value(x, 0))), ew.add(near_two, logarithm))
-    out = ew.select(is_far, _lgamma_far(ew.maximum(size, _value(x, _FAR))), out)
+    turned = ew.div(math.pi, ew.mul(ew.select(is_negative, size, value(x, 1)), _sine_of_turns(x)))
+    logarithm = elementary.log(ew.select(is_small, size, ew.select(is_one, value(x, 1), product)))
+    out = ew.select(is_one, ew.sub(near_one, ew.select(is_small, logarithm, value(x, 0))), ew.add(near_two, logarithm))
+    out = ew.select(is_far, _lgamma_far(ew.maximum(size, value(x, _FAR))), out)
     reflected = ew.sub(elementary.log(turned), out)
     is_pole = ew.logical_and(ew.le(x, 0), ew.eq(elementary.floor(x), x))
     out = ew.select(is_negative, reflected, out)
-    return ew.select(ew.logical_or(is_pole, ew.eq(size, _value(x, np.inf))), _value(x, np.inf), out)
+    return ew.select(ew.logical_or(is_pole, ew.eq(size, value(x, np.inf))), value(x, np.inf), out)
 
 
 def digamma(x: Any) -> Any:
@@ -330,29 +341,29 @@ def digamma(x: Any) -> Any:
     is_negative = ew.lt(x, 0)
     size = ew.select(is_negative, ew.sub(1, x), x)
     is_small, is_far = ew.lt(size, 1), ew.ge(size, _FAR)
-    middle = ew.clamp(_value(x, 1), ew.select(is_small, ew.add(size, 1), size), _value(x, _FAR))
+    middle = ew.clamp(value(x, 1), ew.select(is_small, ew.add(size, 1), size), value(x, _FAR))
     count, y = _steps_down(middle)
     y = ew.select(ew.lt(middle, 2.5), middle, y)
-    root = float(_value(x, coefficients.DIGAMMA_ROOT))
+    root = float(value(x, coefficients.DIGAMMA_ROOT))
     rest = coefficients.DIGAMMA_ROOT - root + coefficients.DIGAMMA_ROOT_REST
     # the rest of the root goes last, because the compiler would add it to the root
-    near = ew.mul(ew.sub(y, root), _polynomial(ew.sub(y, 1.5), coefficients.DIGAMMA[_size(x)]))
+    near = ew.mul(ew.sub(y, root), polynomial(ew.sub(y, 1.5), coefficients.DIGAMMA[_size(x)]))
     near = ew.sub(near, rest * coefficients.DIGAMMA_SLOPE)
     for k in range(1, 7):
-        term = ew.div(1, ew.maximum(ew.sub(middle, float(k)), _value(x, 0.5)))
-        near = ew.add(near, ew.select(ew.ge(count, float(k)), term, _value(x, 0)))
-    near = ew.select(is_small, ew.sub(near, ew.div(1, ew.select(is_small, x, _value(x, 1)))), near)
-    far = ew.maximum(size, _value(x, _FAR))
+        term = ew.div(1, ew.maximum(ew.sub(middle, float(k)), value(x, 0.5)))
+        near = ew.add(near, ew.select(ew.ge(count, float(k)), term, value(x, 0)))
+    near = ew.select(is_small, ew.sub(near, ew.div(1, ew.select(is_small, x, value(x, 1)))), near)
+    far = ew.maximum(size, value(x, _FAR))
     inverse = ew.div(1, far)
     square = ew.mul(inverse, inverse)
-    series = ew.mul(_polynomial(square, _STIRLING_SLOPE[: _TERMS[_size(x)]]), square)
+    series = ew.mul(polynomial(square, _STIRLING_SLOPE[: _TERMS[_size(x)]]), square)
     far = ew.sub(elementary.log(far), ew.add(ew.mul(inverse, 0.5), series))
     out = ew.select(is_far, far, near)
     turn = ew.mul(ew.sub(x, elementary.round_even(x)), math.pi)
     reflected = ew.sub(out, ew.div(math.pi, elementary.tan(turn)))
     is_pole = ew.logical_and(is_negative, ew.eq(elementary.floor(x), x))
     out = ew.select(is_negative, reflected, ew.select(ew.ne(x, x), x, out))
-    return ew.select(is_pole, _value(x, np.nan), out)
+    return ew.select(is_pole, value(x, np.nan), out)
 
 
 # -- Bessel functions -------------------------------------------------------------------------------------------------
@@ -383,10 +394,10 @@ _I0_FAR = (
 def bessel_i0e(x: Any) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 0: its series of positive terms, or one for large x."""
     size = elementary.absolute(x)
-    near = ew.minimum(size, _value(x, 8.0))
+    near = ew.minimum(size, value(x, 8.0))
     series = [0.25**k / math.factorial(k) ** 2 for k in range({4: 19, 8: 27}[_size(x)])]
-    low = ew.mul(_polynomial(ew.mul(near, near), series), elementary.exp(ew.neg(near)))
+    low = ew.mul(polynomial(ew.mul(near, near), series), elementary.exp(ew.neg(near)))
     least = {4: 1e-10, 8: 0.0}[_size(x)]  # terms below it make no difference
-    safe = ew.maximum(size, _value(x, 8.0))
+    safe = ew.maximum(size, value(x, 8.0))
     high = _chebyshev(ew.sub(ew.div(32.0, safe), 2.0), [c for c in _I0_FAR if abs(c) > least])
     return ew.select(ew.le(size, 8.0), low, ew.div(high, elementary.sqrt(safe)))

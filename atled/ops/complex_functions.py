@@ -11,24 +11,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from atled.core import dtypes
 from atled.core.array import type_of
 from atled.ops import conversion, elementary
 from atled.ops import elementwise as ew
+from atled.ops.approximation import flipped, top_half, two_sum, value, with_sign
 
 
 def _parts(z: Any) -> tuple[Any, Any]:
     return conversion.real(z), conversion.imag(z)
 
 
-def _number(value: float, like: Any) -> Any:
-    return np.asarray(value, type_of(like).dtype)
-
-
 def _infinity(like: Any) -> Any:
-    return _number(math.inf, like)
+    return value(like, math.inf)
 
 
 def _is_infinite(x: Any) -> Any:
@@ -51,50 +46,17 @@ def _both(*conditions: Any) -> Any:
     return out
 
 
-def _bits(x: Any) -> tuple[Any, Any]:
-    """The bits of x, and the mask that is the sign bit."""
-    integer = dtypes.uint32 if type_of(x).dtype is dtypes.float32 else dtypes.uint64
-    return conversion.bitcast_convert(x, integer), np.asarray(1 << (dtypes.bits(integer) - 1), integer)
-
-
-def _with_sign(size: Any, sign: Any) -> Any:
-    """A size, which is not negative, with the sign bit of another number."""
-    bits, mask = _bits(sign)
-    return conversion.bitcast_convert(ew.logical_or(_bits(size)[0], ew.logical_and(bits, mask)), type_of(sign).dtype)
-
-
-def _flipped(x: Any, by: Any) -> Any:
-    """x, with its sign changed where the sign bit of another number is set."""
-    bits, mask = _bits(by)
-    return conversion.bitcast_convert(ew.logical_xor(_bits(x)[0], ew.logical_and(bits, mask)), type_of(x).dtype)
-
-
 # -- numbers near one: products that are exact ------------------------------------------------------------------------
-
-
-def _split(x: Any) -> tuple[Any, Any]:
-    """x as a sum of two numbers with half of its bits, whose products are exact (Dekker 1971; here by a mask)."""
-    bits, _ = _bits(x)
-    low = 12 if type_of(x).dtype is dtypes.float32 else 27
-    mask = np.asarray(~((1 << low) - 1) & int(dtypes.iinfo(type_of(bits).dtype).max), type_of(bits).dtype)
-    high = conversion.bitcast_convert(ew.logical_and(bits, mask), type_of(x).dtype)
-    return high, ew.sub(x, high)
-
-
-def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """a + b, and what rounding took away (Knuth)."""
-    total = ew.add(a, b)
-    part = ew.sub(total, a)
-    return total, ew.add(ew.sub(a, ew.sub(total, part)), ew.sub(b, part))
 
 
 def _sum_of_squares(x: Any, y: Any, other: Any) -> Any:
     """x*x + y*y + other, whose large terms cancel, as if with twice the digits."""
-    (a, b), (c, d) = _split(x), _split(y)
-    total, left = ew.mul(a, a), _number(0.0, x)
+    a, c = top_half(x), top_half(y)  # whose squares are exact
+    b, d = ew.sub(x, a), ew.sub(y, c)
+    total, left = ew.mul(a, a), value(x, 0.0)
     # the compiler adds neighbouring constants up as if nothing were rounded, so `other` is not the first
     for term in (ew.mul(c, c), other, ew.mul(ew.mul(a, b), 2), ew.mul(ew.mul(c, d), 2), ew.mul(b, b), ew.mul(d, d)):
-        total, rest = _two_sum(total, term)
+        total, rest = two_sum(total, term)
         left = ew.add(left, rest)
     return ew.add(total, left)
 
@@ -104,7 +66,7 @@ def _log_of_size(x: Any, y: Any) -> Any:
     a, b = elementary.absolute(x), elementary.absolute(y)
     top, low = ew.maximum(a, b), ew.minimum(a, b)
     is_plain = ew.logical_or(ew.eq(low, 0), ew.eq(top, _infinity(top)))
-    ratio = ew.select(is_plain, _number(0.0, x), ew.div(low, top))
+    ratio = ew.select(is_plain, value(x, 0.0), ew.div(low, top))
     out = ew.add(elementary.log(top), ew.mul(elementary.log1p(ew.mul(ratio, ratio)), 0.5))
     return ew.select(ew.logical_or(_is_infinite(x), _is_infinite(y)), _infinity(x), out)
 
@@ -120,7 +82,7 @@ def _is_near_one(x: Any, y: Any) -> Any:
 def log(z: Any) -> Any:
     """log(hypot(x, y)) + i atan2(y, x)."""
     x, y = _parts(z)
-    near = ew.mul(elementary.log1p(_sum_of_squares(x, y, _number(-1.0, x))), 0.5)
+    near = ew.mul(elementary.log1p(_sum_of_squares(x, y, value(x, -1.0))), 0.5)
     return conversion.complex(ew.select(_is_near_one(x, y), near, _log_of_size(x, y)), elementary.atan2(y, x))
 
 
@@ -139,12 +101,12 @@ def _scaled_exp(x: Any) -> tuple[Any, Any]:
     """Two factors whose product is exp(x): the second is 1 unless exp(x) overflows."""
     is_large = ew.gt(x, 88.0 if type_of(x).dtype is dtypes.float32 else 709.0)
     size = elementary.exp(ew.select(is_large, ew.mul(x, 0.5), x))
-    return size, ew.select(is_large, size, _number(1.0, x))
+    return size, ew.select(is_large, size, value(x, 1.0))
 
 
 def _exp_parts(x: Any, y: Any) -> tuple[Any, Any]:
     size, more = _scaled_exp(x)
-    zero, is_lost = _number(0.0, x), _is_lost(y)
+    zero, is_lost = value(x, 0.0), _is_lost(y)
     re, im = (ew.mul(ew.mul(size, f(y)), more) for f in (elementary.cos, elementary.sin))
     im = ew.select(ew.eq(y, 0), y, im)
     # an infinite real part wins over an angle that is not finite
@@ -164,14 +126,14 @@ def expm1(z: Any) -> Any:
     re, im = _exp_parts(x, y)
     half = elementary.sin(ew.mul(y, 0.5))
     near = ew.sub(ew.mul(elementary.expm1(x), elementary.cos(y)), ew.mul(ew.mul(half, half), 2))
-    near = ew.select(ew.eq(near, 0), _number(0.0, x), near)  # of either zero, as the standard has it
+    near = ew.select(ew.eq(near, 0), value(x, 0.0), near)  # of either zero, as the standard has it
     return conversion.complex(ew.select(ew.lt(elementary.absolute(x), 1), near, ew.sub(re, 1)), im)
 
 
 def _hypot(a: Any, b: Any) -> Any:
     """sqrt(a*a + b*b) of sizes that are neither infinite nor near overflow."""
     top, low = ew.maximum(a, b), ew.minimum(a, b)
-    ratio = ew.div(low, ew.select(ew.eq(top, 0), _number(1.0, a), top))
+    ratio = ew.div(low, ew.select(ew.eq(top, 0), value(a, 1.0), top))
     return ew.mul(top, elementary.sqrt(ew.add(ew.mul(ratio, ratio), 1)))
 
 
@@ -181,23 +143,23 @@ def _sqrt_parts(x: Any, y: Any) -> tuple[Any, Any]:
     info = dtypes.finfo(type_of(x).dtype)
     is_large, is_small = ew.gt(top, info.max / 8), ew.lt(top, info.tiny / info.eps)
     up = 2.0 ** (2 * info.nmant)  # powers of four, whose roots are exact
-    one = _number(1.0, x)
-    scale = ew.select(is_large, _number(1 / 16, x), ew.select(is_small, _number(up, x), one))
-    back = ew.select(is_large, _number(4.0, x), ew.select(is_small, _number(2.0**-info.nmant, x), one))
+    one = value(x, 1.0)
+    scale = ew.select(is_large, value(x, 1 / 16), ew.select(is_small, value(x, up), one))
+    back = ew.select(is_large, value(x, 4.0), ew.select(is_small, value(x, 2.0**-info.nmant), one))
     a, b = ew.mul(a, scale), ew.mul(b, scale)
     root = elementary.sqrt(ew.mul(ew.add(a, _hypot(a, b)), 0.5))
     other = ew.mul(ew.div(b, ew.select(ew.eq(root, 0), one, ew.mul(root, 2))), back)
     root = ew.mul(root, back)
     is_left = ew.lt(x, 0)
     re, im = ew.select(is_left, other, root), ew.select(is_left, root, other)
-    infinity, zero = _infinity(x), _number(0.0, x)
+    infinity, zero = _infinity(x), value(x, 0.0)
     # along the real axis, and an infinite imaginary part, which wins over everything
     is_far, is_up = _is_infinite(x), _is_infinite(y)
     flat = ew.select(_is_nan(y), y, zero)
     re = ew.select(is_far, ew.select(is_left, flat, infinity), re)
     im = ew.select(is_far, ew.select(is_left, infinity, flat), im)
     re, im = (ew.select(is_up, infinity, v) for v in (re, im))
-    return re, _with_sign(elementary.absolute(im), y)
+    return re, with_sign(elementary.absolute(im), y)
 
 
 def sqrt(z: Any) -> Any:
@@ -214,9 +176,9 @@ def _hyperbolic(x: Any) -> tuple[Any, Any, Any]:
     is_large = ew.gt(size, 88.0 if type_of(x).dtype is dtypes.float32 else 709.0)
     root = elementary.exp(ew.mul(size, 0.5))
     half = ew.mul(root, 0.5)
-    sinh = ew.select(is_large, _flipped(half, x), elementary.sinh(x))
+    sinh = ew.select(is_large, flipped(half, x), elementary.sinh(x))
     cosh = ew.select(is_large, half, elementary.cosh(x))
-    return sinh, cosh, ew.select(is_large, root, _number(1.0, x))
+    return sinh, cosh, ew.select(is_large, root, value(x, 1.0))
 
 
 def _sinh_parts(x: Any, y: Any) -> tuple[Any, Any]:
@@ -231,7 +193,7 @@ def _cosh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     re, im = ew.mul(ew.mul(c, elementary.cos(y)), more), ew.mul(ew.mul(s, elementary.sin(y)), more)
     is_lost = _is_lost(y)
     re = ew.select(_both(_is_infinite(x), is_lost), _infinity(x), re)
-    im = ew.select(ew.eq(y, 0), _flipped(y, x), im)
+    im = ew.select(ew.eq(y, 0), flipped(y, x), im)
     return re, ew.select(_both(ew.eq(x, 0), is_lost), x, im)
 
 
@@ -239,17 +201,17 @@ def _tanh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     """sinh(x) cosh(x) and sin(y) cos(y) over sinh(x)**2 + cos(y)**2, which cannot cancel."""
     size = elementary.absolute(x)
     is_large = ew.gt(size, 10.0 if type_of(x).dtype is dtypes.float32 else 20.0)  # tanh is 1 there
-    inner = ew.select(is_large, _number(1.0, x), x)
+    inner = ew.select(is_large, value(x, 1.0), x)
     s, c = elementary.sinh(inner), elementary.cosh(inner)
     sin, cos = elementary.sin(y), elementary.cos(y)
     under = ew.add(ew.mul(s, s), ew.mul(cos, cos))
     product = ew.mul(sin, cos)
     decay = elementary.exp(ew.mul(size, -1.0))
-    re = ew.select(is_large, _with_sign(_number(1.0, x), x), ew.div(ew.mul(s, c), under))
+    re = ew.select(is_large, with_sign(value(x, 1.0), x), ew.div(ew.mul(s, c), under))
     im = ew.select(is_large, ew.mul(ew.mul(ew.mul(product, 4), decay), decay), ew.div(product, under))
-    lost = ew.select(ew.eq(x, 0), x, _number(math.nan, x))
+    lost = ew.select(ew.eq(x, 0), x, value(x, math.nan))
     re = ew.select(_both(_is_lost(y), ew.logical_not(_is_infinite(x))), lost, re)
-    im = ew.select(ew.logical_or(ew.eq(y, 0), _is_infinite(x)), _with_sign(_number(0.0, y), y), im)
+    im = ew.select(ew.logical_or(ew.eq(y, 0), _is_infinite(x)), with_sign(value(y, 0.0), y), im)
     return re, im
 
 
@@ -316,7 +278,7 @@ def _asinh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     is_small = ew.lt(ew.maximum(width, height), math.sqrt(info.eps) / 4)
     re, im = ew.select(is_small, width, re), ew.select(is_small, height, im)
     im = ew.select(_both(_is_nan(x), ew.eq(y, 0)), height, im)
-    return _with_sign(elementary.absolute(re), x), _with_sign(elementary.absolute(im), y)
+    return with_sign(elementary.absolute(re), x), with_sign(elementary.absolute(im), y)
 
 
 def asinh(z: Any) -> Any:
@@ -339,8 +301,8 @@ def acos(z: Any) -> Any:
     is_far = _is_far(x, y)
     re = ew.select(is_far, elementary.atan2(elementary.absolute(y), x), ew.mul(elementary.atan2(a, c), 2))
     near = elementary.asinh(ew.sub(ew.mul(c, b), ew.mul(d, a)))
-    far = ew.neg(_with_sign(elementary.absolute(_log_of_double(x, y)), y))
-    re = ew.select(_both(ew.eq(x, 0), _is_nan(y)), _number(math.pi / 2, x), re)
+    far = ew.neg(with_sign(elementary.absolute(_log_of_double(x, y)), y))
+    re = ew.select(_both(ew.eq(x, 0), _is_nan(y)), value(x, math.pi / 2), re)
     return conversion.complex(re, ew.select(is_far, far, near))
 
 
@@ -353,13 +315,13 @@ def acosh(z: Any) -> Any:
     near = elementary.asinh(ew.add(ew.mul(a, c), ew.mul(b, d)))
     re = ew.select(is_far, _log_of_double(x, y), near)
     im = ew.select(is_far, elementary.atan2(y, x), ew.mul(elementary.atan2(b, c), 2))
-    return conversion.complex(re, ew.select(_both(ew.eq(x, 0), _is_nan(y)), _number(math.pi / 2, x), im))
+    return conversion.complex(re, ew.select(_both(ew.eq(x, 0), _is_nan(y)), value(x, math.pi / 2), im))
 
 
 def _atanh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     """log1p(4x / ((1 - x)**2 + y**2)) / 4 for x >= 0, and half the angle of (1 - x)(1 + x) - y**2 + 2iy."""
     a, b = elementary.absolute(x), elementary.absolute(y)
-    one, zero = _number(1.0, x), _number(0.0, x)
+    one, zero = value(x, 1.0), value(x, 0.0)
     top, low = ew.maximum(a, b), ew.minimum(a, b)
     is_far = ew.gt(top, 2 / math.sqrt(dtypes.finfo(type_of(x).dtype).eps))
     inner, side = ew.select(is_far, zero, a), ew.select(is_far, zero, b)
@@ -378,8 +340,8 @@ def _atanh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     height = ew.select(is_far, ew.div(y, scale), y)
     width = ew.select(is_far, ew.neg(size), ew.sub(ew.mul(rest, ew.add(inner, 1)), ew.mul(side, side)))
     im = ew.mul(elementary.atan2(ew.mul(height, 2), width), 0.5)
-    im = ew.select(is_endless, ew.select(_is_nan(y), y, _with_sign(_number(math.pi / 2, x), y)), im)
-    return ew.select(ew.eq(x, 0), x, _with_sign(elementary.absolute(re), x)), im
+    im = ew.select(is_endless, ew.select(_is_nan(y), y, with_sign(value(x, math.pi / 2), y)), im)
+    return ew.select(ew.eq(x, 0), x, with_sign(elementary.absolute(re), x)), im
 
 
 def atanh(z: Any) -> Any:
@@ -407,16 +369,15 @@ def sign(z: Any) -> Any:
     """z / abs(z), and 0 at 0; divided by the larger part first, so that the size is never lost."""
     x, y = _parts(z)
     top = ew.maximum(elementary.absolute(x), elementary.absolute(y))
-    one, zero = _number(1.0, x), _number(0.0, x)
+    one, zero = value(x, 1.0), value(x, 0.0)
     is_far, is_zero = ew.eq(top, _infinity(top)), ew.eq(top, 0)
     # one infinite part leaves nothing of the other; two have no direction
     scale = ew.select(is_zero, one, top)
     a, b = (
-        ew.select(is_far, ew.select(_is_infinite(v), _with_sign(one, v), ew.mul(v, 0)), ew.div(v, scale))
-        for v in (x, y)
+        ew.select(is_far, ew.select(_is_infinite(v), with_sign(one, v), ew.mul(v, 0)), ew.div(v, scale)) for v in (x, y)
     )
     size = ew.select(is_zero, one, elementary.sqrt(ew.add(ew.mul(a, a), ew.mul(b, b))))
-    size = ew.select(_both(_is_infinite(x), _is_infinite(y)), _number(math.nan, x), size)
+    size = ew.select(_both(_is_infinite(x), _is_infinite(y)), value(x, math.nan), size)
     return conversion.complex(*[ew.select(is_zero, zero, ew.div(v, size)) for v in (a, b)])
 
 

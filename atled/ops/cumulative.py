@@ -15,7 +15,7 @@ from atled.core.array import type_of
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.ops import elementary, elementwise, shape
+from atled.ops import elementary, elementwise, shape, special
 
 
 class Cumulative(Op):
@@ -117,20 +117,13 @@ class Cumlogsumexp(Cumulative):
     takes = "f"
 
     def combine(self, x: Any, y: Any) -> Any:
-        return _log_add_exp(x, y)
+        return special.logaddexp(x, y, refined=False)
 
     def combine_pairs(self, p: Any, q: Any) -> Any:
         (x, s), (y, t) = p, q
-        out = _log_add_exp(x, y)
+        out = special.logaddexp(x, y, refined=False)
         left, right = (_weight(v, out) for v in (x, y))
         return out, elementwise.add(elementwise.shielded(s, left), elementwise.shielded(t, right))
-
-
-def _log_add_exp(x: Any, y: Any) -> Any:
-    top = elementwise.maximum(x, y)
-    gap = elementwise.neg(elementary.absolute(elementwise.sub(x, y)))
-    out = elementwise.add(top, elementary.log1p(elementary.exp(gap)))
-    return elementwise.select(elementwise.eq(x, y), elementwise.add(x, np.asarray(np.log(2.0), type_of(x).dtype)), out)
 
 
 def _weight(x: Any, out: Any) -> Any:

@@ -30,6 +30,8 @@ class Elementwise(Op):
     is_fusible = True
     overflows: ClassVar[bool] = False  # its derivative is infinite only where its value is too large: NaN tells of it
     hlo: ClassVar[str] = ""
+    # by the size of a real dtype: how the op is computed with other ones, where the compiler's own is not exact enough
+    computed: ClassVar[dict[int, Callable[..., Any]]] = {}
     takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
 
     def result_type(self, *types: ArrayType) -> ArrayType:
@@ -60,7 +62,11 @@ class Elementwise(Op):
 
     def lower(self, build: Any, *operands: Any) -> Any:
         out = self.result_type(*[x.type for x in operands])
-        return build.emit(self.hlo, [build.spread(x, out.shape) for x in operands], (out,))
+        spread = [build.spread(x, out.shape) for x in operands]
+        compute = self.computed.get(max(out.dtype.itemsize, 4)) if self.computed and out.kind == "f" else None
+        if compute is not None:
+            return build.apply(ops.approximation.widened(compute), *spread)
+        return build.emit(self.hlo, spread, (out,))
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
         """The partial derivative by operand i, given the result; None if it is zero everywhere."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
-from atled.core import dtypes
 from atled.core.trace import bind
 from atled.core.types import Zero
 from atled.ops import approximation, elementary, elementwise
@@ -18,22 +17,13 @@ class Special(Elementwise):
 
     takes = "f"
     lowered_length = 60
-    computed: ClassVar[Callable[..., Any] | None] = None
-
-    def lower(self, build: Any, *operands: Any) -> Any:
-        if self.computed is None:
-            return super().lower(build, *operands)
-        return build.apply(approximation.widened(self.computed), *spread_all(build, self, operands))
 
 
 class Erf(Special):
     """The error function."""
 
-    hlo = "chlo.erf"
-
-    def lower(self, build: Any, x: Any) -> Any:  # the compiler's own is good in double precision
-        is_double = x.type.dtype is dtypes.float64
-        return super().lower(build, x) if is_double else build.apply(approximation.widened(approximation.erf), x)
+    hlo = "chlo.erf"  # good in double precision
+    computed = dict.fromkeys((4,), approximation.erf)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return _gaussian(x, 2 / math.sqrt(math.pi))
@@ -42,7 +32,7 @@ class Erf(Special):
 class Erfc(Special):
     """1 - erf(x), exact in the tail."""
 
-    computed = staticmethod(approximation.erfc)
+    computed = dict.fromkeys((4, 8), approximation.erfc)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return _gaussian(x, -2 / math.sqrt(math.pi))
@@ -67,7 +57,7 @@ class LogAddExp(Special):
 class Ndtr(Special):
     """The distribution function of the standard normal distribution, exact in both tails."""
 
-    computed = staticmethod(approximation.ndtr)
+    computed = dict.fromkeys((4, 8), approximation.ndtr)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.mul(elementary.exp(elementwise.mul(elementwise.mul(x, x), -0.5)), 1 / math.sqrt(2 * math.pi))
@@ -76,7 +66,7 @@ class Ndtr(Special):
 class LogNdtr(Special):
     """The logarithm of the normal distribution function, exact in both tails."""
 
-    computed = staticmethod(approximation.log_ndtr)
+    computed = dict.fromkeys((4, 8), approximation.log_ndtr)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         scaled = approximation.widened(approximation.erfcx)(elementwise.mul(x, -math.sqrt(0.5)))
@@ -99,7 +89,7 @@ class ErfInv(Special):
 class Lgamma(Special):
     """The logarithm of the absolute value of the gamma function."""
 
-    computed = staticmethod(approximation.lgamma)
+    computed = dict.fromkeys((4, 8), approximation.lgamma)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return digamma(x)
@@ -108,7 +98,7 @@ class Lgamma(Special):
 class Digamma(Special):
     """The derivative of lgamma."""
 
-    computed = staticmethod(approximation.digamma)
+    computed = dict.fromkeys((4, 8), approximation.digamma)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return polygamma(one_like(x), x)
@@ -165,7 +155,7 @@ class BesselI1e(Special):
 class BesselI0e(Special):
     """exp(-abs(x)) times the modified Bessel function of order 0."""
 
-    computed = staticmethod(approximation.bessel_i0e)
+    computed = dict.fromkeys((4, 8), approximation.bessel_i0e)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.sub(bessel_i1e(x), elementwise.mul(elementary.sign(x), out))

@@ -7,7 +7,7 @@ operands that are harmless to the others. Half precision computes in float32.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, ope
 from atled.ops import approximation, conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
+from atled.ops.approximation import STIRLING, polynomial, value
 from atled.scipy.harmonics import bernoulli, bessel_jn, sph_harm_y
 from atled.scipy.hypergeometric import hyp1f1, hyp2f1, poch
 from atled.scipy.incomplete import betainc, gammainc, gammaincc
 from atled.scipy.integrals import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
+from atled.scipy.operands import real_operands
 
 __all__ = [
     "bernoulli", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "dawsn", "digamma",
@@ -45,22 +47,11 @@ _LOG_TWO_PI = math.log(2 * math.pi)
 
 def _real(name: str, *operands: Any) -> tuple[list[Any], Callable[[Any], Any]]:
     """Real operands in one shape and in at least single precision, and what brings a result into their dtype."""
-    found = promote_inexact(name, *operands)
+    found = real_operands(name, *operands)
     dtype = type_of(found[0]).dtype
-    if dtypes.kind(dtype) == "c":
-        raise TypeError(f"{name}: real numbers are needed; got {' and '.join(str(type_of(x)) for x in operands)}.")
     if dtypes.bits(dtype) >= 32:
-        return broadcast(name, found), lambda x: x
-    return broadcast(name, [cast(x, dtypes.float32) for x in found]), lambda x: conversion.convert(x, dtype)
-
-
-def _value(x: Any, number: float) -> Any:
-    """A number in the dtype of x."""
-    return np.asarray(number, type_of(x).dtype)
-
-
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    return ew.select(condition, x, y)
+        return found, lambda x: x
+    return [cast(x, dtypes.float32) for x in found], lambda x: conversion.convert(x, dtype)
 
 
 def _all(*conditions: Any) -> Any:
@@ -68,14 +59,6 @@ def _all(*conditions: Any) -> Any:
     for c in conditions[1:]:
         out = ew.logical_and(out, c)
     return out
-
-
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """A polynomial, the coefficient of the lowest power first."""
-    out: Any = ew.mul(x, coefficients[-1])
-    for c in coefficients[-2:0:-1]:
-        out = ew.mul(ew.add(out, c), x)
-    return ew.add(out, coefficients[0])
 
 
 # -- error function and normal distribution ---------------------------------------------------------------------------
@@ -123,18 +106,18 @@ _FAR = (
 
 def _quantile(middle: Any, tail: Any) -> Any:
     """The normal quantile at 1/2 + middle, where tail, the smaller of that and its complement, is given exactly."""
-    ratio = lambda x, c: ew.div(_polynomial(x, c[0]), _polynomial(x, c[1]))  # noqa: E731
+    ratio = lambda x, c: ew.div(polynomial(x, c[0]), polynomial(x, c[1]))  # noqa: E731
     is_near = ew.le(elementary.absolute(middle), 0.425)
-    q = ew.select(is_near, middle, _value(middle, 0))
+    q = ew.select(is_near, middle, value(middle, 0))
     near = ew.mul(q, ratio(ew.sub(0.180625, ew.mul(q, q)), _MIDDLE))
     is_inside = ew.gt(tail, 0)
-    p = ew.select(ew.logical_and(is_inside, ew.logical_not(is_near)), tail, _value(tail, 0.05))
+    p = ew.select(ew.logical_and(is_inside, ew.logical_not(is_near)), tail, value(tail, 0.05))
     r = elementary.sqrt(ew.neg(elementary.log(p)))
     is_far = ew.gt(r, 5.0)
-    outside = ratio(ew.sub(ew.select(is_far, _value(r, 5), r), 1.6), _OUTSIDE)
-    far = ratio(ew.sub(ew.select(is_far, r, _value(r, 5)), 5.0), _FAR)
+    outside = ratio(ew.sub(ew.select(is_far, value(r, 5), r), 1.6), _OUTSIDE)
+    far = ratio(ew.sub(ew.select(is_far, r, value(r, 5)), 5.0), _FAR)
     size = ew.select(is_far, far, outside)
-    size = ew.select(ew.eq(tail, 0), _value(size, np.inf), ew.select(is_inside, size, _value(size, np.nan)))
+    size = ew.select(ew.eq(tail, 0), value(size, np.inf), ew.select(is_inside, size, value(size, np.nan)))
     out = ew.select(ew.lt(middle, 0), ew.neg(size), size)
     return ew.select(is_near, near, out)
 
@@ -204,7 +187,7 @@ def loggamma(x: Any) -> Any:
     """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported."""
     (x,), back = _real("loggamma", x)
     is_positive = ew.gt(x, 0)
-    return back(ew.select(is_positive, ops.lgamma(ew.select(is_positive, x, _value(x, 1))), _value(x, np.nan)))
+    return back(ew.select(is_positive, ops.lgamma(ew.select(is_positive, x, value(x, 1))), value(x, np.nan)))
 
 
 # The approximation of Lanczos with g = 607/128 and 15 terms, as computed by P. Godfrey
@@ -252,12 +235,12 @@ def gamma(x: Any) -> Any:
     limit = {4: 35.5, 8: 172.5}[type_of(x).dtype.itemsize]
     high = ew.select(is_low, ew.sub(1, x), x)
     is_large = ew.gt(high, limit)
-    high = _positive_gamma(ew.select(is_large, _value(x, limit), high))
-    high = ew.select(is_large, _value(x, np.inf), high)
-    sine = _sine_of_turns(ew.select(is_low, x, _value(x, 0.5)))
+    high = _positive_gamma(ew.select(is_large, value(x, limit), high))
+    high = ew.select(is_large, value(x, np.inf), high)
+    sine = _sine_of_turns(ew.select(is_low, x, value(x, 0.5)))
     low = ew.div(math.pi, ew.mul(sine, high))
-    is_pole = ew.logical_or(ew.eq(x, _value(x, -np.inf)), _all(ew.lt(x, 0), ew.eq(elementary.floor(x), x)))
-    low = ew.select(is_pole, _value(x, np.nan), ew.select(ew.eq(x, 0), ew.div(1, x), low))
+    is_pole = ew.logical_or(ew.eq(x, value(x, -np.inf)), _all(ew.lt(x, 0), ew.eq(elementary.floor(x), x)))
+    low = ew.select(is_pole, value(x, np.nan), ew.select(ew.eq(x, 0), ew.div(1, x), low))
     return back(ew.select(is_low, low, high))
 
 
@@ -265,13 +248,13 @@ def gamma(x: Any) -> Any:
 def gammasgn(x: Any) -> Any:
     """The sign of the gamma function; NaN where it has poles, but for zero, which has the sign it is given with."""
     (x,), back = _real("gammasgn", x)
-    one, minus = _value(x, 1), _value(x, -1)
+    one, minus = value(x, 1), value(x, -1)
     whole = elementary.floor(x)
     half = ew.mul(whole, 0.5)
     sign = ew.select(ew.logical_or(ew.ge(x, 0), ew.eq(elementary.floor(half), half)), one, minus)
     sign = ew.select(ew.eq(x, 0), ew.select(ew.lt(ew.div(one, x), 0), minus, one), sign)
     is_pole = ew.logical_or(_all(ew.lt(x, 0), ew.eq(whole, x)), ew.ne(x, x))
-    return back(ew.select(is_pole, _value(x, np.nan), sign))
+    return back(ew.select(is_pole, value(x, np.nan), sign))
 
 
 @library_function(static=("exact",))
@@ -281,8 +264,8 @@ def factorial(n: Any, exact: bool = False) -> Any:
         raise NotImplementedError("factorial: results are floating; exact=True is not supported.")
     (n,), back = _real("factorial", n)
     is_negative = ew.lt(n, 0)
-    out = gamma(ew.add(ew.select(is_negative, _value(n, 0), n), 1))
-    return back(ew.select(is_negative, _value(n, 0), out))
+    out = gamma(ew.add(ew.select(is_negative, value(n, 0), n), 1))
+    return back(ew.select(is_negative, value(n, 0), out))
 
 
 @library_function
@@ -296,36 +279,32 @@ def digamma(x: Any) -> Any:
 def polygamma(n: Any, x: Any) -> Any:
     """Derivative number n of digamma at x, for whole n; differentiable by x."""
     (n, x), back = _real("polygamma", n, x)
-    is_far = _all(ew.eq(x, _value(x, np.inf)), ew.gt(n, 0))
-    return back(ew.select(is_far, _value(x, 0), ops.polygamma(n, ew.select(is_far, _value(x, 1), x))))
+    is_far = _all(ew.eq(x, value(x, np.inf)), ew.gt(n, 0))
+    return back(ew.select(is_far, value(x, 0), ops.polygamma(n, ew.select(is_far, value(x, 1), x))))
 
 
 @library_function
 def zeta(x: Any, q: Any = None) -> Any:
     """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q."""
     (x, q), back = _real("zeta", x, 1.0 if q is None else q)
-    is_far = ew.eq(x, _value(x, np.inf))  # only the first term is left, and whether it is below, at or above one
-    first = ew.select(ew.eq(q, 1), _value(q, 1), ew.select(ew.gt(q, 1), _value(q, 0), _value(q, np.inf)))
+    is_far = ew.eq(x, value(x, np.inf))  # only the first term is left, and whether it is below, at or above one
+    first = ew.select(ew.eq(q, 1), value(q, 1), ew.select(ew.gt(q, 1), value(q, 0), value(q, np.inf)))
     first = ew.select(ew.eq(q, q), first, q)
-    return back(ew.select(is_far, first, ops.zeta(ew.select(is_far, _value(x, 2), x), q)))
-
-
-# The terms of Stirling's series for the logarithm of gamma, in powers of 1 / x**2
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+    return back(ew.select(is_far, first, ops.zeta(ew.select(is_far, value(x, 2), x), q)))
 
 
 def _stirling(x: Any) -> Any:
     """What is left of log(gamma(x)) after Stirling's formula, for x from 8 on."""
-    return ew.div(_polynomial(ew.div(1, ew.mul(x, x)), _STIRLING), x)
+    return ew.div(polynomial(ew.div(1, ew.mul(x, x)), STIRLING), x)
 
 
 def _stirling_fall(x: Any, y: Any) -> Any:
     """_stirling(y) - _stirling(x + y), exact for small x: a divided difference."""
     u, v = ew.div(1, ew.add(x, y)), ew.div(1, y)
     p, q = ew.mul(u, u), ew.mul(v, v)
-    value: Any = _STIRLING[-1]
+    value: Any = STIRLING[-1]
     slope: Any = 0.0
-    for c in _STIRLING[-2::-1]:
+    for c in STIRLING[-2::-1]:
         slope, value = ew.add(ew.mul(p, slope), value), ew.add(ew.mul(q, value), c)
     return ew.mul(ew.mul(x, ew.mul(u, v)), ew.add(value, ew.mul(ew.mul(u, ew.add(u, v)), slope)))
 
@@ -337,19 +316,19 @@ def _betaln(a: Any, b: Any) -> Any:
     # large logarithms must not be subtracted, nor almost equal ones: their leading terms are, on paper
     is_tiny = _all(ew.gt(low, 0), ew.lt(low, 0.1), ew.lt(high, 8))
     is_large = ew.logical_or(_all(ew.gt(low, 0), ew.ge(high, 8)), is_tiny)
-    x = ew.select(is_large, low, _value(low, 8))
-    y = ew.select(is_large, high, _value(low, 8))
-    steps: Any = _value(low, 1)
+    x = ew.select(is_large, low, value(low, 8))
+    y = ew.select(is_large, high, value(low, 8))
+    steps: Any = value(low, 1)
     for i in range(8):  # gamma(x + y) / gamma(y), eight steps higher
-        start = ew.add(ew.select(is_tiny, high, _value(high, 1)), i)
-        steps = ew.mul(steps, ew.add(ew.div(ew.select(is_tiny, low, _value(low, 0)), start), 1))
+        start = ew.add(ew.select(is_tiny, high, value(high, 1)), i)
+        steps = ew.mul(steps, ew.add(ew.div(ew.select(is_tiny, low, value(low, 0)), start), 1))
     y = ew.select(is_tiny, ew.add(y, 8), y)
     total = ew.add(x, y)
     shared = ew.sub(_stirling_fall(x, y), ew.mul(ew.sub(y, 0.5), elementary.log1p(ew.div(x, y))))
     one_sided = ew.sub(ew.add(ops.lgamma(x), x), ew.mul(x, elementary.log(total)))
     one_sided = ew.add(one_sided, elementary.log(steps))
     both_large = ew.ge(x, 8)
-    z = ew.select(both_large, x, _value(x, 8))
+    z = ew.select(both_large, x, value(x, 8))
     two_sided = ew.sub(_stirling(z), ew.mul(ew.sub(z, 0.5), elementary.log1p(ew.div(y, z))))
     two_sided = ew.add(two_sided, ew.sub(_LOG_TWO_PI / 2, ew.mul(elementary.log(total), 0.5)))
     return ew.select(is_large, ew.add(shared, ew.select(both_large, two_sided, one_sided)), plain)
@@ -377,10 +356,10 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:  # noqa: N803
     if repetition:
         n = ew.sub(ew.add(n, k), 1)
     fits = _all(ew.le(k, n), ew.ge(n, 0), ew.ge(k, 0))
-    left = ew.select(fits, ew.sub(n, k), _value(n, 0))
-    k = ew.select(fits, k, _value(n, 0))
+    left = ew.select(fits, ew.sub(n, k), value(n, 0))
+    k = ew.select(fits, k, value(n, 0))
     out = ew.div(elementary.exp(ew.neg(_betaln(ew.add(left, 1), ew.add(k, 1)))), ew.add(ew.add(left, k), 1))
-    return back(ew.select(fits, out, _value(n, 0)))
+    return back(ew.select(fits, out, value(n, 0)))
 
 
 @library_function(static=("d",))
@@ -388,10 +367,10 @@ def _multigammaln(a: Any, d: int) -> Any:
     (a,), back = _real("multigammaln", a)
     out: Any = d * (d - 1) / 4 * math.log(math.pi)
     is_inside = ew.gt(a, (d - 1) / 2)
-    safe = ew.select(is_inside, a, _value(a, d))
+    safe = ew.select(is_inside, a, value(a, d))
     for j in range(d):
         out = ew.add(ops.lgamma(ew.sub(safe, j / 2)), out)
-    return back(ew.select(is_inside, out, _value(a, np.nan)))
+    return back(ew.select(is_inside, out, value(a, np.nan)))
 
 
 def multigammaln(a: Any, d: Any) -> Any:
@@ -452,9 +431,9 @@ def logit(x: Any) -> Any:
     """
     (x,), back = _real("logit", x)
     is_near = _all(ew.gt(x, 0.3), ew.lt(x, 0.65))
-    middle = ew.mul(ew.sub(ew.select(is_near, x, _value(x, 0.5)), 0.5), 2)
+    middle = ew.mul(ew.sub(ew.select(is_near, x, value(x, 0.5)), 0.5), 2)
     near = ew.sub(elementary.log1p(middle), elementary.log1p(ew.neg(middle)))
-    far = ew.select(is_near, _value(x, 0.25), x)
+    far = ew.select(is_near, value(x, 0.25), x)
     return back(ew.select(is_near, near, ew.sub(elementary.log(far), elementary.log1p(ew.neg(far)))))
 
 
@@ -464,8 +443,8 @@ def _times_logarithm(x: Any, y: Any, log: Callable[[Any], Any], lowest: float) -
     if type_of(y).kind == "c":
         is_lost = ew.logical_and(is_zero, ew.eq(y, lowest))
     else:
-        is_lost = _all(is_zero, ew.logical_or(ew.le(y, lowest), ew.eq(y, _value(y, np.inf))))
-    return ew.mul(x, log(ew.select(is_lost, _value(y, lowest + 1), y)))
+        is_lost = _all(is_zero, ew.logical_or(ew.le(y, lowest), ew.eq(y, value(y, np.inf))))
+    return ew.mul(x, log(ew.select(is_lost, value(y, lowest + 1), y)))
 
 
 @library_function
@@ -491,8 +470,8 @@ def entr(x: Any) -> Any:
     """-x log(x), zero at zero and minus infinity below. The infinite slope at zero is taken to be zero."""
     (x,), back = _real("entr", x)
     is_inside = ew.logical_not(ew.le(x, 0))  # NaN is inside
-    safe = ew.select(is_inside, x, _value(x, 1))
-    edge = ew.select(ew.eq(x, 0), _value(x, 0), _value(x, -np.inf))
+    safe = ew.select(is_inside, x, value(x, 1))
+    edge = ew.select(ew.eq(x, 0), value(x, 0), value(x, -np.inf))
     return back(ew.select(is_inside, ew.neg(ew.mul(safe, elementary.log(safe))), edge))
 
 
@@ -501,18 +480,18 @@ def _relative_entropy(p: Any, q: Any) -> tuple[Any, Any]:
     has_nan = ew.logical_or(ew.ne(p, p), ew.ne(q, q))
     is_inside = ew.logical_or(_all(ew.gt(p, 0), ew.gt(q, 0)), has_nan)
     is_zero = _all(ew.eq(p, 0), ew.ge(q, 0))
-    x, y = ew.select(is_inside, p, _value(p, 1)), ew.select(is_inside, q, _value(q, 1))
+    x, y = ew.select(is_inside, p, value(p, 1)), ew.select(is_inside, q, value(q, 1))
     gap = ew.div(ew.sub(x, y), y)
     is_near = ew.lt(elementary.absolute(gap), 0.5)
-    near = elementary.log1p(ew.select(is_near, gap, _value(x, 0)))
+    near = elementary.log1p(ew.select(is_near, gap, value(x, 0)))
     ratio = ew.div(x, y)
     info = dtypes.finfo(type_of(x).dtype)
     is_usual = ew.logical_and(ew.gt(ratio, float(info.tiny)), ew.lt(ratio, float(info.max)))
     far = ew.select(
-        is_usual, elementary.log(ew.select(is_usual, ratio, _value(x, 1))), ew.sub(elementary.log(x), elementary.log(y))
+        is_usual, elementary.log(ew.select(is_usual, ratio, value(x, 1))), ew.sub(elementary.log(x), elementary.log(y))
     )
     inside = ew.mul(x, ew.select(is_near, near, far))
-    return is_inside, ew.select(is_inside, inside, ew.select(is_zero, _value(p, 0), _value(p, np.inf)))
+    return is_inside, ew.select(is_inside, inside, ew.select(is_zero, value(p, 0), value(p, np.inf)))
 
 
 @library_function
@@ -527,15 +506,15 @@ def kl_div(p: Any, q: Any) -> Any:
     """p log(p / q) - p + q, which is never negative; its values at the edges follow those of `rel_entr`."""
     (p, q), back = _real("kl_div", p, q)
     _, found = _relative_entropy(p, q)
-    is_infinite = ew.eq(found, _value(found, np.inf))
-    return back(ew.select(is_infinite, found, ew.add(ew.sub(found, ew.select(is_infinite, _value(p, 0), p)), q)))
+    is_infinite = ew.eq(found, value(found, np.inf))
+    return back(ew.select(is_infinite, found, ew.add(ew.sub(found, ew.select(is_infinite, value(p, 0), p)), q)))
 
 
 def _relative_exponential(x: Any) -> Any:
     """(exp(x) - 1) / x, and its limit at zero with all derivatives."""
     is_small = ew.lt(elementary.absolute(x), 0.02)
-    small, large = ew.select(is_small, x, _value(x, 0)), ew.select(is_small, _value(x, 1), x)
-    series = _polynomial(small, [1 / math.factorial(k + 1) for k in range(9)])
+    small, large = ew.select(is_small, x, value(x, 0)), ew.select(is_small, value(x, 1), x)
+    series = polynomial(small, [1 / math.factorial(k + 1) for k in range(9)])
     return ew.select(is_small, series, ew.div(elementary.expm1(large), large))
 
 
@@ -556,11 +535,11 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 def _power_transform(logarithm: Any, power: Any) -> Any:
     # at zero, -1 / power or minus infinity; at infinity, infinity or -1 / power
-    is_low, is_high = (ew.eq(logarithm, _value(logarithm, v)) for v in (-np.inf, np.inf))
+    is_low, is_high = (ew.eq(logarithm, value(logarithm, v)) for v in (-np.inf, np.inf))
     is_edge = ew.logical_or(is_low, is_high)
-    safe = ew.select(is_edge, _value(logarithm, 0), logarithm)
+    safe = ew.select(is_edge, value(logarithm, 0), logarithm)
     is_bounded = ew.select(is_low, ew.gt(power, 0), ew.lt(power, 0))
-    edge = ew.div(-1, ew.select(is_bounded, power, _value(power, 1)))
+    edge = ew.div(-1, ew.select(is_bounded, power, value(power, 1)))
     edge = ew.select(is_bounded, edge, ew.select(ew.eq(power, power), logarithm, power))
     return ew.select(is_edge, edge, ew.mul(safe, _relative_exponential(ew.mul(power, safe))))
 

@@ -64,5 +64,14 @@ def test_without_jit(edge):
     agrees(atled.grad(f)(jnp.asarray(np.asarray(edge.point, np.float32))), edge.first)
 
 
+@pytest.mark.parametrize(
+    "f", [lambda x: jnp.log(1 + jnp.exp(x)), lambda x: jnp.log1p(jnp.exp(x))], ids=["log", "log1p"]
+)
+def test_no_silent_zero_where_an_exponential_overflows(f):
+    assert np.isnan(atled.grad(f)(100.0))  # the slope is 1, and both the reciprocal and the exponential are rounded
+    assert np.isnan(atled.jvp(f, (100.0,), (1.0,))[1])
+    np.testing.assert_allclose(atled.jvp(f, (80.0,), (1.0,))[1], 1.0)
+
+
 def test_the_guide_says_the_same():
     assert edges.PAGE.read_text() == edges.page(edges.PAGE.read_text())
