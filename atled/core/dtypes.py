@@ -212,6 +212,12 @@ def iinfo(dtype: Any) -> Any:
     return ml_dtypes.iinfo(canonical(_dtype_of(dtype)))
 
 
+def holds(dtype: Any, number: int) -> bool:
+    """Whether an integer dtype holds a number."""
+    info = iinfo(dtype)
+    return bool(info.min <= number <= info.max)
+
+
 def _dtype_of(x: Any) -> Any:
     """The dtype of an array; anything else itself."""
     return x if isinstance(x, type) else getattr(x, "dtype", x)

@@ -443,22 +443,23 @@ all_devices: list[Any] = [lambda: ()]  # the engine puts its own here
 class Placed:
     """A type that is somewhere: what a buffer carries, and what launches are keyed by. Interned."""
 
-    __slots__ = ("__weakref__", "committed", "dtype", "handler", "shape", "sharding", "type", "weak_type")
+    __slots__ = ("__weakref__", "committed", "dtype", "handler", "reach", "shape", "sharding", "type", "weak_type")
     type: ArrayType
     sharding: Any
     committed: bool
     handler: Any  # the engine's maker of results of this kind
+    reach: int  # of a Python integer: how many bits it takes, up to the next width of a dtype; negative with a sign
     _interned: ClassVar[dict[Any, Placed]] = {}
 
-    def __new__(cls, type: ArrayType, sharding: Any, committed: bool) -> Placed:
-        key = (type, sharding, committed)
+    def __new__(cls, type: ArrayType, sharding: Any, committed: bool, reach: int = 0) -> Placed:
+        key = (type, sharding, committed, reach)
         found = cls._interned.get(key)
         if found is None:
             found = object.__new__(cls)
             found.type, found.sharding, found.committed = type, sharding, committed
             found.shape, found.dtype = physical(type)
             found.weak_type = type.weak
-            found.handler = None
+            found.handler, found.reach = None, reach
             found = cls._interned.setdefault(key, found)
         return found
 

@@ -6,6 +6,7 @@ always copied. Reading waits for the computation; if that failed, the error says
 
 from __future__ import annotations
 
+import bisect
 import ctypes
 import sys
 from collections.abc import Iterable
@@ -386,6 +387,9 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
     found = _typed_scalars.get(key)
     if found is None:
         found = to_device(value, type)
+        if type.weak and type.kind == "i":
+            placed = found._placed
+            found._placed = Placed(type, placed.sharding, placed.committed, reach(value))
         if len(_typed_scalars) >= 4096:
             forget()
         if value == value:  # not NaN, which is never found again
@@ -399,6 +403,15 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
             ):
                 scalars[value.__class__, value] = found
     return found
+
+
+_WIDTHS = (1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64)  # bits of the integers that dtypes hold, without the sign
+
+
+def reach(number: int) -> int:
+    """How far a Python integer reaches: those of one reach fit into the same dtypes, and may be launched alike."""
+    bits = _WIDTHS[bisect.bisect_left(_WIDTHS, (number if number >= 0 else ~number).bit_length())]
+    return bits if number >= 0 else -bits
 
 
 def forget() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from atled.core import config, errors, tree
+from atled.core import config, dtypes, errors, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.config import fast, settings, watch
 from atled.core.program import Program, Recorder, evaluate, inline, record
@@ -279,7 +279,18 @@ def _check_result(shared: Shared, x: Any) -> None:
         raise TypeError(f"{shared.name}: the results must be arrays or numbers; got {describe(x)}.") from None
 
 
+def _check_numbers(shared: Shared, call: Arguments) -> None:
+    """Complain about a Python integer that meets an array which cannot hold it: as data it would wrap around."""
+    narrow = [x.dtype for x in call.leaves if isinstance(x, Array) and x.type.kind in "iu"]
+    over = {i for i, x in enumerate(call.leaves) if type(x) is int and not all([dtypes.holds(d, x) for d in narrow])}
+    if over:  # do they meet? The program with the numbers written into it tells
+        types = [None if i in over else type_of(x) for i, x in enumerate(call.leaves)]
+        _trace(shared, call, types, tuple([(i, int, call.leaves[i]) for i in sorted(over)]))
+
+
 def _launch(shared: Shared, call: Arguments) -> Any:
+    if shared.options.is_inline:
+        _check_numbers(shared, call)
     types = call.types()
     arrays = [x if type(x) is DeviceArray else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
     start = time.perf_counter()

@@ -40,11 +40,9 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _all(ew.eq(x, y))
 
 
-def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+@library_function(static=("equal_nan",))
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> Array:
     """Whether all elements are equal within a tolerance, as `isclose` has it."""
-    return _allclose(a, b, float(rtol), float(atol), bool(equal_nan))
-
-
-@library_function(static=("rtol", "atol", "equal_nan"))
-def _allclose(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     return _all(isclose(a, b, rtol, atol, equal_nan))

@@ -480,8 +480,10 @@ def _counted(count: int, first: Any, by: Any, dtype: Any) -> Any:
     return conversion.convert(out, dtype)
 
 
-@library_function(static=("num", "endpoint", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> tuple[Any, Any]:
+@library_function(static=("num", "endpoint", "retstep", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
+    if num < 0:
+        raise ValueError(f"linspace: the number of samples must not be negative; got {num}.")
     a, b = broadcast("linspace", promote_inexact("linspace", start, stop))
     dims = max((type_of(a).shape, type_of(b).shape), key=len)
     a, b = _broadcast_to(a, dims), _broadcast_to(b, dims)
@@ -493,7 +495,8 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     span = elementwise.sub(b, a)
     step = elementwise.div(span, parts) if parts > 0 else elementwise.mul(span, np.asarray(np.nan, t.dtype))
     if num == 0:
-        return conversion.convert(shape.zeros(ArrayType(full, t.dtype)), dtype or t.dtype), step
+        out = conversion.convert(shape.zeros(ArrayType(full, t.dtype)), dtype or t.dtype)
+        return (out, step) if retstep else out
     count = shape.iota(t.dtype, full, at)
     low, high = shape.broadcast(a, full, kept), shape.broadcast(b, full, kept)
     weight = elementwise.div(count, max(parts, 1))
@@ -502,7 +505,8 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
         out = elementwise.select(elementwise.eq(count, parts), high, out)
     if dtype is not None and dtypes.kind(dtype) in "iu":
         out = elementary.floor(out)
-    return conversion.convert(out, dtype or t.dtype), step
+    out = conversion.convert(out, dtype or t.dtype)
+    return (out, step) if retstep else out
 
 
 def _number(x: Any, dtype: Any) -> Any:
@@ -534,15 +538,14 @@ def linspace(
     >>> linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    num = num.__index__()
-    if num < 0:
-        raise ValueError(f"linspace: the number of samples must not be negative; got {num}.")
-    wanted = None if dtype is None else dtypes.canonical(dtype)
-    is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
-    if is_plain and wanted is not None and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
-        start, stop = _number(start, wanted), _number(stop, wanted)
-    out, step = _linspace(start, stop, num, bool(endpoint), wanted, axis)
-    return (out, step) if retstep else _placed(out, device)
+    wanted = None
+    if dtype is not None:
+        wanted = dtypes.canonical(dtype)
+        is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
+        if is_plain and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
+            start, stop = _number(start, wanted), _number(stop, wanted)
+    out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), wanted, axis)
+    return out if device is None or retstep else _placed(out, device)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:  # noqa: N803

@@ -10,15 +10,14 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.promotion import (
     broadcast,
     cast,
-    common_dtype,
     inexact_dtype,
     operand_type,
+    promote_compared,
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
@@ -46,9 +45,14 @@ def _float_function(name: str, op: Callable[[Any], Any], doc: str) -> Unary:
     return _finish(f, name, doc)
 
 
-def _binary(name: str, op: Callable[[Any, Any], Any], doc: str, is_float: bool = False, on_bools: Any = None) -> Binary:
+def _binary(
+    name: str,
+    op: Callable[[Any, Any], Any],
+    doc: str,
+    promote: Callable[..., Any] = promote_dtypes,
+    on_bools: Any = None,
+) -> Binary:
     """A function of two operands that are promoted and broadcast."""
-    promote = promote_inexact if is_float else promote_dtypes
 
     def f(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if isinstance(x1, Array) and isinstance(x2, Array) and x1.type is x2.type and x1.type.kind == "f":
@@ -102,24 +106,26 @@ def i0(x: ArrayLike) -> Array:
 subtract = _binary("subtract", ew.sub, "x1 - x2.")
 multiply = _binary("multiply", ew.mul, "x1 * x2.", on_bools=ew.logical_and)
 add = _binary("add", ew.add, "x1 + x2.", on_bools=ew.logical_or)
-divide = true_divide = _binary("divide", ew.div, "x1 / x2, as floating numbers also for integers.", is_float=True)
+divide = true_divide = _binary("divide", ew.div, "x1 / x2, as floating numbers also for integers.", promote_inexact)
 maximum = _binary(
     "maximum", lambda x, y: _extreme(x, y, ew.maximum, ew.ge), "The larger of x1 and x2; NaN if either is."
 )
 minimum = _binary(
     "minimum", lambda x, y: _extreme(x, y, ew.minimum, ew.le), "The smaller of x1 and x2; NaN if either is."
 )
-arctan2 = atan2 = _binary("arctan2", elementary.atan2, "The angle of the point (x2, x1).", is_float=True)
-nextafter = _binary("nextafter", elementary.nextafter, "The next number after x1 towards x2.", is_float=True)
+arctan2 = atan2 = _binary("arctan2", elementary.atan2, "The angle of the point (x2, x1).", promote_inexact)
+nextafter = _binary("nextafter", elementary.nextafter, "The next number after x1 towards x2.", promote_inexact)
 bitwise_and = _binary("bitwise_and", ew.logical_and, "x1 & x2.")
 bitwise_or = _binary("bitwise_or", ew.logical_or, "x1 | x2.")
 bitwise_xor = _binary("bitwise_xor", ew.logical_xor, "x1 ^ x2.")
-equal = _binary("equal", ew.eq, "x1 == x2.")
-not_equal = _binary("not_equal", ew.ne, "x1 != x2.")
-less = _binary("less", lambda x, y: _order(x, y, ew.lt), "x1 < x2; complex numbers by real, then imaginary part.")
-less_equal = _binary("less_equal", lambda x, y: _order(x, y, ew.le), "x1 <= x2.")
-greater = _binary("greater", lambda x, y: _order(x, y, ew.gt), "x1 > x2.")
-greater_equal = _binary("greater_equal", lambda x, y: _order(x, y, ew.ge), "x1 >= x2.")
+equal = _binary("equal", ew.eq, "x1 == x2.", promote_compared)
+not_equal = _binary("not_equal", ew.ne, "x1 != x2.", promote_compared)
+less = _binary(
+    "less", lambda x, y: _order(x, y, ew.lt), "x1 < x2; complex numbers by real, then imaginary part.", promote_compared
+)
+less_equal = _binary("less_equal", lambda x, y: _order(x, y, ew.le), "x1 <= x2.", promote_compared)
+greater = _binary("greater", lambda x, y: _order(x, y, ew.gt), "x1 > x2.", promote_compared)
+greater_equal = _binary("greater_equal", lambda x, y: _order(x, y, ew.ge), "x1 >= x2.", promote_compared)
 
 
 def _over(x: Any, number: float) -> Any:
@@ -151,13 +157,13 @@ def _shift(x: Any, y: Any, op: Callable[[Any, Any], Any]) -> Any:
     return ew.select(ew.ge(y, width), np.zeros((), type_of(x).dtype), op(x, y))
 
 
-def _numbers(name: str, x1: Any, x2: Any) -> list[Any]:
+def numbers(name: str, x1: Any, x2: Any) -> list[Any]:
     """Operands of one dtype and shape, where bools count as integers."""
     x, y = broadcast(name, promote_dtypes(name, x1, x2))
     return [conversion.convert(v, dtypes.default("i")) for v in (x, y)] if type_of(x).kind == "b" else [x, y]
 
 
-def _real(name: str, *operands: Any) -> None:
+def check_real(name: str, *operands: Any) -> None:
     """Complex operands are refused where NumPy does so."""
     for t in [operand_type(name, x) for x in operands]:
         if t.kind == "c":
@@ -167,7 +173,7 @@ def _real(name: str, *operands: Any) -> None:
 @library_function(is_thin=True)
 def left_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 << x2."""
-    x, y = _numbers("left_shift", x1, x2)
+    x, y = numbers("left_shift", x1, x2)
     return _shift(x, y, ew.shift_left)
 
 
@@ -177,7 +183,7 @@ bitwise_left_shift = left_shift
 @library_function(is_thin=True)
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 >> x2; the sign is kept."""
-    x, y = _numbers("right_shift", x1, x2)
+    x, y = numbers("right_shift", x1, x2)
     width = dtypes.bits(type_of(x).dtype)
     if type_of(x).kind == "u":
         return _shift(x, y, ew.shift_right_logical)
@@ -215,7 +221,7 @@ abs = absolute
 @library_function(is_thin=True)
 def fabs(x: ArrayLike, /) -> Array:
     """The magnitude of x, as a floating number."""
-    _real("fabs", x)
+    check_real("fabs", x)
     return elementary.absolute(promote_inexact("fabs", x)[0])
 
 
@@ -419,7 +425,7 @@ def _is_infinite(name: str, limit: float, doc: str):
     test = _parts(lambda x: ew.eq(x, np.asarray(limit, type_of(x).dtype)), ew.logical_or, False)
 
     def f(x: ArrayLike, /, out: None = None) -> Array:
-        _real(name, x)
+        check_real(name, x)
         return test(x)
 
     return _finish(f, name, doc)
@@ -432,7 +438,7 @@ isneginf = _is_infinite("isneginf", -np.inf, "Whether x is -inf.")
 @library_function
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set, also of -0.0 and NaN."""
-    _real("signbit", x)
+    check_real("signbit", x)
     t = type_of(x)
     if t.kind != "f":
         return ew.lt(x, np.zeros((), t.dtype)) if t.kind == "i" else ew.ne(x, x)
@@ -443,161 +449,10 @@ def signbit(x: ArrayLike, /) -> Array:
 @library_function
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The magnitude of x1 with the sign of x2."""
-    _real("copysign", x1, x2)
+    check_real("copysign", x1, x2)
     x, y = broadcast("copysign", promote_inexact("copysign", x1, x2))
     size = elementary.absolute(x)
     return ew.select(signbit.__wrapped__(y), ew.neg(size), size)
-
-
-# -- division ---------------------------------------------------------------------------------------------------------
-
-
-@library_function
-def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The largest integer not above x1 / x2."""
-    x, y = _numbers("floor_divide", x1, x2)
-    t = type_of(x)
-    if t.kind == "u":
-        return ew.div(x, y)
-    if t.kind == "i":
-        quotient = ew.div(x, y)
-        is_off = ew.logical_and(ew.ne(elementary.sign(x), elementary.sign(y)), ew.ne(elementary.rem(x, y), 0))
-        return ew.select(is_off, ew.sub(quotient, 1), quotient)
-    return _float_floor_divide(x, y)
-
-
-def _float_floor_divide(x: Any, y: Any) -> Any:
-    """As Python and NumPy define it: from the remainder, so that x == y * (x // y) + x % y; infinities pass through."""
-    left = elementary.rem(x, y)
-    quotient = ew.div(ew.sub(x, left), y)
-    is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
-    quotient = ew.select(is_off, ew.sub(quotient, 1), quotient)
-    nearest = elementary.floor(quotient)
-    nearest = ew.select(ew.gt(ew.sub(quotient, nearest), 0.5), ew.add(nearest, 1), nearest)
-    plain = ew.div(x, y)
-    nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # keeps the sign of zero
-    is_plain = ew.logical_or(ew.eq(y, 0), ew.logical_not(elementary.is_finite(x)))
-    nearest = ew.select(is_plain, plain, nearest)
-    # a finite number over an infinite one is a zero with a sign, which the standard prefers to Python's -1
-    is_endless = ew.eq(elementary.absolute(y), np.asarray(np.inf, type_of(y).dtype))
-    return ew.select(ew.logical_and(elementary.is_finite(x), is_endless), plain, nearest)
-
-
-@library_function
-def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 - x2 * floor(x1 / x2), with the sign of x2."""
-    x, y = _numbers("remainder", x1, x2)
-    left = elementary.rem(x, y)
-    if type_of(x).kind == "u":
-        return left
-    is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
-    out = ew.select(is_off, ew.add(left, y), left)
-    if type_of(x).kind == "f":  # a zero takes the sign of the divisor
-        held = bind(ew.StopGradient(), out)  # so that its derivative is that of its neighbours
-        zero = ew.select(ew.lt(y, 0), ew.neg(ew.sub(held, out)), ew.sub(out, held))
-        out = ew.select(ew.eq(out, 0), zero, out)
-    return out
-
-
-mod = remainder
-
-
-@library_function
-def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of x1 / x2 with the sign of x1."""
-    x, y = _numbers("fmod", x1, x2)
-    return elementary.rem(x, y)
-
-
-@library_function
-def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """x1 // x2 and x1 % x2."""
-    return floor_divide(x1, x2), remainder(x1, x2)
-
-
-@library_function
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """The fraction and the whole part of x."""
-    (x,) = promote_inexact("modf", x)
-    whole = elementary.truncate(x)
-    is_infinite = ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype))
-    return ew.select(is_infinite, ew.mul(elementary.sign(x), 0), ew.sub(x, whole)), whole
-
-
-# -- powers -----------------------------------------------------------------------------------------------------------
-
-
-@library_function(static=("n",), is_thin=True)
-def _integer_power(x: Any, n: int) -> Any:
-    t = operand_type("power", x)
-    if t.kind == "b":
-        x = conversion.convert(x, dtypes.default("i"))
-    return ew.integer_pow(x, n)
-
-
-@library_function
-def _power(x1: Any, x2: Any) -> Any:
-    types = [operand_type("power", x) for x in (x1, x2)]
-    if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent stays exact
-        x, y = broadcast("power", [x1, x2])
-        return (
-            elementary.pow(x, conversion.convert(y, type_of(x).dtype))
-            if not isinstance(x1, (int, float))
-            else _float_power(x1, x2)
-        )
-    dtype, _ = common_dtype(types)
-    if dtypes.kind(dtype) in "biu":
-        return _power_of_integers(*_numbers("power", x1, x2))
-    return _float_power(x1, x2)
-
-
-def _float_power(x1: Any, x2: Any) -> Any:
-    return elementary.pow(*broadcast("power", promote_inexact("power", x1, x2)))
-
-
-def _power_of_integers(x: Any, y: Any) -> Any:
-    """Square and multiply; a negative exponent gives zero but for bases 1 and -1."""
-    t = type_of(x)
-    dtype = t.dtype
-    one, zero = np.ones((), dtype), np.zeros((), dtype)
-    result, base, left = one, x, y
-    for _ in range(dtypes.bits(dtype)):
-        is_odd = ew.eq(ew.logical_and(left, one), one)
-        result = ew.select(
-            is_odd,
-            ew.mul(result, base) if isinstance(result, Array) else base,
-            result if isinstance(result, Array) else one,
-        )
-        base, left = (
-            ew.mul(base, base),
-            ew.shift_right_logical(left, one) if t.kind == "u" else ew.shift_right_arithmetic(left, one),
-        )
-    if t.kind == "i":
-        minus = np.asarray(-1, dtype)
-        is_odd = ew.ne(ew.logical_and(y, one), 0)
-        unit = ew.select(ew.eq(x, one), one, ew.select(ew.eq(x, minus), ew.select(is_odd, minus, one), zero))
-        result = ew.select(ew.lt(y, 0), unit, result)
-    return result
-
-
-def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 ** x2. A Python integer as exponent is multiplied out.
-
-    >>> power(np.float32(3.0), 2)
-    Array(9., dtype=float32)
-    """
-    if type(x2) is int and isinstance(x1, Array) and (x2 >= 0 or x1.type.kind in "fc") and -64 <= x2 <= 64:
-        return _integer_power(x1, x2)
-    return _power(x1, x2)
-
-
-pow = power
-
-
-@library_function
-def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 ** x2, as floating numbers also for integers."""
-    return _float_power(*promote_inexact("float_power", x1, x2))
 
 
 @library_function
@@ -615,23 +470,6 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = broadcast("logaddexp2", promote_inexact("logaddexp2", x1, x2))
     ln2 = math.log(2)
     return ew.div(logaddexp(ew.mul(x, ln2), ew.mul(y, ln2)), ln2)
-
-
-@library_function
-def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """sqrt(x1**2 + x2**2), without overflow; the gradient at the origin is zero."""
-    _real("hypot", x1, x2)
-    x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
-    a, b = elementary.absolute(x), elementary.absolute(y)
-    top = bind(ew.StopGradient(), ew.maximum(a, b))  # only a scale, of which the result does not depend
-    is_zero = ew.eq(top, 0)
-    zero, one, inf = (np.asarray(v, type_of(top).dtype) for v in (0, 1, np.inf))
-    scale = ew.select(is_zero, one, top)
-    a, b = ew.div(a, scale), ew.div(b, scale)
-    squares = ew.select(is_zero, one, ew.add(ew.mul(a, a), ew.mul(b, b)))
-    out = ew.select(is_zero, zero, ew.mul(elementary.sqrt(squares), scale))
-    is_infinite = ew.logical_or(ew.eq(elementary.absolute(x), inf), ew.eq(elementary.absolute(y), inf))
-    return ew.select(is_infinite, inf, out)
 
 
 @library_function
@@ -670,73 +508,6 @@ fmax = _skipping_nan("fmax", ew.maximum, "The larger of x1 and x2; a NaN gives w
 fmin = _skipping_nan("fmin", ew.minimum, "The smaller of x1 and x2; a NaN gives way.")
 
 
-@library_function
-def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 * 2**x2."""
-    (x,) = promote_inexact("ldexp", x1)
-    x, n = broadcast("ldexp", [x, x2])
-    y = conversion.convert(n, type_of(x).dtype)
-    half = elementary.floor(ew.mul(y, 0.5))
-    return ew.mul(ew.mul(x, elementary.exp2(half)), elementary.exp2(ew.sub(y, half)))
-
-
-@library_function
-def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """A mantissa between 0.5 and 1, and the exponent of 2 that goes with it."""
-    (x,) = promote_inexact("frexp", x)
-    t = type_of(x)
-    bits = dtypes.bits(t.dtype)
-    if bits < 32:
-        m, e = frexp.__wrapped__(conversion.convert(x, dtypes.float32))
-        return conversion.convert(m, t.dtype), e
-    integer = np.dtype(f"int{bits}")
-    mantissa, bias = (23, 126) if bits == 32 else (52, 1022)
-    raw = conversion.bitcast_convert(x, integer)
-    field = (1 << (bits - 1 - mantissa)) - 1
-    exponent = ew.sub(ew.logical_and(ew.shift_right_logical(raw, mantissa), field), bias)
-    kept = ew.logical_and(raw, np.asarray(~(field << mantissa), integer))
-    fraction = conversion.bitcast_convert(ew.logical_or(kept, np.asarray(bias << mantissa, integer)), t.dtype)
-    is_special = ew.logical_or(ew.eq(x, 0), ew.logical_not(elementary.is_finite(x)))
-    zero = np.zeros((), integer)
-    return ew.select(is_special, x, fraction), conversion.convert(ew.select(is_special, zero, exponent), dtypes.int32)
-
-
-@library_function
-def spacing(x: ArrayLike, /) -> Array:
-    """The distance to the next number away from zero."""
-    (x,) = promote_inexact("spacing", x)
-    inf = np.asarray(np.inf, type_of(x).dtype)
-    away = ew.select(ew.lt(x, 0), ew.neg(inf), inf)
-    return ew.sub(elementary.nextafter(x, away), x)
-
-
-@library_function
-def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The greatest common divisor."""
-    x, y = broadcast("gcd", promote_dtypes("gcd", x1, x2))
-    t = type_of(x)
-    if t.kind not in "iu":
-        raise TypeError(f"gcd: integers are needed; got {t}.")
-    x, y = ((elementary.absolute(v) if t.kind == "i" else v) for v in (x, y))
-    # Euclid's algorithm takes at most 1.45 steps for each bit
-    for _ in range(int(1.45 * dtypes.bits(t.dtype)) + 1):
-        is_done = ew.eq(y, 0)
-        left = elementary.rem(x, ew.select(is_done, np.ones((), t.dtype), y))
-        x, y = ew.select(is_done, x, y), ew.select(is_done, y, left)
-    return x
-
-
-@library_function
-def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The least common multiple."""
-    x, y = broadcast("lcm", promote_dtypes("lcm", x1, x2))
-    t = type_of(x)
-    divisor = gcd(x, y)
-    safe = ew.select(ew.eq(divisor, 0), np.ones((), t.dtype), divisor)
-    out = ew.mul(ew.div(x, safe), y)
-    return elementary.absolute(out) if t.kind == "i" else out
-
-
 @library_function(static=("copy", "nan", "posinf", "neginf"))
 def nan_to_num(
     x: ArrayLike, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
@@ -756,18 +527,20 @@ def nan_to_num(
     return ew.select(ew.eq(x, np.asarray(-np.inf, t.dtype)), value(neginf, info.min), x)
 
 
-@library_function(static=("rtol", "atol", "equal_nan"))
-def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+@library_function(static=("equal_nan",))
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> Array:
     """Whether a and b are equal within a tolerance: `abs(a - b) <= atol + rtol * abs(b)`."""
     x, y = broadcast("isclose", promote_dtypes("isclose", a, b))
     if type_of(x).kind in "biu":
         dtype = inexact_dtype(type_of(x).dtype)
         x, y = (conversion.convert(v, dtype) for v in (x, y))
-    limit = ew.add(ew.mul(elementary.absolute(y), rtol), atol)
-    near = ew.le(elementary.absolute(ew.sub(x, y)), limit)
+    limit = add(multiply(elementary.absolute(y), rtol), atol)
+    near = less_equal(elementary.absolute(ew.sub(x, y)), limit)
     is_usual = ew.logical_and(isfinite(x), isfinite(y))
-    out = ew.logical_or(ew.eq(x, y), ew.logical_and(is_usual, near))
-    return ew.logical_or(out, ew.logical_and(isnan(x), isnan(y))) if equal_nan else out
+    out = logical_or(ew.eq(x, y), logical_and(is_usual, near))
+    return logical_or(out, ew.logical_and(isnan(x), isnan(y))) if equal_nan else out
 
 
 @library_function

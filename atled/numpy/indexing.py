@@ -20,8 +20,8 @@ from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
 from atled.higher_order.jit import library_function, refuse_out
+from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import remainder
 from atled.numpy.promotion import broadcast_shapes, broadcast_to
 from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew

@@ -18,8 +18,9 @@ from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
+from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import _static_shape, arange, asarray, linspace, ones
-from atled.numpy.elementwise import remainder, to_bool
+from atled.numpy.elementwise import to_bool
 from atled.numpy.indexing import _index_dtype
 from atled.numpy.promotion import (
     broadcast,

@@ -12,7 +12,18 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, describe
 from atled.core.program import Literal
 from atled.core.trace import Tracer
-from atled.numpy import contractions, creation, elementwise, indexing, protocols, reductions, shapes, sorting, updates
+from atled.numpy import (
+    arithmetic,
+    contractions,
+    creation,
+    elementwise,
+    indexing,
+    protocols,
+    reductions,
+    shapes,
+    sorting,
+    updates,
+)
 from atled.numpy.promotion import made_array
 from atled.ops import conversion
 from atled.ops.placing import placed
@@ -51,10 +62,10 @@ def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, 
 
 _BINARY = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.divide,
-    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": elementwise.power,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.power,
     "matmul": contractions.matmul, "and": elementwise.bitwise_and, "or": elementwise.bitwise_or,
     "xor": elementwise.bitwise_xor, "lshift": elementwise.left_shift, "rshift": elementwise.right_shift,
-    "divmod": elementwise.divmod,
+    "divmod": arithmetic.divmod,
 }  # fmt: skip
 _COMPARE = {
     "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,

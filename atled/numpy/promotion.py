@@ -52,10 +52,9 @@ def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
         return Literal(np.asarray(x).astype(dtype).item(), ArrayType((), dtype, True))
     if np.ndim(x) or isinstance(x, np.ndarray):
         return np.asarray(x).astype(dtype)
-    try:
-        return np.asarray(x, dtype)
-    except OverflowError:
-        raise _too_large(dtype, x) from None
+    if type(x) is int and dtypes.kind(dtype) in "iu" and not dtypes.holds(dtype, x):
+        raise _too_large(dtype, x)
+    return np.asarray(x, dtype)
 
 
 def _check_width(t: ArrayType, dtype: Any) -> None:
@@ -128,6 +127,17 @@ def promote_dtypes(name: str, *operands: Any) -> list[Any]:
         return list(operands)
     dtype, weak = common_dtype(types)
     return [x if isinstance(x, Array) and x.dtype is dtype else cast(x, dtype, weak) for x in operands]
+
+
+def promote_compared(name: str, x: Any, y: Any) -> list[Any]:
+    """Operands in one dtype that holds the values of both: a Python integer may lie beyond those of the array."""
+    s, t = (operand_type(name, v) for v in (x, y))
+    if s.weak != t.weak and s.kind in "iu" and t.kind in "iu":
+        number, other = (x, t) if s.weak else (y, s)
+        bits = max([dtypes.bits(u.dtype) + (u.kind == "u") for u in (s, t)])
+        if bits <= 64 and not (type(number) is int and dtypes.holds(other.dtype, number)):
+            return [cast(v, dtypes.int32 if bits <= 32 else dtypes.int64) for v in (x, y)]
+    return promote_dtypes(name, x, y)
 
 
 def inexact_dtype(dtype: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, overload
 
@@ -15,8 +15,8 @@ from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
+from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import remainder
 from atled.numpy.promotion import broadcast_shapes, check_axes, check_axis, operand_type, promote_dtypes  # fmt: skip
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, cumulative, indexing, reduction, shape
@@ -317,14 +317,38 @@ def block(arrays: Any) -> Array:
     return build(arrays, levels)
 
 
+@library_function
+def _atleast_1d(x: Any) -> Any:
+    return shape.reshape(x, type_of(x).shape or (1,))
+
+
+@library_function
+def _atleast_2d(x: Any) -> Any:
+    dims = type_of(x).shape
+    return shape.reshape(x, (1,) * (2 - len(dims)) + dims)
+
+
+@library_function
+def _atleast_3d(x: Any) -> Any:
+    dims = type_of(x).shape
+    return shape.reshape(x, {0: (1, 1, 1), 1: (1, *dims, 1), 2: (*dims, 1)}[len(dims)])
+
+
+def _atleast(ndim: int, raised: Callable[[Any], Any], arys: tuple[Any, ...]) -> Any:
+    """An array with so many axes, which it may have already; a list of them unless there is one."""
+    if len(arys) != 1:
+        return [_atleast(ndim, raised, (x,)) for x in arys]
+    x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
+    return x if x.ndim >= ndim else raised(x)
+
+
 @overload
 def atleast_1d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays with at least one axis."""
-    out = [reshape(x, (1,)) if x.ndim == 0 else x for x in map(asarray, arys)]
-    return out[0] if len(out) == 1 else out
+    return _atleast(1, _atleast_1d, arys)
 
 
 @overload
@@ -333,8 +357,7 @@ def atleast_2d(ary: ArrayLike, /) -> Array: ...
 def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays with at least two axes."""
-    out = [reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x for x in map(asarray, arys)]
-    return out[0] if len(out) == 1 else out
+    return _atleast(2, _atleast_2d, arys)
 
 
 @overload
@@ -343,11 +366,7 @@ def atleast_3d(ary: ArrayLike, /) -> Array: ...
 def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with at least three axes."""
-    out = []
-    for x in map(asarray, arys):
-        dims = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}.get(x.ndim)
-        out.append(x if dims is None else reshape(x, dims))
-    return out[0] if len(out) == 1 else out
+    return _atleast(3, _atleast_3d, arys)
 
 
 # -- splitting --------------------------------------------------------------------------------------------------------

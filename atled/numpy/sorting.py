@@ -18,8 +18,9 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
+from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import isnan, remainder, to_bool
+from atled.numpy.elementwise import isnan, to_bool
 from atled.numpy.elementwise import where_both as _where
 from atled.numpy.indexing import take
 from atled.numpy.promotion import (

@@ -19,9 +19,10 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
+from atled.numpy.arithmetic import remainder
 from atled.numpy.contractions import matmul
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import isnan, remainder
+from atled.numpy.elementwise import isnan
 from atled.numpy.promotion import (
     broadcast_to,
     cast,

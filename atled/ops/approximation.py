@@ -369,35 +369,26 @@ def digamma(x: Any) -> Any:
 # -- Bessel functions -------------------------------------------------------------------------------------------------
 
 
-def _chebyshev(x: Any, found: Sequence[float]) -> Any:
-    """A Chebyshev series by Clenshaw's recurrence, in the form of the Cephes library."""
-    zero = ew.mul(x, 0)
-    b0, b1, b2 = zero, zero, zero
-    for c in found:
-        b2, b1 = b1, b0
-        b0 = ew.add(ew.sub(ew.mul(x, b1), b2), c)
-    return ew.mul(ew.sub(b0, b2), 0.5)
+def _bessel(x: Any, series: Sequence[float], far: Sequence[float]) -> tuple[Any, Any, Any]:
+    """exp(-x) times a sum of positive terms in x**2; whether x is below 8; else a polynomial in 16 / x - 1."""
+    near, safe = ew.minimum(x, value(x, 8.0)), ew.maximum(x, value(x, 8.0))
+    low = ew.mul(polynomial(ew.mul(near, near), series), elementary.exp(ew.neg(near)))
+    high = ew.div(polynomial(ew.sub(ew.div(16.0, safe), 1.0), far), elementary.sqrt(safe))
+    return low, ew.le(x, 8.0), high
 
 
-# Chebyshev coefficients of exp(-x) sqrt(x) I0(x) from 8 on, in 32 / x - 2 (Cephes, i0.c)
-_I0_FAR = (
-    -7.23318048787475395456e-18, -4.83050448594418207126e-18, 4.46562142029675999901e-17, 3.46122286769746109310e-17,
-    -2.82762398051658348494e-16, -3.42548561967721913462e-16, 1.77256013305652638360e-15, 3.81168066935262242075e-15,
-    -9.55484669882830764870e-15, -4.15056934728722208663e-14, 1.54008621752140982691e-14, 3.85277838274214270114e-13,
-    7.18012445138366623367e-13, -1.79417853150680611778e-12, -1.32158118404477131188e-11, -3.14991652796324136454e-11,
-    1.18891471078464383424e-11, 4.94060238822496958910e-10, 3.39623202570838634515e-9, 2.26666899049817806459e-8,
-    2.04891858946906374183e-7, 2.89137052083475648297e-6, 6.88975834691682398426e-5, 3.36911647825569408990e-3,
-    8.04490411014108831608e-1,
-)  # fmt: skip
+_TERMS = {4: 19, 8: 27}
 
 
 def bessel_i0e(x: Any) -> Any:
-    """exp(-abs(x)) times the modified Bessel function of order 0: its series of positive terms, or one for large x."""
-    size = elementary.absolute(x)
-    near = ew.minimum(size, value(x, 8.0))
-    series = [0.25**k / math.factorial(k) ** 2 for k in range({4: 19, 8: 27}[_size(x)])]
-    low = ew.mul(polynomial(ew.mul(near, near), series), elementary.exp(ew.neg(near)))
-    least = {4: 1e-10, 8: 0.0}[_size(x)]  # terms below it make no difference
-    safe = ew.maximum(size, value(x, 8.0))
-    high = _chebyshev(ew.sub(ew.div(32.0, safe), 2.0), [c for c in _I0_FAR if abs(c) > least])
-    return ew.select(ew.le(size, 8.0), low, ew.div(high, elementary.sqrt(safe)))
+    """exp(-abs(x)) times the modified Bessel function of order 0."""
+    series = [0.25**k / math.factorial(k) ** 2 for k in range(_TERMS[_size(x)])]
+    low, is_near, high = _bessel(elementary.absolute(x), series, coefficients.BESSEL_I0[_size(x)])
+    return ew.select(is_near, low, high)
+
+
+def bessel_i1e(x: Any) -> Any:
+    """exp(-abs(x)) times the modified Bessel function of order 1, which is odd."""
+    series = [0.5 * 0.25**k / (math.factorial(k) * math.factorial(k + 1)) for k in range(_TERMS[_size(x)])]
+    low, is_near, high = _bessel(elementary.absolute(x), series, coefficients.BESSEL_I1[_size(x)])
+    return ew.select(is_near, ew.mul(low, x), with_sign(high, x))

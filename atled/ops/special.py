@@ -139,7 +139,7 @@ class Zeta(Special):
 class BesselI1e(Special):
     """exp(-abs(x)) times the modified Bessel function of order 1."""
 
-    hlo = "chlo.bessel_i1e"
+    computed = dict.fromkeys((4, 8), approximation.bessel_i1e)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         # i0e(x) - i1e(x) * (sign(x) + 1 / x), which tends to 1/2 at 0

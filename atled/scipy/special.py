@@ -16,6 +16,7 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.higher_order.jit import library_function
+from atled.higher_order.looped import in_double
 from atled.nn import functions as nn
 from atled.numpy.elementwise import to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, operand_type, promote_inexact
@@ -190,26 +191,20 @@ def loggamma(x: Any) -> Any:
     return back(ew.select(is_positive, ops.lgamma(ew.select(is_positive, x, value(x, 1))), value(x, np.nan)))
 
 
-# The approximation of Lanczos with g = 607/128 and 15 terms, as computed by P. Godfrey
-_LANCZOS_G = 607 / 128
-_LANCZOS = (
-    0.99999999999999709182, 57.156235665862923517, -59.597960355475491248, 14.136097974741747174,
-    -0.49191381609762019978, 0.33994649984811888699e-4, 0.46523628927048575665e-4, -0.98374475304879564677e-4,
-    0.15808870322491248884e-3, -0.21026444172410488319e-3, 0.21743961811521264320e-3, -0.16431810653676389022e-3,
-    0.84418223983852743293e-4, -0.26190838401581408670e-4, 0.36899182659531622704e-5,
-)  # fmt: skip
-
-
 def _positive_gamma(x: Any) -> Any:
-    """The gamma function from 1/2 on."""
-    z = ew.sub(x, 1)
-    total: Any = _LANCZOS[0]
-    for k, c in enumerate(_LANCZOS[1:], 1):
-        total = ew.add(ew.div(c, ew.add(z, k)), total)
-    base = ew.add(z, _LANCZOS_G + 0.5)
-    root = elementary.pow(base, ew.mul(ew.add(z, 0.5), 0.5))  # in two factors, which do not overflow before the result
-    out = ew.mul(ew.mul(ew.mul(root, elementary.exp(ew.neg(base))), root), total)
-    return ew.mul(out, math.sqrt(2 * math.pi))
+    """The gamma function of positive numbers, by Stirling's formula; that of x + 8 and a product for x below 8."""
+    is_low = ew.lt(x, 8)
+    shift = ew.select(is_low, value(x, 8), value(x, 0))
+    z = ew.maximum(ew.add(x, shift), value(x, 0))  # the compiler would undo a plain sum
+    lost = ew.mul(ew.sub(x, ew.sub(z, shift)), elementary.log(z))
+    root = elementary.pow(z, ew.mul(ew.sub(z, 0.5), 0.5))  # in two factors, which do not overflow before the result
+    series = ew.div(polynomial(ew.div(1, ew.mul(z, z)), STIRLING), z)
+    more = ew.mul(ew.mul(elementary.exp(series), ew.add(lost, 1)), math.sqrt(2 * math.pi))
+    out = ew.mul(ew.mul(ew.mul(root, elementary.exp(ew.neg(z))), root), more)
+    product = ew.select(is_low, x, value(x, 1))
+    for k in range(1, 8):
+        product = ew.mul(product, ew.select(is_low, ew.add(x, k), value(x, 1)))
+    return ew.div(out, product)
 
 
 def _sine_of_turns(x: Any) -> Any:
@@ -230,18 +225,21 @@ def gamma(x: Any) -> Any:
     True
     """
     (x,), back = _real("gamma", x)
-    is_low = ew.lt(x, 0.5)
-    # beyond the largest operand with a finite result; NaN and infinity take their own way
-    limit = {4: 35.5, 8: 172.5}[type_of(x).dtype.itemsize]
-    high = ew.select(is_low, ew.sub(1, x), x)
-    is_large = ew.gt(high, limit)
-    high = _positive_gamma(ew.select(is_large, value(x, limit), high))
+    return back(in_double(_gamma)(x))
+
+
+def _gamma(x: Any) -> Any:
+    size = elementary.absolute(x)
+    limit = value(x, 172.5)  # beyond the largest operand with a finite result; NaN and infinity take their own way
+    is_large, is_zero = ew.gt(size, limit), ew.eq(x, 0)
+    high = _positive_gamma(ew.select(is_large, limit, ew.select(is_zero, value(x, 1), size)))
     high = ew.select(is_large, value(x, np.inf), high)
-    sine = _sine_of_turns(ew.select(is_low, x, value(x, 0.5)))
-    low = ew.div(math.pi, ew.mul(sine, high))
-    is_pole = ew.logical_or(ew.eq(x, value(x, -np.inf)), _all(ew.lt(x, 0), ew.eq(elementary.floor(x), x)))
-    low = ew.select(is_pole, value(x, np.nan), ew.select(ew.eq(x, 0), ew.div(1, x), low))
-    return back(ew.select(is_low, low, high))
+    is_low = ew.lt(x, 0)
+    safe = ew.select(is_low, x, value(x, -0.5))
+    low = ew.div(-math.pi, ew.mul(ew.mul(safe, _sine_of_turns(safe)), high))  # by reflection
+    is_pole = ew.logical_or(ew.eq(x, value(x, -np.inf)), _all(is_low, ew.eq(elementary.floor(x), x)))
+    out = ew.select(is_low, ew.select(is_pole, value(x, np.nan), low), high)
+    return ew.select(is_zero, ew.div(1, x), out)
 
 
 @library_function

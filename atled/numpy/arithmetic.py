@@ -1,0 +1,253 @@
+"""NumPy's division, powers, divisors and parts of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, ArrayLike, type_of
+from atled.core.trace import bind
+from atled.higher_order.jit import library_function
+from atled.numpy.elementwise import check_real, numbers
+from atled.numpy.promotion import broadcast, common_dtype, operand_type, promote_dtypes, promote_inexact
+from atled.ops import conversion, elementary
+from atled.ops import elementwise as ew
+
+# -- division ---------------------------------------------------------------------------------------------------------
+
+
+@library_function
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The largest integer not above x1 / x2."""
+    x, y = numbers("floor_divide", x1, x2)
+    t = type_of(x)
+    if t.kind == "u":
+        return ew.div(x, y)
+    if t.kind == "i":
+        quotient = ew.div(x, y)
+        is_off = ew.logical_and(ew.ne(elementary.sign(x), elementary.sign(y)), ew.ne(elementary.rem(x, y), 0))
+        return ew.select(is_off, ew.sub(quotient, 1), quotient)
+    return _float_floor_divide(x, y)
+
+
+def _float_floor_divide(x: Any, y: Any) -> Any:
+    """As Python and NumPy define it: from the remainder, so that x == y * (x // y) + x % y; infinities pass through."""
+    left = elementary.rem(x, y)
+    quotient = ew.div(ew.sub(x, left), y)
+    is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
+    quotient = ew.select(is_off, ew.sub(quotient, 1), quotient)
+    nearest = elementary.floor(quotient)
+    nearest = ew.select(ew.gt(ew.sub(quotient, nearest), 0.5), ew.add(nearest, 1), nearest)
+    plain = ew.div(x, y)
+    nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # keeps the sign of zero
+    is_plain = ew.logical_or(ew.eq(y, 0), ew.logical_not(elementary.is_finite(x)))
+    nearest = ew.select(is_plain, plain, nearest)
+    # a finite number over an infinite one is a zero with a sign, which the standard prefers to Python's -1
+    is_endless = ew.eq(elementary.absolute(y), np.asarray(np.inf, type_of(y).dtype))
+    return ew.select(ew.logical_and(elementary.is_finite(x), is_endless), plain, nearest)
+
+
+@library_function
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 - x2 * floor(x1 / x2), with the sign of x2."""
+    x, y = numbers("remainder", x1, x2)
+    left = elementary.rem(x, y)
+    if type_of(x).kind == "u":
+        return left
+    is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
+    out = ew.select(is_off, ew.add(left, y), left)
+    if type_of(x).kind == "f":  # a zero takes the sign of the divisor
+        held = bind(ew.StopGradient(), out)  # so that its derivative is that of its neighbours
+        zero = ew.select(ew.lt(y, 0), ew.neg(ew.sub(held, out)), ew.sub(out, held))
+        out = ew.select(ew.eq(out, 0), zero, out)
+    return out
+
+
+mod = remainder
+
+
+@library_function
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The remainder of x1 / x2 with the sign of x1."""
+    x, y = numbers("fmod", x1, x2)
+    return elementary.rem(x, y)
+
+
+@library_function
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
+    """x1 // x2 and x1 % x2."""
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+@library_function
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
+    """The fraction and the whole part of x."""
+    (x,) = promote_inexact("modf", x)
+    whole = elementary.truncate(x)
+    is_infinite = ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype))
+    return ew.select(is_infinite, ew.mul(elementary.sign(x), 0), ew.sub(x, whole)), whole
+
+
+# -- powers -----------------------------------------------------------------------------------------------------------
+
+
+@library_function(static=("n",), is_thin=True)
+def _integer_power(x: Any, n: int) -> Any:
+    t = operand_type("power", x)
+    if t.kind == "b":
+        x = conversion.convert(x, dtypes.default("i"))
+    return ew.integer_pow(x, n)
+
+
+@library_function
+def _power(x1: Any, x2: Any) -> Any:
+    types = [operand_type("power", x) for x in (x1, x2)]
+    if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent stays exact
+        x, y = broadcast("power", [x1, x2])
+        return (
+            elementary.pow(x, conversion.convert(y, type_of(x).dtype))
+            if not isinstance(x1, (int, float))
+            else _float_power(x1, x2)
+        )
+    dtype, _ = common_dtype(types)
+    if dtypes.kind(dtype) in "biu":
+        return _power_of_integers(*numbers("power", x1, x2))
+    return _float_power(x1, x2)
+
+
+def _float_power(x1: Any, x2: Any) -> Any:
+    return elementary.pow(*broadcast("power", promote_inexact("power", x1, x2)))
+
+
+def _power_of_integers(x: Any, y: Any) -> Any:
+    """Square and multiply; a negative exponent gives zero but for bases 1 and -1."""
+    t = type_of(x)
+    dtype = t.dtype
+    one, zero = np.ones((), dtype), np.zeros((), dtype)
+    result, base, left = one, x, y
+    for _ in range(dtypes.bits(dtype)):
+        is_odd = ew.eq(ew.logical_and(left, one), one)
+        result = ew.select(
+            is_odd,
+            ew.mul(result, base) if isinstance(result, Array) else base,
+            result if isinstance(result, Array) else one,
+        )
+        base, left = (
+            ew.mul(base, base),
+            ew.shift_right_logical(left, one) if t.kind == "u" else ew.shift_right_arithmetic(left, one),
+        )
+    if t.kind == "i":
+        minus = np.asarray(-1, dtype)
+        is_odd = ew.ne(ew.logical_and(y, one), 0)
+        unit = ew.select(ew.eq(x, one), one, ew.select(ew.eq(x, minus), ew.select(is_odd, minus, one), zero))
+        result = ew.select(ew.lt(y, 0), unit, result)
+    return result
+
+
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 ** x2. A Python integer as exponent is multiplied out.
+
+    >>> power(np.float32(3.0), 2)
+    Array(9., dtype=float32)
+    """
+    if type(x2) is int and isinstance(x1, Array) and (x2 >= 0 or x1.type.kind in "fc") and -64 <= x2 <= 64:
+        return _integer_power(x1, x2)
+    return _power(x1, x2)
+
+
+pow = power
+
+
+@library_function
+def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 ** x2, as floating numbers also for integers."""
+    return _float_power(*promote_inexact("float_power", x1, x2))
+
+
+@library_function
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """sqrt(x1**2 + x2**2), without overflow; the gradient at the origin is zero."""
+    check_real("hypot", x1, x2)
+    x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
+    a, b = elementary.absolute(x), elementary.absolute(y)
+    top = bind(ew.StopGradient(), ew.maximum(a, b))  # only a scale, of which the result does not depend
+    is_zero = ew.eq(top, 0)
+    zero, one, inf = (np.asarray(v, type_of(top).dtype) for v in (0, 1, np.inf))
+    scale = ew.select(is_zero, one, top)
+    a, b = ew.div(a, scale), ew.div(b, scale)
+    squares = ew.select(is_zero, one, ew.add(ew.mul(a, a), ew.mul(b, b)))
+    out = ew.select(is_zero, zero, ew.mul(elementary.sqrt(squares), scale))
+    is_infinite = ew.logical_or(ew.eq(elementary.absolute(x), inf), ew.eq(elementary.absolute(y), inf))
+    return ew.select(is_infinite, inf, out)
+
+
+# -- parts of floating numbers, and divisors of integers ---------------------------------------------------------------
+
+
+@library_function
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 * 2**x2."""
+    (x,) = promote_inexact("ldexp", x1)
+    x, n = broadcast("ldexp", [x, x2])
+    y = conversion.convert(n, type_of(x).dtype)
+    half = elementary.floor(ew.mul(y, 0.5))
+    return ew.mul(ew.mul(x, elementary.exp2(half)), elementary.exp2(ew.sub(y, half)))
+
+
+@library_function
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+    """A mantissa between 0.5 and 1, and the exponent of 2 that goes with it."""
+    (x,) = promote_inexact("frexp", x)
+    t = type_of(x)
+    bits = dtypes.bits(t.dtype)
+    if bits < 32:
+        m, e = frexp.__wrapped__(conversion.convert(x, dtypes.float32))
+        return conversion.convert(m, t.dtype), e
+    integer = np.dtype(f"int{bits}")
+    mantissa, bias = (23, 126) if bits == 32 else (52, 1022)
+    raw = conversion.bitcast_convert(x, integer)
+    field = (1 << (bits - 1 - mantissa)) - 1
+    exponent = ew.sub(ew.logical_and(ew.shift_right_logical(raw, mantissa), field), bias)
+    kept = ew.logical_and(raw, np.asarray(~(field << mantissa), integer))
+    fraction = conversion.bitcast_convert(ew.logical_or(kept, np.asarray(bias << mantissa, integer)), t.dtype)
+    is_special = ew.logical_or(ew.eq(x, 0), ew.logical_not(elementary.is_finite(x)))
+    zero = np.zeros((), integer)
+    return ew.select(is_special, x, fraction), conversion.convert(ew.select(is_special, zero, exponent), dtypes.int32)
+
+
+@library_function
+def spacing(x: ArrayLike, /) -> Array:
+    """The distance to the next number away from zero."""
+    (x,) = promote_inexact("spacing", x)
+    inf = np.asarray(np.inf, type_of(x).dtype)
+    away = ew.select(ew.lt(x, 0), ew.neg(inf), inf)
+    return ew.sub(elementary.nextafter(x, away), x)
+
+
+@library_function
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The greatest common divisor."""
+    x, y = broadcast("gcd", promote_dtypes("gcd", x1, x2))
+    t = type_of(x)
+    if t.kind not in "iu":
+        raise TypeError(f"gcd: integers are needed; got {t}.")
+    x, y = ((elementary.absolute(v) if t.kind == "i" else v) for v in (x, y))
+    # Euclid's algorithm takes at most 1.45 steps for each bit
+    for _ in range(int(1.45 * dtypes.bits(t.dtype)) + 1):
+        is_done = ew.eq(y, 0)
+        left = elementary.rem(x, ew.select(is_done, np.ones((), t.dtype), y))
+        x, y = ew.select(is_done, x, y), ew.select(is_done, y, left)
+    return x
+
+
+@library_function
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The least common multiple."""
+    x, y = broadcast("lcm", promote_dtypes("lcm", x1, x2))
+    t = type_of(x)
+    divisor = gcd(x, y)
+    safe = ew.select(ew.eq(divisor, 0), np.ones((), t.dtype), divisor)
+    out = ew.mul(ew.div(x, safe), y)
+    return elementary.absolute(out) if t.kind == "i" else out
