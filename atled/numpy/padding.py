@@ -111,6 +111,8 @@ def _pairs(name: str, value: Any, ndim: int) -> Widths:
 
 
 def _widths(value: Any, ndim: int) -> Widths:
+    if type(value) is int and value >= 0:
+        return ((value, value),) * ndim
     if not isinstance(value, dict):
         return _pairs("pad_width", value, ndim)
     out = [(0, 0)] * ndim

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, overload
 
@@ -334,21 +334,16 @@ def _atleast_3d(x: Any) -> Any:
     return shape.reshape(x, {0: (1, 1, 1), 1: (1, *dims, 1), 2: (*dims, 1)}[len(dims)])
 
 
-def _atleast(ndim: int, raised: Callable[[Any], Any], arys: tuple[Any, ...]) -> Any:
-    """An array with so many axes, which it may have already; a list of them unless there is one."""
-    if len(arys) != 1:
-        return [_atleast(ndim, raised, (x,)) for x in arys]
-    x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
-    return x if x.ndim >= ndim else raised(x)
-
-
 @overload
 def atleast_1d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays with at least one axis."""
-    return _atleast(1, _atleast_1d, arys)
+    if len(arys) == 1:
+        x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
+        return x if x.ndim >= 1 else _atleast_1d(x)
+    return [atleast_1d(x) for x in arys]
 
 
 @overload
@@ -357,7 +352,10 @@ def atleast_2d(ary: ArrayLike, /) -> Array: ...
 def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays with at least two axes."""
-    return _atleast(2, _atleast_2d, arys)
+    if len(arys) == 1:
+        x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
+        return x if x.ndim >= 2 else _atleast_2d(x)
+    return [atleast_2d(x) for x in arys]
 
 
 @overload
@@ -366,7 +364,10 @@ def atleast_3d(ary: ArrayLike, /) -> Array: ...
 def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with at least three axes."""
-    return _atleast(3, _atleast_3d, arys)
+    if len(arys) == 1:
+        x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
+        return x if x.ndim >= 3 else _atleast_3d(x)
+    return [atleast_3d(x) for x in arys]
 
 
 # -- splitting --------------------------------------------------------------------------------------------------------
