@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 import atled
 import atled.numpy as jnp
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 
 @st.composite

@@ -25,7 +25,7 @@ quiet = settings(
 
 
 @seed(20000)
-@settings(quiet, max_examples=300, report_multiple_bugs=False)
+@settings(quiet, max_examples=160, report_multiple_bugs=False)
 @given(trials)
 def test_transforms_of_random_programs(found):
     for trial in found:
