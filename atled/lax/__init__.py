@@ -16,10 +16,6 @@ from atled.core import tree as _tree
 from atled.core.array import Array as _Array
 from atled.core.array import ArrayLike as _ArrayLike
 from atled.core.array import type_of as _type_of
-from atled.core.sharding import NamedSharding as _NamedSharding
-from atled.core.sharding import PartitionSpec as _PartitionSpec
-from atled.core.trace import Tracer as _Tracer
-from atled.engine.array import device_put as _device_put
 from atled.higher_order.branches import cond, switch  # noqa: F401
 from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
 from atled.higher_order.loops import fori_loop, while_loop  # noqa: F401
@@ -159,6 +155,7 @@ from atled.lax.window_shapes import (  # noqa: F401
     reduce_window_shape_tuple,
 )  # fmt: skip
 from atled.numpy.creation import asarray as _asarray
+from atled.numpy.creation import located as _located
 from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
 from atled.ops import collectives as _collectives
 from atled.ops import contraction as _contraction
@@ -327,14 +324,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         else _np.asarray(fill_value, _dtypes.canonical(dtype or _type_of(fill_value).dtype))
     )
     out = _shape.broadcast(value, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), ())
-    return out if sharding is None else _put(out, sharding)
-
-
-def _put(x: Any, sharding: Any) -> Any:
-    """A new array with a sharding, which may also be that of one device."""
-    if isinstance(sharding, (_NamedSharding, _PartitionSpec)) or isinstance(x, _Tracer):
-        return _placed(x, sharding, "full")
-    return _device_put(x, sharding)
+    return _located(out, sharding, name="full")
 
 
 def full_like(x: _ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> _Array:

@@ -64,7 +64,7 @@ def _filled(dims: tuple[int, ...], dtype: Any, value: Any, weak: bool = False) -
     return shape.full(ArrayType(dims, dtype), value) if not weak else shape.broadcast(value, dims, ())
 
 
-def _placed(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray") -> Any:
+def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray") -> Any:
     """A new array where it is asked for: on a device, or split over a mesh."""
     if device is not None and out_sharding is not None:
         raise ValueError(f"{name}: only one of device and out_sharding can be given; got {device} and {out_sharding}.")
@@ -85,7 +85,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     Array([[0, 0],
            [0, 0]], dtype=int8)
     """
-    return _placed(_filled(_static_shape("zeros", shape), _dtype("zeros", dtype), 0), device, out_sharding, "zeros")
+    return located(_filled(_static_shape("zeros", shape), _dtype("zeros", dtype), 0), device, out_sharding, "zeros")
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -94,7 +94,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     >>> ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return _placed(_filled(_static_shape("ones", shape), _dtype("ones", dtype), 1), device, out_sharding, "ones")
+    return located(_filled(_static_shape("ones", shape), _dtype("ones", dtype), 1), device, out_sharding, "ones")
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -117,7 +117,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     t = operand_type("full", fill_value)
     dtype = dtypes.canonical(common_dtype([t])[0] if dtype is None else dtype)
     value = fill_value if isinstance(fill_value, Array) else np.asarray(fill_value, dtype)
-    return _placed(_full(_static_shape("full", shape), value, dtype), device, out_sharding, "full")
+    return located(_full(_static_shape("full", shape), value, dtype), device, out_sharding, "full")
 
 
 def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], Any, bool]:
@@ -134,7 +134,7 @@ def zeros_like(
 ) -> Array:
     """Zeros with the shape and dtype of another array."""
     dims, dtype, _ = _like("zeros_like", a, dtype, shape)
-    return _placed(_filled(dims, dtype, 0), device, out_sharding, "zeros_like")
+    return located(_filled(dims, dtype, 0), device, out_sharding, "zeros_like")
 
 
 def ones_like(
@@ -142,7 +142,7 @@ def ones_like(
 ) -> Array:
     """Ones with the shape and dtype of another array."""
     dims, dtype, _ = _like("ones_like", a, dtype, shape)
-    return _placed(_filled(dims, dtype, 1), device, out_sharding, "ones_like")
+    return located(_filled(dims, dtype, 1), device, out_sharding, "ones_like")
 
 
 def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -195,7 +195,7 @@ def asarray(
             f"asarray: with copy=False, an array of the dtype that is asked for is needed; got {describe(a)}."
             "\n  try: copy=None, which copies where it must."
         )
-    out = _placed(_from_values(a, wanted), device, out_sharding)
+    out = located(_from_values(a, wanted), device, out_sharding)
     return copied(out) if copy and out is a and type(a) is DeviceArray else out
 
 
@@ -354,7 +354,7 @@ def array(
         return out
     if out.ndim < ndmin:
         out = shape.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return _placed(out, device, out_sharding, "array")
+    return located(out, device, out_sharding, "array")
 
 
 def copy(a: ArrayLike, order: Any = None) -> Array:
@@ -411,8 +411,8 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = Non
             return x
         raise TypeError("astype: random keys cannot be converted; random.key_data(key) gives their bits.")
     if t.dtype is wanted and not t.weak and isinstance(x, Array):
-        return _placed(x, device)
-    return _placed(_convert(x, wanted), device)
+        return located(x, device)
+    return located(_convert(x, wanted), device)
 
 
 @library_function(static=("dtype",), is_thin=True)
@@ -462,7 +462,7 @@ def arange(
     count = max(0, math.ceil((last - first) / by))
     if dtypes.kind(dtype) == "b":
         return asarray(np.arange(first, last, by, dtype=bool), device=device, out_sharding=out_sharding)
-    return _placed(_counted(count, first, by, dtype), device, out_sharding, "arange")
+    return located(_counted(count, first, by, dtype), device, out_sharding, "arange")
 
 
 @library_function(static=("count", "first", "by", "dtype"))
@@ -545,7 +545,7 @@ def linspace(
         if is_plain and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
             start, stop = _number(start, wanted), _number(stop, wanted)
     out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), wanted, axis)
-    return out if device is None or retstep else _placed(out, device)
+    return out if device is None or retstep else located(out, device)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:  # noqa: N803
@@ -557,7 +557,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     """
     wanted = dtypes.canonical(float if dtype is None else dtype)
     n, m = int(N), int(N if M is None else M)
-    return _placed(_eye(n, m, min(max(int(k), -n), m), wanted), device)
+    return located(_eye(n, m, min(max(int(k), -n), m), wanted), device)
 
 
 @library_function(static=("n", "m", "k", "dtype"))

@@ -15,7 +15,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.jit import library_function
-from atled.numpy.creation import _placed
+from atled.numpy.creation import located
 from atled.numpy.promotion import cast, check_axes, operand_type, promote_inexact
 from atled.ops import conversion, shape
 from atled.ops import elementwise as ew
@@ -261,13 +261,13 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     n = _check_count("fftfreq", n)
-    return _placed(_frequencies(d, n, -(n // 2), n, _frequency_dtype("fftfreq", d, dtype)), device)
+    return located(_frequencies(d, n, -(n // 2), n, _frequency_dtype("fftfreq", d, dtype)), device)
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that belong to the results of `rfft`, for n samples at distance d."""
     n = _check_count("rfftfreq", n)
-    return _placed(_frequencies(d, n, 0, n // 2 + 1, _frequency_dtype("rfftfreq", d, dtype)), device)
+    return located(_frequencies(d, n, 0, n // 2 + 1, _frequency_dtype("rfftfreq", d, dtype)), device)
 
 
 @library_function(static=("axes", "is_inverse"))

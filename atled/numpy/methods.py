@@ -182,7 +182,7 @@ def _property(f: Callable[[Any], Any], doc: str) -> property:
 
 
 def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
-    return creation._placed(self, device)
+    return creation.located(self, device)
 
 
 def install() -> None:
