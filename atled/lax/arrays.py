@@ -9,7 +9,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.higher_order.jit import library_function
 from atled.higher_order.scan import scan
 from atled.numpy.promotion import check_axis
@@ -23,7 +23,7 @@ def dtype(x: Any) -> Any:
     return type_of(x).dtype
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
     """An array to be filled; here it holds zeros."""
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
@@ -41,7 +41,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     return tuple(jnp.unstack(x, axis=axis))
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: Any, reps: Sequence[int]) -> Array:
     """An array repeated along each of its axes."""
     t = type_of(operand)
     if len(reps) != t.ndim:
@@ -49,7 +49,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     return jnp.tile(operand, tuple(reps))
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: Any, rank: int) -> Array:
     """An array with leading axes of length 1, so that it has `rank` axes."""
     t = type_of(x)
     if rank < t.ndim:
@@ -57,7 +57,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return shape.reshape(x, (1,) * (rank - t.ndim) + t.shape)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """An array in the shape of another one."""
     return jnp.broadcast_to(arr, type_of(like_arr).shape)
 
@@ -100,7 +100,7 @@ def approx_min_k(
 
 
 @library_function
-def mulhi(x: Any, y: Any, /) -> Any:
+def mulhi(x: Any, y: Any, /) -> Array:
     """The upper half of the product of two integers, which has twice their bits."""
     s, t = type_of(x), type_of(y)
     if s.kind not in "iu" or s.dtype is not t.dtype or (s.shape != t.shape and () not in (s.shape, t.shape)):
@@ -144,7 +144,7 @@ def ragged_dot(
     preferred_element_type: Any = None,
     group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Groups of rows of a matrix, each times a matrix of its own; zeros in rows beyond the last group.
 
     Every matrix is multiplied with all rows, so that the work is in proportion to the number of groups.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import atled.numpy as jnp
+from atled.core.array import Array
 from atled.core.trace import bind
 from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.scan import repeat, scan
@@ -246,22 +247,22 @@ class Igammac(Looped):
         return (lambda a, x: -_gamma_density(a, x)) if i == 1 else None
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: Any, x: Any) -> Array:
     """The regularized lower incomplete gamma function: what a gamma distribution with parameter a has below x."""
     return bind(Igamma((0, 0)), *match(a, x))
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: Any, x: Any) -> Array:
     """The regularized upper incomplete gamma function, 1 - igamma(a, x)."""
     return bind(Igammac((0, 0)), *match(a, x))
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: Any, x: Any) -> Array:
     """The derivative of igamma by a."""
     return bind(Igamma((1, 0)), *match(a, x))
 
 
-def random_gamma_grad(a: Any, x: Any) -> Any:
+def random_gamma_grad(a: Any, x: Any) -> Array:
     """How a draw x from the gamma distribution moves with its parameter a."""
     a, x = match(a, x)
     return -bind(Igamma((1, 0)), a, x) / in_double(_gamma_density)(a, x)
@@ -407,6 +408,6 @@ class Betainc(Looped):
         return _beta_density if i == 2 else None
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> Array:
     """The regularized incomplete beta function: what a beta distribution with parameters a and b has below x."""
     return bind(Betainc((0, 0, 0)), *match(a, b, x))

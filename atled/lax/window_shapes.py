@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.lax.convolution import conv_dimension_numbers, conv_general_dilated, padding_amounts
 from atled.numpy.creation import asarray
 
@@ -87,7 +87,7 @@ def conv_general_dilated_patches(
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """What each window of a convolution sees, in the place of its features: for each feature, all its elements.
 
     >>> import atled.numpy as jnp

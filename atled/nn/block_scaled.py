@@ -16,7 +16,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.higher_order.custom import custom_vjp
 from atled.higher_order.jit import library_function
 from atled.ops import contraction
@@ -86,7 +86,7 @@ def _scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, dtype: 
 
 def scaled_matmul(
     lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
-) -> Any:
+) -> Array:
     """The product of [B, M, K] and [B, N, K] over K, of which blocks have scales: [B, M, K / block], [B, N, K / block].
 
     >>> import atled.numpy as jnp
@@ -199,7 +199,7 @@ def scaled_dot_general(
     preferred_element_type: Any = np.float32,
     configs: Any = None,
     implementation: str | None = None,
-) -> Any:
+) -> Array:
     """A product like `lax.dot_general`, of operands that are quantized by blocks first; without `configs` they are not.
 
     `configs` are those of the two operands and of the cotangent. Derivatives take rounding for the identity.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.trace import bind
-from atled.higher_order.jit import library_function
+from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import logaddexp, to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, check_axis, promote_inexact
@@ -20,8 +20,10 @@ from atled.numpy.reductions import var as _var
 from atled.ops import collectives, conversion, elementary, normalization, reduction, shape, special
 from atled.ops import elementwise as ew
 
+_P = ParamSpec("_P")
 
-def _activation(f: Callable[..., Any]) -> Any:
+
+def _activation(f: Callable[_P, Array]) -> LibraryFunction[_P, Array]:
     """An activation: one launch on arrays; its operand is promoted to a floating dtype."""
     f.__module__ = "atled.nn"
     return library_function(f)
@@ -32,7 +34,7 @@ def _zero(x: Any) -> Any:
 
 
 @_activation
-def relu(x: Any) -> Any:
+def relu(x: Any) -> Array:
     """max(x, 0); the derivative at 0 is 0.
 
     >>> import atled.numpy as jnp
@@ -44,20 +46,20 @@ def relu(x: Any) -> Any:
 
 
 @_activation
-def relu6(x: Any) -> Any:
+def relu6(x: Any) -> Array:
     """min(max(x, 0), 6)."""
     (x,) = promote_inexact("relu6", x)
     return ew.select(ew.le(x, 0), _zero(x), ew.select(ew.ge(x, 6), np.asarray(6, type_of(x).dtype), x))
 
 
 @_activation
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Array:
     """1 / (1 + exp(-x))."""
     return elementary.logistic(promote_inexact("sigmoid", x)[0])
 
 
 @_activation
-def softplus(x: Any) -> Any:
+def softplus(x: Any) -> Array:
     """log(1 + exp(x))."""
     (x,) = promote_inexact("softplus", x)
     if type_of(x).kind == "c":
@@ -66,14 +68,14 @@ def softplus(x: Any) -> Any:
 
 
 @_activation
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: Any) -> Array:
     """log(sigmoid(x))."""
     (x,) = promote_inexact("log_sigmoid", x)
     return ew.neg(softplus(ew.neg(x)))
 
 
 @_activation
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: Any) -> Array:
     """0 below -1, x above 1, and a parabola between."""
     (x,) = promote_inexact("sparse_plus", x)
     middle = ew.mul(ew.square(ew.add(x, 1)), 0.25)
@@ -81,7 +83,7 @@ def sparse_plus(x: Any) -> Any:
 
 
 @_activation
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: Any) -> Array:
     """0 below -1, 1 above 1, and a line between."""
     (x,) = promote_inexact("sparse_sigmoid", x)
     inside = ew.minimum(ew.maximum(ew.add(x, 1), _zero(x)), np.asarray(2, type_of(x).dtype))
@@ -89,14 +91,14 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 @_activation
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: Any) -> Array:
     """x / (1 + abs(x))."""
     (x,) = promote_inexact("soft_sign", x)
     return ew.div(x, ew.add(elementary.absolute(x), 1))
 
 
 @_activation
-def silu(x: Any) -> Any:
+def silu(x: Any) -> Array:
     """x * sigmoid(x), also called swish."""
     (x,) = promote_inexact("silu", x)
     return ew.mul(x, elementary.logistic(x))
@@ -106,21 +108,21 @@ swish = silu
 
 
 @_activation
-def mish(x: Any) -> Any:
+def mish(x: Any) -> Array:
     """x * tanh(softplus(x))."""
     (x,) = promote_inexact("mish", x)
     return ew.mul(x, elementary.tanh(softplus(x)))
 
 
 @library_function
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
     """x, or a fraction of it below 0."""
     x, slope = broadcast("leaky_relu", promote_inexact("leaky_relu", x, negative_slope))
     return ew.select(ew.ge(x, 0), x, ew.mul(x, slope))
 
 
 @_activation
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: Any) -> Array:
     """x kept between -1 and 1; integers stay integers."""
     if type_of(x).kind not in "iu":
         (x,) = promote_inexact("hard_tanh", x)
@@ -129,14 +131,14 @@ def hard_tanh(x: Any) -> Any:
 
 
 @_activation
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: Any) -> Array:
     """relu6(x + 3) / 6."""
     (x,) = promote_inexact("hard_sigmoid", x)
     return ew.div(relu6(ew.add(x, 3)), 6)
 
 
 @_activation
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: Any) -> Array:
     """x * hard_sigmoid(x)."""
     (x,) = promote_inexact("hard_silu", x)
     return ew.mul(x, hard_sigmoid(x))
@@ -153,28 +155,28 @@ def _exponential_below(x: Any, alpha: Any, scale: Any = None) -> Any:
 
 
 @library_function
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: Any, alpha: Any = 1.0) -> Array:
     """x above 0, alpha * (exp(x) - 1) below."""
     x, alpha = broadcast("elu", promote_inexact("elu", x, alpha))
     return _exponential_below(x, alpha)
 
 
 @library_function
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: Any, alpha: Any = 1.0) -> Array:
     """x above 0, alpha * (exp(x / alpha) - 1) below."""
     x, alpha = broadcast("celu", promote_inexact("celu", x, alpha))
     return _exponential_below(x, alpha, alpha)
 
 
 @_activation
-def selu(x: Any) -> Any:
+def selu(x: Any) -> Array:
     """A scaled elu that keeps mean and variance of normal inputs."""
     (x,) = promote_inexact("selu", x)
     return ew.mul(_exponential_below(x, np.asarray(1.6732632423543772, type_of(x).dtype)), 1.0507009873554805)
 
 
 @library_function(static=("approximate",))
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: Any, approximate: bool = True) -> Array:
     """x times the normal distribution function of x; by tanh if approximate.
 
     >>> import atled.numpy as jnp
@@ -190,7 +192,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 
 @library_function(static=("axis",))
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: Any, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second."""
     (x,) = promote_inexact("glu", x)
     at = check_axis("glu", axis, type_of(x).ndim)
@@ -202,20 +204,20 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @library_function
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: Any, b: Any = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2."""
     x, b = broadcast("squareplus", promote_inexact("squareplus", x, b))
     return ew.mul(ew.add(x, elementary.sqrt(ew.add(ew.mul(x, x), b))), 0.5)
 
 
 @_activation
-def identity(x: Any) -> Any:
+def identity(x: Any) -> Array:
     """x."""
     return x
 
 
 @_activation
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: Any) -> Array:
     """log(1 - exp(-x)) for positive x, exact near 0 and far out."""
     (x,) = promote_inexact("log1mexp", x)
     is_near = ew.lt(x, math.log(2))
@@ -233,7 +235,7 @@ def _masked(x: Any, where: Any, fill: float) -> Any:
 
 
 @library_function(static=("axis",))
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """exp(x) scaled to sum to one over axes.
 
     >>> import atled.numpy as jnp
@@ -249,7 +251,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 @library_function(static=("axis",))
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """log(softmax(x)), without losing small probabilities."""
     (x,) = promote_inexact("log_softmax", x)
     t = type_of(x)
@@ -313,7 +315,7 @@ def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -
 
 
 @library_function(static=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) over axes."""
     (x,) = promote_inexact("logmeanexp", x)
     t = type_of(x)
@@ -335,7 +337,7 @@ def standardize(
     where: Any = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """x shifted and scaled to mean 0 and variance 1 over axes.
 
     A variance that is not given is the mean of the squares of x - mean. For a mean that is given, `algorithm="fast"`
@@ -369,7 +371,7 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
     return conversion.convert(ew.eq(shape.broadcast(found, dims, kept), labels), dtype)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
     """Each integer as a row of zeros with a one at its place; all zeros if it is out of range.
 
     If `axis` is the name of a mapped axis of that length, each place of it has its own element of the row.

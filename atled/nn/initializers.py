@@ -14,6 +14,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import random
 from atled.core import dtypes
+from atled.core.array import Array
 from atled.ops.placing import placed
 
 __all__ = [
@@ -42,12 +43,12 @@ def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any)
     return init
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """An initializer: zeros, whatever the key."""
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """An initializer: ones, whatever the key."""
     return jnp.ones(shape, dtype, out_sharding=out_sharding)
 

@@ -187,6 +187,8 @@ def asarray(
     >>> asarray([[1, 2], [3, 4]]).dtype, asarray(np.arange(3.0)).dtype
     (dtype('int32'), dtype('float64'))
     """
+    if isinstance(a, Array) and dtype is order is copy is device is out_sharding is None:
+        return a
     if order not in (None, "K", "C", "A"):
         raise NotImplementedError(f"asarray: arrays are stored in row-major order; order={order!r} is not supported.")
     wanted = None if dtype is None else dtypes.canonical(dtype)

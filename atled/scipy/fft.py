@@ -13,7 +13,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import cast, check_axes, check_axis, operand_type, promote_inexact
 from atled.ops import conversion, elementary, shape
@@ -128,7 +128,7 @@ def _call(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:
     return _transform(x, name, int(type), s, axes, norm)
 
 
-def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The cosine transform along an axis, which is cut or filled with zeros to length n.
 
     >>> import atled.numpy as jnp
@@ -139,17 +139,17 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
     return _call("dct", x, type, None if n is None else (n,), (axis,), norm)
 
 
-def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `dct` with the same arguments."""
     axis = check_axis("idct", axis, operand_type("idct", x).ndim)
     return _call("idct", x, type, None if n is None else (n,), (axis,), norm)
 
 
-def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """The cosine transform over axes, by default all, or as many last ones as there are lengths s."""
     return _call("dctn", x, type, s, axes, norm)
 
 
-def idctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def idctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
     """The inverse of `dctn` with the same arguments."""
     return _call("idctn", x, type, s, axes, norm)

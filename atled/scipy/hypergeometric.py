@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import atled.numpy as jnp
+from atled.core.array import Array
 from atled.core.trace import bind
 from atled.higher_order.jit import library_function
 from atled.higher_order.looped import Looped, in_double
@@ -84,7 +85,7 @@ def _poch(z: Any, m: Any) -> Any:
 
 
 @library_function
-def poch(z: Any, m: Any) -> Any:
+def poch(z: Any, m: Any) -> Array:
     """gamma(z + m) / gamma(z), also where both are infinite."""
     return in_double(_poch)(*real_operands("poch", z, m))
 
@@ -147,7 +148,7 @@ class Hyp1f1(Looped):
 
 
 @library_function
-def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     """The confluent hypergeometric function 1F1(a; b; x), differentiable by all operands.
 
     >>> import atled.numpy as jnp
@@ -231,7 +232,7 @@ class Hyp2f1(Looped):
 
 
 @library_function
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x) for x up to 1, differentiable by all operands.
 
     Beyond 1 it is complex, and NaN here, unless a or b is a negative whole number.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from atled.core.array import Array
 from atled.higher_order.jit import library_function
 from atled.lax import incomplete
 from atled.scipy.operands import real_operands
 
 
 @library_function
-def gammainc(a: Any, x: Any) -> Any:
+def gammainc(a: Any, x: Any) -> Array:
     """The regularized lower incomplete gamma function, differentiable by both operands.
 
     >>> import atled.numpy as jnp
@@ -21,13 +22,13 @@ def gammainc(a: Any, x: Any) -> Any:
 
 
 @library_function
-def gammaincc(a: Any, x: Any) -> Any:
+def gammaincc(a: Any, x: Any) -> Array:
     """The regularized upper incomplete gamma function, exact in its tail; differentiable by both operands."""
     return incomplete.igammac(*real_operands("gammaincc", a, x))
 
 
 @library_function
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> Array:
     """The regularized incomplete beta function, differentiable by all three operands.
 
     >>> import atled.numpy as jnp

@@ -15,7 +15,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.trace import bind
 from atled.higher_order.jit import library_function
 from atled.higher_order.looped import Looped, in_double
@@ -79,7 +79,7 @@ class Expn(Looped):
 
 
 @library_function
-def expn(n: Any, x: Any) -> Any:
+def expn(n: Any, x: Any) -> Array:
     """The integral of exp(-x t) / t**n over t from 1 on, for whole n from 0 on and x from 0 on.
 
     >>> import atled.numpy as jnp
@@ -90,7 +90,7 @@ def expn(n: Any, x: Any) -> Any:
 
 
 @library_function
-def exp1(x: Any) -> Any:
+def exp1(x: Any) -> Array:
     """The integral of exp(-t) / t over t from x on, for positive x."""
     return bind(Expn((0, 0)), *real_operands("exp1", 1.0, x))
 
@@ -139,7 +139,7 @@ class Expi(Looped):
 
 
 @library_function
-def expi(x: Any) -> Any:
+def expi(x: Any) -> Array:
     """The integral of exp(t) / t over t from minus infinity up to x, as a principal value."""
     return bind(Expi((0,)), *real_operands("expi", x))
 
@@ -236,7 +236,7 @@ def _faddeeva(z: Any) -> Any:
 
 
 @library_function
-def wofz(z: Any) -> Any:
+def wofz(z: Any) -> Array:
     """The Faddeeva function exp(-z**2) erfc(-i z).
 
     >>> bool(abs(wofz(1j) - 0.42758358) < 1e-6)
@@ -277,7 +277,7 @@ def _dawson(x: Any) -> Any:
 
 
 @library_function
-def dawsn(x: Any) -> Any:
+def dawsn(x: Any) -> Array:
     """Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 up to x."""
     return in_double(_dawson)(*real_operands("dawsn", x))
 
@@ -374,7 +374,7 @@ class OwensT(Looped):
 
 
 @library_function
-def owens_t(h: Any, a: Any) -> Any:
+def owens_t(h: Any, a: Any) -> Array:
     """The probability that X > h and 0 < Y < a X, for X and Y of the standard normal distribution."""
     return bind(OwensT((0, 0)), *real_operands("owens_t", h, a))
 
@@ -408,6 +408,6 @@ def _spence(x: Any) -> Any:
 
 
 @library_function
-def spence(x: Any) -> Any:
+def spence(x: Any) -> Array:
     """The integral of log(t) / (1 - t) over t from 1 up to x, for x from 0 on: the dilogarithm of 1 - x."""
     return in_double(_spence)(*real_operands("spence", x))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
@@ -85,12 +85,12 @@ def _without_column(x: Any, is_vector: bool) -> Any:
 # -- solving ----------------------------------------------------------------------------------------------------------
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinant of a square matrix."""
     return _numpy.det(a)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverse of a square matrix."""
     return _numpy.inv(a)
 
@@ -115,7 +115,7 @@ def _solve_triangular(a: Any, b: Any, form: str, lower: bool, unit: bool) -> Any
 def solve_triangular(
     a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
     debug: Any = None, check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """x such that a x = b for triangular a, or its transpose (`trans` 1) or adjoint (2). b with one axis is a vector.
 
     >>> import atled.numpy as jnp
@@ -146,7 +146,7 @@ def _solve(a: Any, b: Any, is_positive: bool, lower: bool) -> Any:
 def solve(
     a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
     check_finite: bool = True, assume_a: str = "gen",
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """x such that a x = b; with `assume_a="pos"` by Cholesky decomposition, of the triangle that `lower` says.
 
     The other assumptions of SciPy ("sym", "her") are accepted, and a is taken as it is.
@@ -161,7 +161,7 @@ def _cholesky(a: Any, lower: bool) -> Any:
     return _numpy.cholesky(a, upper=not lower)
 
 
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Upper triangular U with U* U = a, or lower triangular L with L L* = a."""
     return _cholesky(a, bool(lower))
 
@@ -178,7 +178,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     return _without_column(in_dtype(_solve_by_root(x, y, lower), wanted), is_vector)
 
 
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """x such that a x = b, by the Cholesky decomposition of a that `cho_factor` gives."""
     c, lower = c_and_lower
     return _cho_solve(c, b, bool(lower))
@@ -234,7 +234,7 @@ def _lu_solve(lu: Any, pivots: Any, b: Any, form: str) -> Any:
     return _without_column(in_dtype(out, wanted), is_vector)
 
 
-def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """x such that a x = b, by what `lu_factor` gives; a^T x = b for `trans` 1, a* x = b for 2."""
     packed, pivots = lu_and_piv
     return _lu_solve(packed, pivots, b, _form("lu_solve", trans))
@@ -526,7 +526,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:  # noqa: N
     return in_dtype(ew.select(spread(is_fine), out, np.asarray(np.nan, t.dtype)), wanted)
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:  # noqa: N803
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803
     """The exponential of a matrix; NaN if its norm is so large that more than `max_squarings` squarings are needed.
 
     >>> import atled.numpy as jnp

@@ -13,7 +13,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.trace import bind
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.implicit import custom_linear_solve
@@ -117,7 +117,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
     return in_dtype(_sylvester(x, y, z, method, tol), wanted)
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:  # noqa: N803
+def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803
     """X such that A X + X B = C; NaN if eigenvalues of A and -B are closer than `tol`, where there may be no such X.
 
     The method is "schur", or "eigen", which is faster and not for matrices that lack eigenvectors.
@@ -166,7 +166,7 @@ def _sqrtm(a: Any) -> Any:
     return _root(cast(x, dtypes.complex_of(type_of(x).dtype)))
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> Any:  # noqa: N803
+def sqrtm(A: Any, blocksize: int = 1) -> Array:  # noqa: N803
     """X with X X = A whose eigenvalues have no negative real parts. The result is complex.
 
     It can be differentiated where A has no eigenvalue of zero.

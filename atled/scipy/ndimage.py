@@ -10,7 +10,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
@@ -115,7 +115,9 @@ def _map_coordinates(x: Any, coordinates: list[Any], cval: Any, order: int, mode
     return conversion.convert(out, t.dtype) if type_of(out).dtype is not t.dtype else out
 
 
-def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0) -> Any:
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> Array:
     """The values of an array at coordinates between its elements, by splines of an order from 0 to 5.
 
     Coordinates are one array for each axis. Outside, the array has the value `cval` ("constant"), its outermost

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled import numpy as jnp
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.trace import bind
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast_shapes, cast, check_axes, check_axis, operand_type, promote_inexact
@@ -101,7 +101,7 @@ def _by_method(name: str, in1: Any, in2: Any, mode: str, method: str, precision:
     return _convolve(in1, in2, mode, precision, is_correlation)
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The convolution of two signals over all their axes; results are floating.
 
     The mode is "full", "same" (the middle of it, as large as in1) or "valid" (where one lies within the other). The
@@ -114,7 +114,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     return _by_method("convolve", in1, in2, mode, method, precision)
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The cross-correlation of two signals over all their axes, with in2 conjugated; modes as in `convolve`."""
     return _by_method("correlate", in1, in2, mode, method, precision)
 
@@ -150,7 +150,7 @@ def _in_two(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: 
 
 def convolve2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
-) -> Any:
+) -> Array:
     """The convolution of two signals with two axes.
 
     Beyond its ends in1 has the fillvalue ("fill"), goes on periodically ("wrap"), or mirrored ("symm").
@@ -160,7 +160,7 @@ def convolve2d(
 
 def correlate2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
-) -> Any:
+) -> Array:
     """The cross-correlation of two signals with two axes, with in2 conjugated; boundaries as in `convolve2d`.
 
     In the mode "same" with even lengths, the middle is one further than that of `correlate`. If in2 is the larger one
@@ -214,7 +214,7 @@ def _fftconvolve(in1: Any, in2: Any, mode: str, axes: tuple[int, ...] | None, is
     return cast(out, s.dtype)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | int | None = None) -> Any:
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | int | None = None) -> Array:
     """The convolution of two signals over axes, by default all, by Fourier transforms; modes as in `convolve`."""
     _check_mode("fftconvolve", mode)
     axes = (int(axes),) if isinstance(axes, (int, np.integer)) else None if axes is None else tuple(map(int, axes))
@@ -234,7 +234,7 @@ def _detrend(data: Any, axis: int, type: str, breaks: tuple[int, ...]) -> Any:
     return jnp.moveaxis(jnp.concatenate(parts, axis=-1) if parts else x, -1, at)
 
 
-def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Any:
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Array:
     """Data minus its mean (type "constant") or its straight line of least squares along an axis.
 
     There is a line of its own between any two breaks `bp`.

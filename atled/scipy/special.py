@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.trace import bind
 from atled.higher_order.jit import library_function
 from atled.higher_order.looped import in_double
@@ -66,19 +66,19 @@ def _all(*conditions: Any) -> Any:
 
 
 @library_function(is_thin=True)
-def erf(x: Any) -> Any:
+def erf(x: Any) -> Array:
     """The error function."""
     return ops.erf(promote_inexact("erf", x)[0])
 
 
 @library_function(is_thin=True)
-def erfc(x: Any) -> Any:
+def erfc(x: Any) -> Array:
     """1 - erf(x), exact in the tail."""
     return ops.erfc(promote_inexact("erfc", x)[0])
 
 
 @library_function
-def erfcx(x: Any) -> Any:
+def erfcx(x: Any) -> Array:
     """exp(x**2) * erfc(x), which neither over- nor underflows for positive x."""
     (x,), back = _real("erfcx", x)
     return back(approximation.erfcx(x))
@@ -124,7 +124,7 @@ def _quantile(middle: Any, tail: Any) -> Any:
 
 
 @library_function
-def ndtri(p: Any) -> Any:
+def ndtri(p: Any) -> Array:
     """The x at which the normal distribution function is p.
 
     >>> import atled.numpy as jnp
@@ -137,7 +137,7 @@ def ndtri(p: Any) -> Any:
 
 
 @library_function
-def erfinv(x: Any) -> Any:
+def erfinv(x: Any) -> Array:
     """The inverse of the error function."""
     (x,), back = _real("erfinv", x)
     tail = ew.mul(ew.sub(1, ew.select(ew.lt(x, 0), ew.neg(x), x)), 0.5)
@@ -146,7 +146,7 @@ def erfinv(x: Any) -> Any:
 
 
 @library_function
-def erfcinv(x: Any) -> Any:
+def erfcinv(x: Any) -> Array:
     """The inverse of the complementary error function, exact in its tail."""
     (x,), back = _real("erfcinv", x)
     p = ew.mul(x, 0.5)
@@ -155,13 +155,13 @@ def erfcinv(x: Any) -> Any:
 
 
 @library_function(is_thin=True)
-def ndtr(x: Any) -> Any:
+def ndtr(x: Any) -> Array:
     """The distribution function of the standard normal distribution, exact in both tails."""
     return ops.ndtr(promote_inexact("ndtr", x)[0])
 
 
 @library_function(static=("series_order",), is_thin=True)
-def log_ndtr(x: Any, series_order: int = 3) -> Any:
+def log_ndtr(x: Any, series_order: int = 3) -> Array:
     """The logarithm of the normal distribution function, exact in both tails.
 
     `series_order` is there for compatibility: no series is cut off.
@@ -177,14 +177,14 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
 
 
 @library_function
-def gammaln(x: Any) -> Any:
+def gammaln(x: Any) -> Array:
     """The logarithm of the size of the gamma function."""
     (x,), back = _real("gammaln", x)
     return back(ops.lgamma(x))
 
 
 @library_function
-def loggamma(x: Any) -> Any:
+def loggamma(x: Any) -> Array:
     """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported."""
     (x,), back = _real("loggamma", x)
     is_positive = ew.gt(x, 0)
@@ -217,7 +217,7 @@ def _sine_of_turns(x: Any) -> Any:
 
 
 @library_function
-def gamma(x: Any) -> Any:
+def gamma(x: Any) -> Array:
     """The gamma function.
 
     >>> import atled.numpy as jnp
@@ -243,7 +243,7 @@ def _gamma(x: Any) -> Any:
 
 
 @library_function
-def gammasgn(x: Any) -> Any:
+def gammasgn(x: Any) -> Array:
     """The sign of the gamma function; NaN where it has poles, but for zero, which has the sign it is given with."""
     (x,), back = _real("gammasgn", x)
     one, minus = value(x, 1), value(x, -1)
@@ -256,7 +256,7 @@ def gammasgn(x: Any) -> Any:
 
 
 @library_function(static=("exact",))
-def factorial(n: Any, exact: bool = False) -> Any:
+def factorial(n: Any, exact: bool = False) -> Array:
     """gamma(n + 1), and zero for negative n; always floating."""
     if exact:
         raise NotImplementedError("factorial: results are floating; exact=True is not supported.")
@@ -267,14 +267,14 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 
 @library_function
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> Array:
     """The derivative of the logarithm of the gamma function."""
     (x,), back = _real("digamma", x)
     return back(ops.digamma(x))
 
 
 @library_function
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: Any, x: Any) -> Array:
     """Derivative number n of digamma at x, for whole n; differentiable by x."""
     (n, x), back = _real("polygamma", n, x)
     is_far = _all(ew.eq(x, value(x, np.inf)), ew.gt(n, 0))
@@ -282,7 +282,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 @library_function
-def zeta(x: Any, q: Any = None) -> Any:
+def zeta(x: Any, q: Any = None) -> Array:
     """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q."""
     (x, q), back = _real("zeta", x, 1.0 if q is None else q)
     is_far = ew.eq(x, value(x, np.inf))  # only the first term is left, and whether it is below, at or above one
@@ -333,14 +333,14 @@ def _betaln(a: Any, b: Any) -> Any:
 
 
 @library_function
-def betaln(a: Any, b: Any) -> Any:
+def betaln(a: Any, b: Any) -> Array:
     """The logarithm of the size of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge."""
     (a, b), back = _real("betaln", a, b)
     return back(_betaln(a, b))
 
 
 @library_function
-def beta(a: Any, b: Any) -> Any:
+def beta(a: Any, b: Any) -> Array:
     """gamma(a) gamma(b) / gamma(a + b)."""
     (a, b), back = _real("beta", a, b)
     sign = ew.mul(ew.mul(gammasgn(a), gammasgn(b)), gammasgn(ew.add(a, b)))
@@ -348,7 +348,7 @@ def beta(a: Any, b: Any) -> Any:
 
 
 @library_function(static=("repetition",))
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:  # noqa: N803
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:  # noqa: N803
     """In how many ways k of N things can be chosen, floating; with `repetition`, each any number of times."""
     (n, k), back = _real("comb", N, k)
     if repetition:
@@ -371,7 +371,7 @@ def _multigammaln(a: Any, d: int) -> Any:
     return back(ew.select(is_inside, out, value(a, np.nan)))
 
 
-def multigammaln(a: Any, d: Any) -> Any:
+def multigammaln(a: Any, d: Any) -> Array:
     """The logarithm of the gamma function of d dimensions, for a fixed integer d and a above (d - 1) / 2."""
     d = d.__index__()
     if d < 1:
@@ -383,28 +383,28 @@ def multigammaln(a: Any, d: Any) -> Any:
 
 
 @library_function
-def i0e(x: Any) -> Any:
+def i0e(x: Any) -> Array:
     """exp(-abs(x)) times the modified Bessel function of order 0."""
     (x,), back = _real("i0e", x)
     return back(ops.bessel_i0e(x))
 
 
 @library_function
-def i0(x: Any) -> Any:
+def i0(x: Any) -> Array:
     """The modified Bessel function of order 0."""
     (x,), back = _real("i0", x)
     return back(ew.mul(elementary.exp(elementary.absolute(x)), ops.bessel_i0e(x)))
 
 
 @library_function
-def i1e(x: Any) -> Any:
+def i1e(x: Any) -> Array:
     """exp(-abs(x)) times the modified Bessel function of order 1."""
     (x,), back = _real("i1e", x)
     return back(ops.bessel_i1e(x))
 
 
 @library_function
-def i1(x: Any) -> Any:
+def i1(x: Any) -> Array:
     """The modified Bessel function of order 1."""
     (x,), back = _real("i1", x)
     return back(ew.mul(elementary.exp(elementary.absolute(x)), ops.bessel_i1e(x)))
@@ -414,13 +414,13 @@ def i1(x: Any) -> Any:
 
 
 @library_function(is_thin=True)
-def expit(x: Any) -> Any:
+def expit(x: Any) -> Array:
     """1 / (1 + exp(-x))."""
     return elementary.logistic(promote_inexact("expit", x)[0])
 
 
 @library_function
-def logit(x: Any) -> Any:
+def logit(x: Any) -> Array:
     """log(x / (1 - x)), exact near 0, 1/2 and 1.
 
     >>> import atled.numpy as jnp
@@ -446,7 +446,7 @@ def _times_logarithm(x: Any, y: Any, log: Callable[[Any], Any], lowest: float) -
 
 
 @library_function
-def xlogy(x: Any, y: Any) -> Any:
+def xlogy(x: Any, y: Any) -> Array:
     """x log(y), and zero where x is zero; derivatives are finite there, also for y = 0.
 
     >>> xlogy(0.0, 0.0)
@@ -457,14 +457,14 @@ def xlogy(x: Any, y: Any) -> Any:
 
 
 @library_function
-def xlog1py(x: Any, y: Any) -> Any:
+def xlog1py(x: Any, y: Any) -> Array:
     """x log(1 + y), and zero where x is zero; derivatives are finite there, also for y = -1."""
     x, y = broadcast("xlog1py", promote_inexact("xlog1py", x, y))
     return _times_logarithm(x, y, elementary.log1p, -1.0)
 
 
 @library_function
-def entr(x: Any) -> Any:
+def entr(x: Any) -> Array:
     """-x log(x), zero at zero and minus infinity below. The infinite slope at zero is taken to be zero."""
     (x,), back = _real("entr", x)
     is_inside = ew.logical_not(ew.le(x, 0))  # NaN is inside
@@ -493,14 +493,14 @@ def _relative_entropy(p: Any, q: Any) -> tuple[Any, Any]:
 
 
 @library_function
-def rel_entr(p: Any, q: Any) -> Any:
+def rel_entr(p: Any, q: Any) -> Array:
     """p log(p / q), zero where p is zero, and infinite where p or q is negative, or q alone is zero."""
     (p, q), back = _real("rel_entr", p, q)
     return back(_relative_entropy(p, q)[1])
 
 
 @library_function
-def kl_div(p: Any, q: Any) -> Any:
+def kl_div(p: Any, q: Any) -> Array:
     """p log(p / q) - p + q, which is never negative; its values at the edges follow those of `rel_entr`."""
     (p, q), back = _real("kl_div", p, q)
     _, found = _relative_entropy(p, q)
@@ -517,7 +517,7 @@ def _relative_exponential(x: Any) -> Any:
 
 
 @library_function
-def boxcox(x: Any, lmbda: Any) -> Any:
+def boxcox(x: Any, lmbda: Any) -> Array:
     """(x**lmbda - 1) / lmbda, which is log(x) for lmbda = 0."""
     (x, power), back = _real("boxcox", x, lmbda)
     logarithm = elementary.log(x)
@@ -525,7 +525,7 @@ def boxcox(x: Any, lmbda: Any) -> Any:
 
 
 @library_function
-def boxcox1p(x: Any, lmbda: Any) -> Any:
+def boxcox1p(x: Any, lmbda: Any) -> Array:
     """((1 + x)**lmbda - 1) / lmbda, which is log(1 + x) for lmbda = 0."""
     (x, power), back = _real("boxcox1p", x, lmbda)
     return back(_power_transform(elementary.log1p(x), power))
@@ -549,12 +549,12 @@ def _plain_axis(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
-def softmax(x: Any, /, *, axis: Any = None) -> Any:
+def softmax(x: Any, /, *, axis: Any = None) -> Array:
     """exp(x) scaled to sum to one over axes, by default all."""
     return nn.softmax(x, _plain_axis(axis))
 
 
-def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
+def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
     """log(softmax(x)), without losing small probabilities; over all axes by default."""
     return nn.log_softmax(x, _plain_axis(axis))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
@@ -43,7 +43,7 @@ def _block_diag(arrays: list[Any]) -> Any:
     return shape.concatenate(rows, 0)
 
 
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: Any) -> Array:
     """Matrices along the diagonal of a larger one, zero elsewhere; vectors are rows."""
     return _block_diag([asarray(x) for x in arrs] if arrs else [asarray(np.zeros((1, 0), dtypes.default("f")))])
 
@@ -65,7 +65,7 @@ def _vectors(name: str, *operands: Any) -> list[Any]:
 
 
 @library_function
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: Any, r: Any = None) -> Array:
     """The matrix with equal elements along its diagonals: c is its first column, and r its first row.
 
     By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batches.
@@ -79,7 +79,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 @library_function
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: Any, r: Any = None) -> Array:
     """The matrix with equal elements across diagonals: c is its first column, and r, by default 0, its last row."""
     operand_type("hankel", c)
     x, y = _vectors("hankel", c, ew.mul(c, np.zeros((), type_of(c).dtype)) if r is None else r)
@@ -88,7 +88,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 @library_function
-def circulant(c: Any) -> Any:
+def circulant(c: Any) -> Array:
     """The matrix whose columns are c, moved down by one from each to the next."""
     (x,) = _vectors("circulant", c)
     last, n = type_of(x).ndim - 1, type_of(x).shape[-1]
@@ -107,7 +107,7 @@ def _with_subdiagonal(row: Any, below: Any) -> Any:
 
 
 @library_function
-def companion(a: Any) -> Any:
+def companion(a: Any) -> Array:
     """The matrix whose eigenvalues are the roots of a polynomial, given by coefficients, the highest power first."""
     (x,) = promote_inexact("companion", a)
     t = type_of(x)
@@ -121,7 +121,7 @@ def companion(a: Any) -> Any:
 
 
 @library_function
-def leslie(f: Any, s: Any) -> Any:
+def leslie(f: Any, s: Any) -> Array:
     """The matrix with f as its first row and s on its first subdiagonal."""
     x, y = _vectors("leslie", f, s)
     if type_of(y).shape[-1] != type_of(x).shape[-1] - 1:
@@ -130,7 +130,7 @@ def leslie(f: Any, s: Any) -> Any:
 
 
 @library_function
-def fiedler(a: Any) -> Any:
+def fiedler(a: Any) -> Array:
     """The matrix of the distances between the elements of a."""
     (x,) = _vectors("fiedler", a)
     d, n = type_of(x).ndim - 1, type_of(x).shape[-1]
@@ -139,7 +139,7 @@ def fiedler(a: Any) -> Any:
 
 
 @library_function
-def fiedler_companion(a: Any) -> Any:
+def fiedler_companion(a: Any) -> Array:
     """A matrix with five diagonals and the eigenvalues of `companion(a)`: the roots of a polynomial.
 
     >>> import atled.numpy as jnp
@@ -187,7 +187,7 @@ def _convolution_matrix(a: Any, n: int, mode: str) -> Any:
     return _along_diagonals(shape.slice_in_axis(strip, start, start + size + n - 1, last), size, n)
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     """The matrix M with M @ v = convolve(a, v, mode) for vectors v of n elements.
 
     >>> import atled.numpy as jnp
@@ -220,7 +220,7 @@ def _hilbert(n: int, dtype: Any) -> Any:
     return ew.div(1, ew.add(ew.add(i, j), 1))
 
 
-def hilbert(n: int) -> Any:
+def hilbert(n: int) -> Array:
     """The matrix with elements 1 / (i + j + 1)."""
     return _hilbert(int(n), dtypes.default("f"))
 
@@ -232,7 +232,7 @@ def _hadamard(n: int, dtype: Any) -> Any:
     return ew.select(is_odd, np.asarray(-1, dtype), np.asarray(1, dtype))
 
 
-def hadamard(n: int, dtype: Any = int) -> Any:
+def hadamard(n: int, dtype: Any = int) -> Array:
     """The matrix of signs with orthogonal rows that Sylvester's construction gives, for n a power of two."""
     n = int(n)
     if n < 1 or n & (n - 1):
@@ -240,7 +240,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     return _hadamard(n, dtypes.canonical(dtype))
 
 
-def pascal(n: int, kind: str | None = None) -> Any:
+def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle as a matrix: "lower", "upper", or their product, which is "symmetric", by default."""
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"pascal: the kind is 'symmetric', 'lower' or 'upper'; got {kind!r}.")
@@ -248,7 +248,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
     return _exact(int(n), choose.get(kind or "symmetric", lambda i, j: math.comb(i + j, j)))
 
 
-def invpascal(n: int, kind: str | None = None) -> Any:
+def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal(n, kind)`."""
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"invpascal: the kind is 'symmetric', 'lower' or 'upper'; got {kind!r}.")
@@ -262,7 +262,7 @@ def invpascal(n: int, kind: str | None = None) -> Any:
     return _exact(n, choose.get(kind or "symmetric", both))
 
 
-def invhilbert(n: int) -> Any:
+def invhilbert(n: int) -> Array:
     """The inverse of `hilbert(n)`, whose elements are whole numbers; in float32 they are exact up to n = 7.
 
     >>> invhilbert(2)
@@ -278,7 +278,7 @@ def invhilbert(n: int) -> Any:
     return _exact(n, entry)
 
 
-def helmert(n: int, full: bool = False) -> Any:
+def helmert(n: int, full: bool = False) -> Array:
     """Orthonormal rows, each comparing an element to all before it; with `full`, above them one that takes the mean."""
     n = int(n)
     if n < 1:
@@ -299,7 +299,7 @@ def _dft(n: int, scale: str | None, dtype: Any) -> Any:
     return conversion.complex(ew.mul(elementary.cos(angle), factor), ew.mul(elementary.sin(angle), factor))
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """The matrix of the Fourier transform of n elements, divided by n ("n") or its root ("sqrtn") if asked for."""
     if scale not in (None, "n", "sqrtn"):
         raise ValueError(f"dft: the scale is None, 'n' or 'sqrtn'; got {scale!r}.")

@@ -8,7 +8,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import check_axis, promote_inexact
 from atled.ops import cumulative
@@ -91,7 +91,7 @@ def _rankdata(x: Any, method: str, axis: int | None) -> Any:
     return rank if axis is None else jnp.moveaxis(rank, -1, axis)
 
 
-def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Any:
+def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks from 1 on, along an axis or of all; `method` says what equal values get. All are NaN if one value is.
 
     >>> rankdata(np.float32([0, 2, 3, 2]))
@@ -112,7 +112,7 @@ def _sem(x: Any, axis: Any, ddof: int, omits: bool, keepdims: bool) -> Any:
     return spread / jnp.sqrt(jnp.sum(is_counted, axis, dtype=spread.dtype, keepdims=keepdims))
 
 
-def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
     """The standard error of the mean: the deviation divided by the square root of the count."""
     _check_policy("sem", nan_policy, ("propagate", "omit"))
     return _sem(jnp.asarray(a), axis, int(ddof), nan_policy == "omit", bool(keepdims))
