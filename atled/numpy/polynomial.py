@@ -317,8 +317,22 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 # -- fitting ----------------------------------------------------------------------------------------------------------
 
 
+def _check_points(x: Any, y: Any, w: Any, least: int) -> None:
+    """Complain about points that no polynomial can be fitted to."""
+    s, t = operand_type("polyfit", x), operand_type("polyfit", y)
+    if s.ndim != 1 or s.size == 0:
+        raise TypeError(f"polyfit: x must be a 1-d array with at least one point; got {s}.")
+    if t.ndim not in (1, 2) or t.shape[0] != s.shape[0]:
+        raise TypeError(f"polyfit: y must have a value, or a row of values, for each point of x; got {t} for {s}.")
+    if w is not None and operand_type("polyfit", w).shape != s.shape:
+        raise TypeError(f"polyfit: w must have a weight for each point of x; got {operand_type('polyfit', w)} for {s}.")
+    if s.size < least:
+        raise ValueError(f"polyfit: at least {least} points are needed to scale the covariance; got {s.size}.")
+
+
 @library_function(static=("deg", "full", "cov"))
 def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any) -> Any:
+    _check_points(x, y, w, deg + 2 if cov is True else 1)
     given = [x, y] if w is None else [x, y, w]
     dtype = type_of(promote_inexact("polyfit", *given)[0]).dtype
     work = _solver_dtype(dtype)
@@ -389,18 +403,8 @@ def polyfit(
     >>> jnp.round(jnp.polyfit(jnp.arange(4.0), 2 * jnp.arange(4.0) + 1, 1), 4)
     Array([2., 1.], dtype=float32)
     """
-    s, t = operand_type("polyfit", x), operand_type("polyfit", y)
-    degree = _size("polyfit: the degree", deg)
-    if s.ndim != 1 or s.size == 0:
-        raise TypeError(f"polyfit: x must be a 1-d array with at least one point; got {s}.")
-    if t.ndim not in (1, 2) or t.shape[0] != s.shape[0]:
-        raise TypeError(f"polyfit: y must have a value, or a row of values, for each point of x; got {t} for {s}.")
-    if w is not None and operand_type("polyfit", w).shape != s.shape:
-        raise TypeError(f"polyfit: w must have a weight for each point of x; got {operand_type('polyfit', w)} for {s}.")
-    if cov and cov != "unscaled" and not full and s.size <= degree + 1:
-        raise ValueError(f"polyfit: more than {degree + 1} points are needed to scale the covariance; got {s.size}.")
     how = False if full or not cov else "unscaled" if cov == "unscaled" else True
-    return _polyfit(x, y, w, rcond, degree, bool(full), how)
+    return _polyfit(x, y, w, rcond, _size("polyfit: the degree", deg), bool(full), how)
 
 
 # -- roots ------------------------------------------------------------------------------------------------------------

@@ -581,11 +581,11 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
 
 
 @library_function(static=("axis", "edge_order"))
-def _gradient(f: Any, spacings: list[Any], axis: Any, edge_order: int | None) -> Any:
+def _gradient(f: Any, spacings: tuple[Any, ...], axis: Any, edge_order: int | None) -> Any:
     axes = check_axes("gradient", axis, operand_type("gradient", f).ndim)
     if edge_order not in (None, 1, 2):
         raise ValueError(f"gradient: the edge order is 1 or 2; got {edge_order!r}.")
-    spacings = spacings * len(axes) if len(spacings) == 1 else spacings or [1.0] * len(axes)
+    spacings = spacings * len(axes) if len(spacings) == 1 else spacings or (1.0,) * len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: one spacing, or one for each of {len(axes)} axes, is needed; got {len(spacings)}.")
     x, *steps = promote_inexact("gradient", f, *spacings)
@@ -602,8 +602,8 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
     >>> gradient(jnp.array([1.0, 4.0, 9.0]))
     Array([3., 4., 5.], dtype=float32)
     """
-    steps = [v if isinstance(v, (int, float, complex)) else asarray(v) for v in varargs]
-    return _gradient(f, steps, tuple(axis) if isinstance(axis, list) else axis, edge_order)
+    steps = tuple([v if isinstance(v, (int, float, complex)) else asarray(v) for v in varargs]) if varargs else ()
+    return _gradient(f, steps, axis, edge_order)
 
 
 @library_function(static=("axis",))
