@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import doctest
 import importlib
+import io
 import pathlib
 import re
 
@@ -18,9 +20,18 @@ DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 def test_python_blocks_run(file: pathlib.Path):
     text = file.read_text()
     names: dict = {"__name__": "__document__"}
-    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+    for match in re.finditer(r"^```python\n(.*?)^```$(?:\n\n```\n(.*?)^```$)?", text, re.M | re.S):
         line = text[: match.start()].count("\n") + 1
-        exec(compile("\n" * line + match[1], str(file), "exec", dont_inherit=True), names)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * line + match[1], str(file), "exec", dont_inherit=True), names)
+        if match[2] and "print" in match[1]:  # what is shown below is what it prints, unless marked as `text`
+            assert _plain(printed.getvalue()) == _plain(match[2]), f"{file.name}:{line}"
+
+
+def _plain(text: str) -> list[str]:
+    """Lines without what changes from run to run: places in the source and the spaces before them."""
+    return [re.sub(r" +# \S+:\d+.*", "", line).rstrip() for line in text.strip().splitlines()]
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=[str(f.relative_to(ROOT)) for f in DOCUMENTS])
