@@ -186,6 +186,8 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         refuse_out(shared.name, args[options.out_at] if len(args) > options.out_at else kwargs.get("out"))
     is_recording = type(state.base) is Recorder or state.base.is_watching
     if options.is_thin and (is_recording or any([isinstance(x, Tracer) for x in (*args, *kwargs.values())])):
+        if options.static_argnames:
+            args, kwargs = shared.signature.frozen(args, kwargs)
         return shared.f(*args, **kwargs)
     call = Arguments(shared.signature, args, kwargs)
     if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):

@@ -112,6 +112,12 @@ class Signature:
                     f"got {n}.\n  try: a number from 0 to {count - 1}; they count from 0."
                 )
 
+    def frozen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Arguments of a function of the library, its static ones as it takes them."""
+        positions, names = self.static
+        found = [_frozen(x) if i in positions else x for i, x in enumerate(args)]
+        return found, {k: _frozen(x) if k in names else x for k, x in kwargs.items()} if kwargs else kwargs
+
     def label(self, key: Any) -> str:
         """What to call an argument, given its position or name."""
         if isinstance(key, int):
@@ -119,11 +125,19 @@ class Signature:
         return str(key)
 
 
+_PLAIN = {int, str, bool, float, type(None)}
+
+
 def _frozen(x: Any) -> Any:
-    """Lists of axes and lengths as tuples; the library's functions take both."""
-    if type(x) is np.ndarray:
-        x = x.tolist()
-    return tuple([_frozen(v) for v in x]) if type(x) is list else x
+    """Lists and arrays of axes and lengths as tuples, NumPy's numbers as Python's: the library's functions take all."""
+    kind = type(x)
+    if kind in _PLAIN:
+        return x
+    if kind is tuple:
+        return x if all([type(v) in _PLAIN for v in x]) else tuple([_frozen(v) for v in x])
+    if kind is list:
+        return tuple([_frozen(v) for v in x])
+    return _frozen(x.tolist()) if isinstance(x, (np.ndarray, np.generic, DeviceArray)) else x
 
 
 class Arguments:

@@ -215,8 +215,10 @@ def tensordot(
     out_sharding: Any = None,
 ) -> Array:
     """Sum of products over pairs of axes, or over the last n of a and the first n of b."""
-    if not isinstance(axes, int):
-        axes = tuple([tuple(v) if isinstance(v, (tuple, list)) else (int(v),) for v in axes])
+    if isinstance(axes, np.integer):
+        axes = int(axes)
+    elif not isinstance(axes, int):
+        axes = tuple([tuple(v) if isinstance(v, (tuple, list)) else tuple(np.ravel(v).tolist()) for v in axes])
     return placed(_tensordot(a, b, axes, precision, preferred_element_type), out_sharding, "tensordot")
 
 

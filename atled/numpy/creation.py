@@ -22,7 +22,7 @@ from atled.ops import conversion, elementary, elementwise, placing, shape
 from atled.transforms.vmap import vmap
 
 
-def _static_shape(name: str, dims: Any) -> tuple[int, ...]:
+def static_shape(name: str, dims: Any) -> tuple[int, ...]:
     """A shape as a tuple of ints."""
     if isinstance(dims, Tracer):
         raise ConcretizationTypeError(
@@ -85,7 +85,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     Array([[0, 0],
            [0, 0]], dtype=int8)
     """
-    return located(_filled(_static_shape("zeros", shape), _dtype("zeros", dtype), 0), device, out_sharding, "zeros")
+    return located(_filled(static_shape("zeros", shape), _dtype("zeros", dtype), 0), device, out_sharding, "zeros")
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -94,7 +94,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     >>> ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return located(_filled(_static_shape("ones", shape), _dtype("ones", dtype), 1), device, out_sharding, "ones")
+    return located(_filled(static_shape("ones", shape), _dtype("ones", dtype), 1), device, out_sharding, "ones")
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -117,13 +117,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     t = operand_type("full", fill_value)
     dtype = dtypes.canonical(common_dtype([t])[0] if dtype is None else dtype)
     value = fill_value if isinstance(fill_value, Array) else np.asarray(fill_value, dtype)
-    return located(_full(_static_shape("full", shape), value, dtype), device, out_sharding, "full")
+    return located(_full(static_shape("full", shape), value, dtype), device, out_sharding, "full")
 
 
 def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], Any, bool]:
     t = a.type if isinstance(a, ShapeDtypeStruct) else operand_type(name, a)
     return (
-        t.shape if dims is None else _static_shape(name, dims),
+        t.shape if dims is None else static_shape(name, dims),
         t.dtype if dtype is None else dtypes.canonical(dtype),
         t.weak and dtype is None,
     )
@@ -377,7 +377,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
     """An array of what a function gives for its indices."""
-    dims = _static_shape("fromfunction", shape)
+    dims = static_shape("fromfunction", shape)
     for i in range(len(dims)):
         axes: list[int | None] = [None] * len(dims)
         axes[len(dims) - 1 - i] = 0

@@ -19,7 +19,7 @@ from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.arithmetic import remainder
-from atled.numpy.creation import _static_shape, arange, asarray, linspace, ones
+from atled.numpy.creation import arange, asarray, linspace, ones, static_shape
 from atled.numpy.elementwise import to_bool
 from atled.numpy.indexing import _index_dtype
 from atled.numpy.promotion import (
@@ -200,7 +200,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     Array([[0, 1],
            [2, 0]], dtype=int32)
     """
-    return _resize(asarray(a), _static_shape("resize", new_shape))
+    return _resize(asarray(a), static_shape("resize", new_shape))
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------
@@ -437,7 +437,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:  
     Array([[1., 0., 0.],
            [1., 1., 0.]], dtype=float32)
     """
-    n, m = _static_shape("tri", (N, N if M is None else M))
+    n, m = static_shape("tri", (N, N if M is None else M))
     return _tri(n, m, int(k), dtypes.canonical(float if dtype is None else dtype))
 
 
@@ -449,13 +449,13 @@ def _mask_positions(mask: np.ndarray) -> tuple[Any, Any]:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Rows and columns of the lower triangle of an (n, m) matrix."""
-    rows, columns = _static_shape("tril_indices", (n, n if m is None else m))
+    rows, columns = static_shape("tril_indices", (n, n if m is None else m))
     return _mask_positions(np.tri(rows, columns, int(k), bool))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Rows and columns of the upper triangle of an (n, m) matrix."""
-    rows, columns = _static_shape("triu_indices", (n, n if m is None else m))
+    rows, columns = static_shape("triu_indices", (n, n if m is None else m))
     return _mask_positions(~np.tri(rows, columns, int(k) - 1, bool))
 
 
@@ -480,7 +480,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Indices of the main diagonal of an array with equally long axes."""
-    (length, count) = _static_shape("diag_indices", (n, ndim))
+    (length, count) = static_shape("diag_indices", (n, ndim))
     return (arange(length, dtype=int),) * count
 
 

@@ -19,7 +19,7 @@ from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.arithmetic import remainder
-from atled.numpy.creation import asarray
+from atled.numpy.creation import asarray, static_shape
 from atled.numpy.elementwise import isnan, to_bool
 from atled.numpy.elementwise import where_both as _where
 from atled.numpy.indexing import take
@@ -616,8 +616,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     >>> unravel_index(jnp.array([5, 1]), (2, 3))
     (Array([1, 0], dtype=int32), Array([2, 1], dtype=int32))
     """
-    dims = tuple([d.__index__() for d in shape]) if isinstance(shape, (tuple, list)) else (shape.__index__(),)
-    return _unravel(indices, dims)
+    return _unravel(indices, static_shape("unravel_index", shape))
 
 
 @library_function(static=("dims", "modes", "order", "dtype"))

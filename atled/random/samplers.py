@@ -12,7 +12,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
-from atled.numpy.creation import _static_shape, asarray
+from atled.numpy.creation import asarray, static_shape
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, check_axis, inexact_dtype
 from atled.numpy.sorting import searchsorted
 from atled.ops import conversion, cumulative, elementary, elementwise, indexing, reduction, shape, sorting, special
@@ -48,7 +48,7 @@ def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
     found = broadcast_shapes(*[type_of(p).shape for p in parameters]) if parameters else ()
     if dims is None:
         return found
-    asked = _static_shape(name, dims)
+    asked = static_shape(name, dims)
     tail = asked[len(asked) - len(found) :]
     if len(found) > len(asked) or any([n not in (1, m) for n, m in zip(found, tail)]):
         raise ValueError(f"random.{name}: shape {asked} does not fit parameters of shape {found}.")
@@ -82,7 +82,7 @@ def bits(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: An
     found = dtypes.canonical("uint32" if dtype is None else dtype)
     if dtypes.kind(found) != "u":
         raise ValueError(f"random.bits: the dtype must be unsigned; got {found.name}.")
-    return placed(_bits(use("bits", key), _static_shape("bits", shape), found), out_sharding, "random.bits")
+    return placed(_bits(use("bits", key), static_shape("bits", shape), found), out_sharding, "random.bits")
 
 
 def uniform_floats(key: Any, dims: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
@@ -159,7 +159,7 @@ def normal(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: 
     (2, 3)
     """
     found = float_dtype("normal", dtype, "fc")
-    return placed(_normal(use("normal", key), _static_shape("normal", shape), found), out_sharding, "random.normal")
+    return placed(_normal(use("normal", key), static_shape("normal", shape), found), out_sharding, "random.normal")
 
 
 @library_function(static=("dims", "dtype"))
@@ -309,7 +309,7 @@ def gumbel(
 
     Of mode "low", 24 random bits decide in float32, so that none is above 17; "high" and "highest" take more.
     """
-    dims, dtype = _static_shape("gumbel", shape), float_dtype("gumbel", dtype)
+    dims, dtype = static_shape("gumbel", shape), float_dtype("gumbel", dtype)
     return placed(_gumbel(use("gumbel", key), dims, dtype, gumbel_mode("gumbel", mode)), out_sharding, "random.gumbel")
 
 
@@ -354,7 +354,7 @@ def categorical(
     x = x.astype(_wide(inexact_dtype(x.dtype)))
     at = check_axis("categorical", axis, x.ndim)
     lead = x.shape[:at] + x.shape[at + 1 :]
-    dims = lead if shape is None else _static_shape("categorical", shape)
+    dims = lead if shape is None else static_shape("categorical", shape)
     if broadcast_shapes(lead, dims[len(dims) - len(lead) :]) != dims[len(dims) - len(lead) :]:
         raise ValueError(f"random.categorical: shape {dims} does not end with the batch shape {lead} of the logits.")
     if not replace and prod(dims[: len(dims) - len(lead)]) > x.shape[at]:
@@ -438,7 +438,7 @@ def choice(
     >>> len(set(choice(random.key(0), 10, (10,), replace=False).tolist()))
     10
     """
-    dims = _static_shape("choice", shape)
+    dims = static_shape("choice", shape)
     source = None if isinstance(a, (int, np.integer)) else a if isinstance(a, Array) else asarray(a)
     if source is not None and source.ndim == 0:
         a, source = int(source), None
