@@ -78,6 +78,13 @@ class Builder(Protocol):
         """Lower a function that is written with ops."""
         ...
 
+    def map(self, f: Callable[..., Any], *operands: Value) -> Value:
+        """Lower a long elementwise function, of arrays of one shape with results of the first one's dtype, as one loop.
+
+        Left to itself, the compiler makes a loop for each value that is used twice, and each goes over the memory.
+        """
+        ...
+
     def call(self, program: Any, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
         """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one."""
         ...

@@ -31,7 +31,6 @@ class Op:
     hides_nans: ClassVar[bool] = False  # has `unhidden`, which gives NumPy's result of the same arithmetic
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which is run where values are at hand
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
-    lowered_length: ClassVar[int] = 1  # about how many ops of the compiler it lowers to
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
 
     fields: ClassVar[tuple[str, ...]] = ()  # the names of the parameters

@@ -368,7 +368,7 @@ def _mappings() -> int:
 
 
 def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
-    options = _option_values(program)
+    options = _option_values(program, where)
     device = devices_of(where)[0]
     key = cache.key(name, f"{options}{donated}{_description(where)}", device.platform, device)
     found = cache.load(key)
@@ -419,28 +419,19 @@ def _description(where: Where) -> str:
     return f"{places}{where.mesh}{list(meshes)}{where.ins}{where.outs}"
 
 
-def _option_values(program: Program) -> dict[str, Any]:
+def _option_values(program: Program, where: Where) -> dict[str, Any]:
     found: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
-    # compile in half the time. Large programs run faster with them (measured in benchmarks/), and so do single ops that
-    # are long themselves, such as lgamma, on more than a few numbers.
-    if len(program.equations) <= SMALL and (_length(program) <= SMALL or _elements(program) <= FEW):
+    # compile in half the time. Large programs run faster with them (measured in benchmarks/), and so do long ops over a
+    # mesh, where they are not one loop each.
+    if len(program.equations) <= SMALL and not (isinstance(where, Spread) and where.mesh.size > 1):
         found["xla_cpu_use_fusion_emitters"] = False
     else:
         found["xla_cpu_parallel_codegen_split_count"] = PARTS
     return found
 
 
-def _length(program: Program) -> int:
-    return sum([e.op.lowered_length for e in program.equations])
-
-
-def _elements(program: Program) -> int:
-    return max([prod(t.shape) for t in program.output_types], default=0)
-
-
 SMALL = 24  # equations
-FEW = 4096  # numbers
 PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
 
 
@@ -449,7 +440,7 @@ def options(program: Program, where: Where) -> Any:
     devices = devices_of(where)
     made = _jax.CompileOptions()
     if devices[0].platform == "cpu":
-        made.env_option_overrides = list(_option_values(program).items())
+        made.env_option_overrides = list(_option_values(program, where).items())
     assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in devices]], np.int32))
     for part in (made, made.executable_build_options):
         part.num_replicas, part.num_partitions, part.device_assignment = 1, len(devices), assignment

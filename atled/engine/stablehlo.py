@@ -150,6 +150,7 @@ class Module:
         self.has_calls = (
             True  # programs that are called become functions; otherwise their equations stand in the caller
         )
+        self.is_spread = False  # over several devices
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
         self.channels = 0  # one for each collective
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
@@ -371,6 +372,14 @@ class BlockBuilder:
         self.location = location
         return out[0] if single[0] else tuple(out)
 
+    def map(self, f: Callable[..., Any], *operands: Value) -> Value:
+        t = operands[0].type
+        if not t.shape or self.platform != "cpu" or self.module.is_spread:  # the partitioner does not split it
+            return self.apply(f, *operands)
+        scalars = [ArrayType((), v.type.dtype) for v in operands]
+        region = self.region(scalars, lambda b, *xs: b.apply(f, *xs))
+        return self.emit("stablehlo.map", operands, (t,), {"dimensions": tuple(range(t.ndim))}, [region])
+
     def call(self, program: Program, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
         if not self.module.has_calls or self.places:  # functions do not see what stands around their calls
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
@@ -554,6 +563,7 @@ def build(
         attributes: list[dict[str, Any]] = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
         results: list[dict[str, Any]] = []
         if spread is not None:
+            module.is_spread = spread.mesh.size > 1
             gone = [*[d is not None for d in donated], *([False] * (len(spread.ins) - len(donated)))]
             attributes = [
                 {"sdy.sharding": module.sharding(s, t), **({"jax.buffer_donor": True} if g else {})}

@@ -377,18 +377,18 @@ def _bessel(x: Any, series: Sequence[float], far: Sequence[float]) -> tuple[Any,
     return low, ew.le(x, 8.0), high
 
 
-_TERMS = {4: 19, 8: 27}
+_BESSEL_TERMS = {4: 19, 8: 27}
 
 
 def bessel_i0e(x: Any) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 0."""
-    series = [0.25**k / math.factorial(k) ** 2 for k in range(_TERMS[_size(x)])]
+    series = [0.25**k / math.factorial(k) ** 2 for k in range(_BESSEL_TERMS[_size(x)])]
     low, is_near, high = _bessel(elementary.absolute(x), series, coefficients.BESSEL_I0[_size(x)])
     return ew.select(is_near, low, high)
 
 
 def bessel_i1e(x: Any) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 1, which is odd."""
-    series = [0.5 * 0.25**k / (math.factorial(k) * math.factorial(k + 1)) for k in range(_TERMS[_size(x)])]
+    series = [0.5 * 0.25**k / (math.factorial(k) * math.factorial(k + 1)) for k in range(_BESSEL_TERMS[_size(x)])]
     low, is_near, high = _bessel(elementary.absolute(x), series, coefficients.BESSEL_I1[_size(x)])
     return ew.select(is_near, ew.mul(low, x), with_sign(high, x))

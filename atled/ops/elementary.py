@@ -149,7 +149,7 @@ class Analytic(Elementwise):
 
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind == "c":
-            return build.apply(getattr(complex_functions, self.name), x)
+            return build.map(getattr(complex_functions, self.name), x)
         return super().lower(build, x)
 
 
@@ -167,7 +167,6 @@ class Expm1(Analytic):
     """exp(x) - 1, exact for small x."""
 
     overflows = True
-    lowered_length = 30
     computed = dict.fromkeys((4, 8), approximation.expm1)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
@@ -273,7 +272,7 @@ class Cbrt(Elementwise):
     takes = "f"
 
     def lower(self, build: Any, x: Any) -> Any:
-        return build.apply(approximation.widened(approximation.cbrt), x, super().lower(build, x))
+        return build.map(approximation.widened(approximation.cbrt), x, super().lower(build, x))
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1 / 3, elementwise.mul(out, out))
@@ -286,7 +285,7 @@ class Exp2(Elementwise):
     takes = "f"
 
     def lower(self, build: Any, x: Any) -> Any:
-        return build.apply(_exp2, x)
+        return build.map(_exp2, x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.mul(out, math.log(2.0))
@@ -320,10 +319,9 @@ class Sinh(Analytic):
     """Hyperbolic sine."""
 
     overflows = True
-    lowered_length = 40
 
     def lower(self, build: Any, x: Any) -> Any:
-        return super().lower(build, x) if x.type.kind == "c" else build.apply(_sinh, x)
+        return super().lower(build, x) if x.type.kind == "c" else build.map(_sinh, x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return cosh(x)
@@ -335,7 +333,7 @@ class Cosh(Analytic):
     overflows = True
 
     def lower(self, build: Any, x: Any) -> Any:
-        return super().lower(build, x) if x.type.kind == "c" else build.apply(_cosh, x)
+        return super().lower(build, x) if x.type.kind == "c" else build.map(_cosh, x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return sinh(x)

@@ -65,7 +65,7 @@ class Elementwise(Op):
         spread = [build.spread(x, out.shape) for x in operands]
         compute = self.computed.get(max(out.dtype.itemsize, 4)) if self.computed and out.kind == "f" else None
         if compute is not None:
-            return build.apply(ops.approximation.widened(compute), *spread)
+            return build.map(ops.approximation.widened(compute), *spread)
         return build.emit(self.hlo, spread, (out,))
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:

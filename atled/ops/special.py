@@ -16,7 +16,6 @@ class Special(Elementwise):
     """A special function of real operands: one that the compiler knows, or `computed` with other ops."""
 
     takes = "f"
-    lowered_length = 60
 
 
 class Erf(Special):
@@ -45,7 +44,8 @@ class LogAddExp(Special):
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
         compute = lambda a, b: approximation.logaddexp(a, b, self.refined)  # noqa: E731
-        return build.apply(approximation.widened(compute), *spread_all(build, self, (x, y)))
+        lower = build.map if self.refined else build.apply
+        return lower(approximation.widened(compute), *spread_all(build, self, (x, y)))
 
     def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
         # both share where both are the same infinity, of which there is no difference

@@ -192,3 +192,12 @@ def test_derivatives_in_the_tails():
     second = atled.vmap(atled.grad(atled.grad(special.log_ndtr)))(x)
     assert np.isfinite(np.asarray(second)).all()
     np.testing.assert_allclose(second[0], -1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("f", [special.erf, special.gammaln, jnp.expm1, lambda x: jnp.logaddexp(x, 1 - x)])
+def test_long_functions_are_one_loop(f):
+    """Loops over the memory, which the compiler would make one of for each value that is used twice."""
+    x = jnp.ones((16, 16))
+    entry = atled.jit(f).lower(x).compile().as_text().split("ENTRY")[1]
+    loops = [line for line in entry.splitlines() if " fusion(" in line or " map(" in line or " call(" in line]
+    assert 1 <= len(loops) <= 2, entry
