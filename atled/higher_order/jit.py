@@ -283,11 +283,13 @@ def _check_result(shared: Shared, x: Any) -> None:
 
 def _check_numbers(shared: Shared, call: Arguments) -> None:
     """Complain about a Python integer that meets an array which cannot hold it: as data it would wrap around."""
-    narrow = [x.dtype for x in call.leaves if isinstance(x, Array) and x.type.kind in "iu"]
-    over = {i for i, x in enumerate(call.leaves) if type(x) is int and not all([dtypes.holds(d, x) for d in narrow])}
+    numbers = [i for i, x in enumerate(call.leaves) if type(x) is int]
+    kinds = [type_of(x) for x in call.leaves] if numbers else []
+    narrow = [t.dtype for t in kinds if t.kind in "iu" and not t.weak]
+    over = [i for i in numbers if not all([dtypes.holds(d, call.leaves[i]) for d in narrow])]
     if over:  # do they meet? The program with the numbers written into it tells
         types = [None if i in over else type_of(x) for i, x in enumerate(call.leaves)]
-        _trace(shared, call, types, tuple([(i, int, call.leaves[i]) for i in sorted(over)]))
+        _trace(shared, call, types, tuple([(i, int, call.leaves[i]) for i in over]))
 
 
 def _launch(shared: Shared, call: Arguments) -> Any:

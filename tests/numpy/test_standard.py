@@ -318,6 +318,8 @@ def test_numbers_at_the_ends_of_a_dtype(dtype):
                 f(x)
             with pytest.raises(OverflowError, match="must fit into"):
                 atled.jit(f)(x)
+    with pytest.raises(OverflowError, match="must fit into"):
+        jnp.add(np.asarray(x), ends[1] + 1)
     assert jnp.roll(x, 300).tolist() == [1, 0]  # a number that does not meet the elements
 
 
