@@ -112,10 +112,10 @@ class Signature:
                     f"got {n}.\n  try: a number from 0 to {count - 1}; they count from 0."
                 )
 
-    def frozen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def frozen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments of a function of the library, its static ones as it takes them."""
         positions, names = self.static
-        found = [_frozen(x) if i in positions else x for i, x in enumerate(args)]
+        found = tuple([_frozen(x) if i in positions else x for i, x in enumerate(args)])
         return found, {k: _frozen(x) if k in names else x for k, x in kwargs.items()} if kwargs else kwargs
 
     def label(self, key: Any) -> str:
