@@ -7,6 +7,7 @@ made for goes to `miss`. It becomes the code of the jitted function itself, so a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -141,9 +142,10 @@ class Site:
         """Let calls with arguments of these kinds run the executable of `entry`."""
         if len(self.entries) >= 4096:
             self.entries.clear()
-        statics = [v for _, t, x in call.statics for v in (t, x)]
-        build = None if result == self.result else result_builder(result)
-        self.entries[(*[a._placed for a in arrays], *statics)] = (*entry, build)
+        given = [call.args[k] if isinstance(k, int) else call.kwargs[k] for k, _, _ in call.statics]
+        key = (*[a._placed for a in arrays], *[v for x in given for v in (type(x), x)])
+        with contextlib.suppress(TypeError):  # a list of axes, which is looked at anew each time
+            self.entries[key] = (*entry, None if result == self.result else result_builder(result))
 
 
 def _function(header: str, lines: list[str], namespace: dict[str, Any]) -> Any:

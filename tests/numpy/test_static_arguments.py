@@ -64,3 +64,11 @@ def test_arrays_on_a_device():
     assert jnp.reshape(x, jnp.array([2, 3])).shape == (2, 3) == jnp.zeros(jnp.array([2, 3])).shape
     assert x.reshape(jnp.int32(2), 3).sum(axis=jnp.array(0)).shape == (3,)
     assert jnp.transpose(x.reshape(2, 3), jnp.array([1, 0])).shape == (3, 2)
+
+
+def test_the_second_call_is_a_launch(monkeypatch):
+    """A NumPy number is looked up as it was given, and not made plain again."""
+    x = jnp.ones((3, 4))
+    first = jnp.sum(x, axis=one)
+    monkeypatch.setattr("atled.higher_order.jit._slow", None)
+    np.testing.assert_array_equal(np.asarray(jnp.sum(x, axis=one)), np.asarray(first))

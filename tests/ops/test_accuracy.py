@@ -16,7 +16,7 @@ from atled.scipy import special
 
 mp = pytest.importorskip("mpmath")
 LIMIT = 4.0
-OTHERS = {("gamma", "f8"): 8.0}  # a power of which the compiler makes two units is squared
+OTHERS = {("gamma", "f8"): 8.0}  # a power that is rounded is squared
 
 
 def gelu(x):
