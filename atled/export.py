@@ -156,7 +156,7 @@ def _tree_to_json(s: tree.Structure) -> Any:
     children = [_tree_to_json(c) for c in s.children]
     if s.kind in (tuple, list, type(None)):
         return [s.kind.__name__, children]
-    if s.kind is dict and all(isinstance(k, (str, int)) for k in s.meta):
+    if s.kind is dict and all(type(k) in (str, int, bool) for k in s.meta):
         return ["dict", children, list(s.meta)]
     raise NotImplementedError(
         f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}."

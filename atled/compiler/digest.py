@@ -46,6 +46,8 @@ def _describe(program: Program) -> str:
 def _signature(op: Any) -> str:
     known = op.__dict__.get("_signature")
     if known is None:
+        if not type(op).__module__.startswith("atled."):  # a user's, whose lowering may be edited at any time
+            raise NotPortable(type(op).__name__)
         values = [_canonical(getattr(op, n)) for n in op.fields if n not in op.unlowered]
         known = op.__dict__["_signature"] = f"{type(op).__name__}({','.join(values)})"
     return known
@@ -55,7 +57,7 @@ def _canonical(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, str, bytes)):
         return repr(value)
     if isinstance(value, (float, complex)):
-        return repr(value)
+        return repr(value) if value == value else np.asarray(value).tobytes().hex()  # NaN has many bit patterns
     if isinstance(value, (np.dtype, KeyDtype)):
         return value.name
     if isinstance(value, tuple):

@@ -1,8 +1,9 @@
-"""Every setting, in one list. A setting has a process-wide value and may be overridden per thread in a `with` block.
+"""Every setting, in one list. What holds in a context is its `Scope`: the settings, and the mesh that is set.
 
-Settings that change what a program computes are part of every trace-cache key (`trace_key`). While any thread has
-an override, or is recording a program, `fast.off` is positive: the generated fast paths of compiled functions look
-at it once and step aside, so the common case pays one attribute read and the rare case stays right.
+A setting has a process-wide value, and may be overridden in a `with` block. Blocks hold for the context they are in, as
+`contextvars` has it: neither other threads nor other asyncio tasks see them. There is one scope for equal overrides,
+and launches are looked up by it, so that each knows what it was made for. While a program is recorded, and where each
+op is to be looked at, the scope is `off`: nothing is launched from memory then.
 """
 
 from __future__ import annotations
@@ -10,44 +11,15 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextvars import ContextVar, Token
 from typing import Any
 
-
-class _Fast:
-    """How many threads are doing something for which cached launches are not valid."""
-
-    __slots__ = ("_lock", "off")
-
-    def __init__(self) -> None:
-        self.off = 0
-        self._lock = threading.Lock()
-
-    def pause(self) -> None:
-        with self._lock:
-            self.off += 1
-
-    def resume(self) -> None:
-        with self._lock:
-            self.off -= 1
+from atled.core.exact import exact
 
 
-class _Watch:
-    """How many blocks are open in which ops say what loops and vmaps they are in, so that bad values can be found."""
-
-    __slots__ = ("on",)
-
-    def __init__(self) -> None:
-        self.on = 0
-
-
-fast = _Fast()
-watch = _Watch()
-on_global_change: list[Callable[[], None]] = []  # called when a process-wide value changes: drop cached launches
-
-
-class _Settings(threading.local):
-    """Class attributes are the process-wide values; an override sets an instance attribute of one thread."""
+class Scope:
+    """What holds in a context. Class attributes are the process-wide values, those of an object its overrides."""
 
     x64: bool = False  # the default dtypes are 64 bits wide
     promotion: str = "standard"  # "strict" refuses to mix dtypes
@@ -63,9 +35,26 @@ class _Settings(threading.local):
     explain_compiles: bool = True  # say why a function is compiled again
     check_programs: bool = False  # run the checker on every program that a transform makes
 
+    # not settings of users
+    mesh = None  # the mesh that PartitionSpecs mean when no mesh is given
+    watches = False  # ops say what loops and vmaps they are in, so that bad values can be found
 
-settings = _Settings()
-_CHANGES_TRACES = ("x64", "promotion", "matmul_precision", "jit", "default_device", "check_programs")
+    def __init__(self, overrides: dict[str, Any], recording: Scope | None = None) -> None:
+        self.__dict__.update(overrides)
+        self.overrides = overrides
+        self.scalars: dict[Any, Any] = {}  # Python numbers as arrays, as they are under these settings
+        self.is_recording = recording is None
+        self.recording = recording or self  # the same scope while a program is recorded
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Note what follows from the values."""
+        self.is_watched = bool(self.watches or self.debug_nans or self.debug_infs)
+        self.off = self.is_recording or self.is_watched or not self.jit
+
+
+NAMES = dict(Scope.__annotations__)
+_ALL = {*NAMES, "mesh", "watches"}
 _JAX_NAMES = {
     "jax_enable_x64": "x64",
     "jax_numpy_dtype_promotion": "promotion",
@@ -77,68 +66,109 @@ _JAX_NAMES = {
     "jax_explain_cache_misses": "explain_compiles",
 }
 
+_lock = threading.RLock()
+_scopes: dict[Any, Scope] = {}  # by their overrides
+
+
+def _scope_of(overrides: dict[str, Any]) -> Scope:
+    key = tuple([(name, exact(overrides[name])) for name in sorted(overrides)])
+    with _lock:
+        found = _scopes.get(key)
+        if found is None:
+            while len(_scopes) >= 1024:
+                _scopes.pop(next(iter(_scopes)))
+            found = _scopes[key] = Scope(overrides, Scope(overrides))
+    return found
+
+
+_current: ContextVar[Scope] = ContextVar("atled", default=_scope_of({}))  # noqa: B039
+scope = _current.get  # the scope of the context
+
 
 def trace_key() -> tuple[Any, ...]:
     """The settings that a trace depends on."""
-    s = settings
+    s = scope()
     return (s.x64, s.promotion, s.matmul_precision, s.jit, s.default_device)
 
 
-@contextlib.contextmanager
-def override(**values: Any) -> Iterator[None]:
-    """Change settings for this thread inside a `with` block."""
-    for name in values:
-        _check(name)
-    before = {name: settings.__dict__.get(name, _UNSET) for name in values}
-    is_debugging = any([values.get(name) for name in _DEBUGGING])
-    fast.pause()
-    watch.on += is_debugging
-    settings.__dict__.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is _UNSET:
-                del settings.__dict__[name]
-            else:
-                settings.__dict__[name] = value
-        watch.on -= is_debugging
-        fast.resume()
+class override(contextlib.ContextDecorator):  # noqa: N801
+    """Change settings for this context inside a `with` block."""
+
+    def __init__(self, **values: Any) -> None:
+        for name in values:
+            _check(name)
+        self._values = values
+        self._opened: list[tuple[Token[Scope], Scope]] = []
+
+    def __enter__(self) -> None:
+        before = scope()
+        made = _scope_of({**before.overrides, **self._values})
+        try:
+            self._opened.append((_current.set(made.recording if before.is_recording else made), before))
+        except BaseException:  # Ctrl-C, after the change
+            _current.set(before)
+            raise
+
+    def __exit__(self, *_: Any) -> None:
+        token, before = self._opened.pop()
+        try:
+            _current.reset(token)
+        except ValueError:  # left in another context than it was entered in
+            _current.set(before)
 
 
-_UNSET = object()
+class recording:  # noqa: N801
+    """A `with` block in which nothing is launched from memory."""
+
+    __slots__ = ("token",)
+
+    def __enter__(self) -> None:
+        self.token = _current.set(scope().recording)
+
+    def __exit__(self, *_: Any) -> None:
+        _current.reset(self.token)
 
 
 def _check(name: str) -> None:
-    if name not in _Settings.__annotations__:
-        known = ", ".join(sorted(_Settings.__annotations__))
+    if name not in _ALL:
+        known = ", ".join(sorted(NAMES))
         raise AttributeError(f"config: there is no setting {name!r}; the settings are {known}.")
+
+
+on_global_change: list[Callable[[], None]] = []  # called when a process-wide value changes: drop cached launches
+changes = [0]  # how many process-wide changes there have been: what was begun before one is not kept
 
 
 def update(name: str, value: Any) -> None:
     """Change a setting for the whole process."""
     name = _JAX_NAMES.get(name, name)
     _check(name)
-    setattr(_Settings, name, value)
+    with _lock:
+        changes[0] += 1
+        setattr(Scope, name, value)
+        for one in _scopes.values():
+            one.refresh()
+            one.recording.refresh()
+    forget_scalars()
     for forget in on_global_change:
         forget()
-    if name in _DEBUGGING and bool(value) != (name in _debugging):  # there are no cached launches then
-        (fast.pause if value else fast.resume)()
-        (_debugging.add if value else _debugging.discard)(name)
-        watch.on += 1 if value else -1
 
 
-_DEBUGGING = ("debug_nans", "debug_infs")
-_debugging: set[str] = set()
+def forget_scalars() -> None:
+    """Drop the numbers that scopes keep as arrays."""
+    with _lock:
+        for one in _scopes.values():
+            one.scalars = {}
+            one.recording.scalars = {}
 
 
 def read(name: str) -> Any:
-    """The value of a setting in this thread."""
+    """The value of a setting in this context."""
     _check(name)
-    return getattr(settings, name)
+    return getattr(scope(), name)
 
 
-def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
+def enable_x64(on: bool = True) -> override:
     """Make the default dtypes 64 bits wide inside a `with` block.
 
     Dtypes that are asked for are always honoured; this changes only what Python numbers and dtype-less
@@ -152,41 +182,41 @@ def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
     return override(x64=bool(on))
 
 
-def numpy_dtype_promotion(mode: str) -> contextlib.AbstractContextManager[None]:
+def numpy_dtype_promotion(mode: str) -> override:
     """`"strict"` refuses to mix dtypes inside a `with` block; `"standard"` promotes them."""
     if mode not in ("standard", "strict"):
         raise ValueError(f"numpy_dtype_promotion: the mode is 'standard' or 'strict'; got {mode!r}.")
     return override(promotion=mode)
 
 
-def default_matmul_precision(precision: str | None) -> contextlib.AbstractContextManager[None]:
+def default_matmul_precision(precision: str | None) -> override:
     """The precision of dot products and convolutions that do not name one, inside a `with` block."""
     return override(matmul_precision=precision)
 
 
-def default_device(device: Any) -> contextlib.AbstractContextManager[None]:
+def default_device(device: Any) -> override:
     """Where new arrays go inside a `with` block."""
     return override(default_device=device)
 
 
-def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
+def disable_jit(disable: bool = True) -> override:
     """Run functions under `jit` as plain Python inside a `with` block, to step through them with a debugger."""
     return override(jit=not disable)
 
 
-def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
+def debug_nans(on: bool = True) -> override:
     """Raise `FloatingPointError` where a NaN arises inside a `with` block: the op, the line, the step, the lane."""
     return override(debug_nans=bool(on))
 
 
-def debug_infs(on: bool = True) -> contextlib.AbstractContextManager[None]:
+def debug_infs(on: bool = True) -> override:
     """As `debug_nans`, for infinities."""
     return override(debug_infs=bool(on))
 
 
 def from_environment() -> None:
     """Read `ATLED_X64`, `ATLED_CACHE`, `ATLED_CACHE_DIR`, `ATLED_CACHE_BYTES`, `ATLED_DEBUG_NANS` and so on."""
-    for name, kind in _Settings.__annotations__.items():
+    for name, kind in NAMES.items():
         text = os.environ.get("ATLED_" + name.upper())
         if text is None or name == "default_device":
             continue

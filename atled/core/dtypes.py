@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from atled.core.config import settings
+from atled.core.config import scope
 
 
 class KeyDtype:
@@ -120,7 +120,7 @@ def is_known(dtype: Any) -> bool:
 
 def default(kind: str) -> Any:
     """The dtype of Python numbers of a kind: 32 bits wide, or 64 inside `enable_x64`."""
-    return (_DEFAULT_64 if settings.x64 else _DEFAULT_32)[kind]
+    return (_DEFAULT_64 if scope().x64 else _DEFAULT_32)[kind]
 
 
 _DEFAULT_32 = {"b": bool_, "i": int32, "u": uint32, "f": float32, "c": complex64}
@@ -317,7 +317,7 @@ def promote(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
                 + ("\n  try: random.split or random.fold_in for a new key; keys are not numbers."
                    if key_dtype in (top, other) else "\n  try: convert one of them, such as x.astype('float32').")
             )  # fmt: skip
-        if settings.promotion == "strict":
+        if scope().promotion == "strict":
             weak = [isinstance(n, str) for n in (top, other)]
             if not any(weak) or (not all(weak) and joined is not (other if weak[0] else top)):
                 raise _strict_error(top, other)

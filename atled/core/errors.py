@@ -12,7 +12,7 @@ import types
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from atled.core.config import settings
+from atled.core.config import scope
 from atled.core.source import Source, describe, here, is_library_file
 
 
@@ -92,7 +92,7 @@ def for_user(error: E_) -> E_:
     The library's frames are cut out of its traceback, and if the library raised it, the message says where in the
     user's code: function, file, line, and the line itself.
     """
-    if not settings.hide_frames:
+    if not scope().hide_frames:
         return error
     kept, is_own = _user_frames(error.__traceback__)
     error.__traceback__ = _chain(kept)
@@ -142,7 +142,7 @@ def _chain(entries: Sequence[Any]) -> Any:
 def _show(kind: Any, error: BaseException, traceback: Any) -> None:
     """Print an uncaught error; the frames that passed it on on its way out are left out too."""
     kept, _ = _user_frames(traceback)
-    if kept and settings.hide_frames:
+    if kept and scope().hide_frames:
         error.__traceback__ = traceback = _chain(kept)
     sys.__excepthook__(kind, error, traceback)
 

@@ -1,7 +1,7 @@
 """The contract of a primitive.
 
-An op is one class: its fields are its parameters, its methods are its rules. Ops are compared by value, so they can be
-cache keys. A rule is written with public op functions, so it can itself be transformed.
+An op is one class: its fields are its parameters, its methods are its rules. Ops are compared by exact value, so they
+can be cache keys. A rule is written with public op functions, so it can itself be transformed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, dataclass_transform
 
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
+from atled.core.exact import exact
 from atled.core.trace import bind
 from atled.core.types import Zero
 
@@ -88,14 +89,23 @@ class Op:
         """The values of the fields, in order."""
         return tuple([getattr(self, name) for name in self.fields])
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The class and the exact values of the fields, by which ops are compared."""
+        try:
+            return self.__dict__["_key"]
+        except KeyError:
+            found = self.__dict__["_key"] = (type(self), *[exact(getattr(self, name)) for name in self.fields])
+            return found
+
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and self.parameters == other.parameters)  # type: ignore[attr-defined]
+        return self is other or (type(self) is type(other) and self.key == other.key)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         try:
             return self.__dict__["_hash"]
         except KeyError:
-            found = self.__dict__["_hash"] = hash((type(self), *self.parameters))
+            found = self.__dict__["_hash"] = hash(self.key)
             return found
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from atled.core import errors, printing, source
 from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
-from atled.core.config import fast, settings
+from atled.core.config import recording, scope
 from atled.core.trace import Interpreter, Tracer, bind, entered, leaked, state
 from atled.core.types import ArrayType
 
@@ -231,13 +231,9 @@ def record(
     """
     recorder = Recorder(state.level + 1, name, input_names, with_sources)
     recorder.inputs = [Var(t) for t in types]
-    fast.pause()
-    try:
-        with uncollected(), entered(recorder, base=recorder):
-            outputs = f(*[RecordTracer(recorder, v) for v in recorder.inputs])
-            found = [recorder.lift(x) for x in outputs]
-    finally:
-        fast.resume()
+    with recording(), uncollected(), entered(recorder, base=recorder):
+        outputs = f(*[RecordTracer(recorder, v) for v in recorder.inputs])
+        found = [recorder.lift(x) for x in outputs]
     return _finish(recorder, found, is_pruned)
 
 
@@ -272,7 +268,7 @@ def _finish(recorder: Recorder, outputs: Sequence[Var | Literal], is_pruned: boo
     inputs = [v for v, _ in captured] + recorder.inputs
     names = ["captured"] * len(captured) + list(recorder.input_names)
     program = Program(inputs, kept, outputs, recorder.name, names if recorder.input_names else ())
-    if settings.check_programs:
+    if scope().check_programs:
         check(program)
     return program, [x for _, x in captured]
 

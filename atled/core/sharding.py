@@ -7,12 +7,16 @@ at. `committed` says that the user chose the place; arrays that are not committe
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
+from atled.core import config, source
+from atled.core.config import Scope, scope
 from atled.core.types import ArrayType
 
 _MESSAGE_AXES = "every mesh axis splits one dimension at most"
@@ -88,35 +92,27 @@ class Mesh:
         return [d for d in self.flat if d.process_index == d.client.process_index()]
 
     def __enter__(self) -> Mesh:
-        _enter(self)
+        block = config.override(mesh=self)
+        block.__enter__()
+        _blocks.set((*_blocks.get(), block))
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _entered.remove(self)
+        *outer, block = _blocks.get()
+        _blocks.set(tuple(outer))
+        block.__exit__()
 
     def __repr__(self) -> str:
         return f"Mesh({', '.join([f'{n!r}: {k}' for n, k in self.shape.items()])})"
 
 
-_entered: list[Mesh] = []
-_last: list[Mesh | None] = [None]  # the mesh that launches were made under
-on_mesh_change: list[Any] = []  # called when another mesh is set than the last one
-
-
-def _enter(mesh: Mesh) -> None:
-    _entered.append(mesh)
-    _launch_under(mesh)
-
-
-def _launch_under(mesh: Mesh) -> None:
-    if _last[0] is not mesh:  # what was launched without a mesh does not depend on one
-        _last[0] = mesh
-        for forget in on_mesh_change:
-            forget()
+_blocks: ContextVar[tuple[config.override, ...]] = ContextVar("meshes", default=())  # of `with mesh:`, innermost last
 
 
 class set_mesh:  # noqa: N801
-    """Make a mesh the one that `PartitionSpec`s and `shard_map` mean when no mesh is given; also a `with` block.
+    """Make a mesh the one that `PartitionSpec`s and `shard_map` mean when no mesh is given.
+
+    As a statement it holds for the whole process, as a `with` block for the thread or asyncio task that it is in.
 
     >>> import atled
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -128,20 +124,26 @@ class set_mesh:  # noqa: N801
         if not isinstance(mesh, Mesh):
             raise TypeError(f"set_mesh: expected a Mesh; got {type(mesh).__name__}.")
         self.mesh = mesh
-        _enter(mesh)
+        self._block = config.override(mesh=mesh)
+        self._is_said = not source.opens_block(sys._getframe(1))
+        if self._is_said:  # a statement, as far as one can see
+            self._before = Scope.mesh
+            config.update("mesh", mesh)
 
     def __enter__(self) -> Mesh:
+        if self._is_said:  # it is a block, after all
+            self._is_said = False
+            config.update("mesh", self._before)
+        self._block.__enter__()
         return self.mesh
 
     def __exit__(self, *_: Any) -> None:
-        _entered.remove(self.mesh)
-        if _entered:
-            _launch_under(_entered[-1])
+        self._block.__exit__()
 
 
 def current_mesh() -> Mesh | None:
-    """The mesh that was set last, or None."""
-    return _entered[-1] if _entered else None
+    """The mesh that is set here, or None."""
+    return scope().mesh
 
 
 def mesh_or_current(mesh: Mesh | None, who: str) -> Mesh:

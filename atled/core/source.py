@@ -7,6 +7,7 @@ line and text are worked out when somebody asks. Frames of the library itself ar
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import linecache
 import os
@@ -100,6 +101,25 @@ def here() -> Source | None:
             return Source(code, frame.f_lasti)
         frame = frame.f_back
     return None
+
+
+def opens_block(frame: Any) -> bool:
+    """Whether what a frame is calling now is entered by a `with` statement as soon as it returns."""
+    return _opens_block(frame.f_code, frame.f_lasti)
+
+
+@functools.lru_cache(maxsize=256)
+def _opens_block(code: CodeType, at: int) -> bool:
+    steps = {step.offset: step for step in dis.get_instructions(code)}
+    order = sorted(steps)
+    while True:
+        at = next((n for n in order if n > at), -1)
+        if at < 0 or steps[at].opname in ("BEFORE_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL"):
+            return at >= 0
+        if steps[at].opname.startswith("JUMP_FORWARD"):  # with a if b else c:
+            at = steps[at].argval - 1
+        elif steps[at].opname not in ("NOP", "COPY", "CACHE"):
+            return False
 
 
 def describe(source: Source | None) -> str:

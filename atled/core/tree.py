@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from atled.core import errors
+from atled.core.exact import exact
 
 
 class DictKey(NamedTuple):
@@ -174,20 +175,22 @@ def register_static(cls: type) -> type:
 
 
 class Structure:
-    """A tree without its leaves. Compares and hashes by value."""
+    """A tree without its leaves. Compares and hashes by value, exactly: the keys 1 and True differ."""
 
-    __slots__ = ("_hash", "children", "kind", "meta", "num_leaves")
+    __slots__ = ("_hash", "changes", "children", "key", "kind", "meta", "num_leaves")
 
-    def __init__(self, kind: Any, meta: Any, children: tuple[Structure, ...], num_leaves: int) -> None:
+    def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[Structure, ...], changes: bool = False) -> None:
         self.kind = kind  # the node's class; None for a leaf
         self.meta = meta
+        self.key = key  # of `meta`, by which structures are compared
+        self.changes = changes  # `meta` is a dict or list, which somebody may change
         self.children = children
-        self.num_leaves = num_leaves
+        self.num_leaves = sum([c.num_leaves for c in children]) if kind is not None else 1
         self._hash: int | None = None
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self.kind, self.meta, self.children))
+            self._hash = hash((self.kind, self.key, self.children))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -195,7 +198,7 @@ class Structure:
             return True
         if not isinstance(other, Structure) or self.kind is not other.kind or self.num_leaves != other.num_leaves:
             return False
-        return bool(self.meta == other.meta) and self.children == other.children
+        return bool(self.key == other.key) and self.children == other.children
 
     @property
     def num_nodes(self) -> int:
@@ -229,7 +232,7 @@ class _Star:
         return "*"
 
 
-LEAF = Structure(None, None, (), 1)
+LEAF = Structure(None, None, None, ())
 
 
 def _leaf() -> Structure:
@@ -241,15 +244,27 @@ _interned: dict[Any, Structure] = {}
 
 def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structure:
     """One object for equal structures, as far as their data can be hashed."""
+    key = meta if meta is None else exact(meta)
     try:
-        found = _interned.get((kind, meta, children))
-    except TypeError:
-        return Structure(kind, meta, children, sum([c.num_leaves for c in children]))
+        found = _interned.get((kind, key, children))
+        if found is None:
+            hash(meta)
+    except TypeError:  # a dict or list, which may change: the structure is of what it is now
+        return Structure(kind, _copied(meta), key, children, True)
     if found is None:
         if len(_interned) > 20_000:
             _interned.clear()
-        found = _interned[kind, meta, children] = Structure(kind, meta, children, sum([c.num_leaves for c in children]))
+        found = _interned[kind, key, children] = Structure(kind, meta, key, children)
     return found
+
+
+def _copied(meta: Any) -> Any:
+    """Data of a node with dicts, lists and sets of its own."""
+    if type(meta) is dict:
+        return {k: _copied(v) for k, v in meta.items()}
+    if type(meta) in (builtins.list, tuple):
+        return type(meta)([_copied(v) for v in meta])
+    return set(meta) if type(meta) is set else meta
 
 
 def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
@@ -291,7 +306,12 @@ def _build(structure: Structure, leaves: Any) -> Any:
     if structure.kind is None:
         return next(leaves)
     children = [_build(c, leaves) for c in structure.children]
-    return _nodes[structure.kind].unflatten(structure.meta, children)
+    return _nodes[structure.kind].unflatten(data_of(structure), children)
+
+
+def data_of(structure: Structure) -> Any:
+    """The data of a node, for its class: what can be changed is a copy, so that the structure stays what it is."""
+    return _copied(structure.meta) if structure.changes else structure.meta
 
 
 class TreeError(ValueError):
@@ -311,7 +331,7 @@ def _match(structure: Structure, tree: Any, found: list[Any], path: tuple[Any, .
     node = _nodes[structure.kind]
     children, meta = node.flatten(tree)
     children = builtins.list(children)
-    if meta != structure.meta:
+    if (meta if meta is None else exact(meta)) != structure.key:
         raise TreeError(f"tree: structures differ at {where}: expected {structure.meta!r}, got {meta!r}.")
     if len(children) != len(structure.children):
         raise TreeError(

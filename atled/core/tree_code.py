@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from atled.core import tree
+from atled.core.exact import exact
 from atled.core.tree import Structure
 
 
@@ -55,13 +56,20 @@ def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent
         parts = names
     elif kind is dict:
         lines.append(f"{indent}if type({value}) is not dict or len({value}) != {len(children)}: raise Mismatch")
+        if not all([type(k) is str for k in structure.meta]):  # 1 and True are one key to a dict
+            lines.append(f"{indent}if {code.name(_keys)}({value}) != {code.name(structure.key)}: raise Mismatch")
         parts = [f"{value}[{_constant(code, k)}]" for k in structure.meta]
     else:
         node = tree._nodes[kind]
         lines.append(f"{indent}if type({value}) is not {code.name(kind)}: raise Mismatch")
         found, meta = code.name(), code.name()
         lines.append(f"{indent}{found}, {meta} = {code.name(node.flatten)}({value})")
-        lines.append(f"{indent}if {meta} != {code.name(structure.meta)}: raise Mismatch")
+        differs = (
+            "is not None"
+            if structure.meta is None
+            else f"is None or {code.name(exact)}({meta}) != {code.name(structure.key)}"
+        )
+        lines.append(f"{indent}if {meta} {differs}: raise Mismatch")
         names = [code.name() for _ in children]
         target = f"({', '.join(names)},)" if names else "()"
         lines.append(f"{indent}{target} = {found}")
@@ -87,7 +95,12 @@ def builder(code: Code, structure: Structure, leaves: Iterator[str]) -> str:
         items = [f"{_constant(code, k)}: {p}" for k, p in zip(structure.meta, parts, strict=True)]
         return f"{{{', '.join(items)}}}"
     unflatten = code.name(tree._nodes[kind].unflatten)
-    return f"{unflatten}({code.name(structure.meta)}, [{', '.join(parts)}])"
+    meta = f"{code.name(tree.data_of)}({code.name(structure)})" if structure.changes else code.name(structure.meta)
+    return f"{unflatten}({meta}, [{', '.join(parts)}])"
+
+
+def _keys(d: dict[Any, Any]) -> Any:
+    return exact(tuple(sorted(d)))
 
 
 def _constant(code: Code, value: Any) -> str:

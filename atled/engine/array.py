@@ -15,9 +15,10 @@ from typing import Any
 import jaxlib._jax as _jax
 import numpy as np
 
-from atled.core import dtypes, errors, source
+from atled.core import config, dtypes, errors, source
 from atled.core.array import Array, type_of
-from atled.core.config import on_global_change, settings
+from atled.core.config import on_global_change, scope
+from atled.core.exact import exact
 from atled.core.program import Program, Var
 from atled.core.sharding import NamedSharding, PartitionSpec, Placed, Sharding, SingleDeviceSharding, tiles
 from atled.core.types import ArrayType
@@ -373,9 +374,8 @@ def _parts(buffer: Any) -> list[Any]:
         return buffer._arrays
 
 
-# Python numbers that were used as operands come up again and again: kept on the default device, by class and
-# value. Floating zeros and complex numbers are kept elsewhere, because 0.0 == -0.0.
-scalars: dict[Any, DeviceArray] = {}
+# Python numbers that were used as operands come up again and again: kept on the default device by type and exact value,
+# and in `scope().scalars` by class and value, for launches. The latter has no floating zeros, because 0.0 == -0.0.
 _typed_scalars: dict[Any, DeviceArray] = {}
 
 
@@ -383,7 +383,9 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
     """A number as an array of a type."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.item()
-    key = (value if type.kind in "biu" or (value and type.kind == "f") else repr(value), type)
+    here = scope()
+    kept = here.scalars
+    key = (exact(value), type, here.default_device)
     found = _typed_scalars.get(key)
     if found is None:
         found = to_device(value, type)
@@ -392,16 +394,9 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
             found._placed = Placed(type, placed.sharding, placed.committed, reach(value))
         if len(_typed_scalars) >= 4096:
             forget()
-        if value == value:  # not NaN, which is never found again
-            _typed_scalars[key] = found
-            if (
-                type.weak
-                and (value or type.kind == "i")
-                and type.kind in "if"
-                and settings.default_device is None
-                and not settings.x64
-            ):
-                scalars[value.__class__, value] = found
+        _typed_scalars[key] = found
+        if (value or type.kind == "i") and type.kind in "if" and value == value and type is type_of(value):
+            kept[value.__class__, value] = found
     return found
 
 
@@ -418,7 +413,7 @@ def forget() -> None:
     """Drop the cached scalars, and programs that move arrays."""
     _movers.clear()
     _typed_scalars.clear()
-    scalars.clear()
+    config.forget_scalars()
 
 
 on_global_change.append(forget)

@@ -22,7 +22,7 @@ from typing import Any
 import jaxlib._jax as _jax
 import jaxlib.version
 
-from atled.core.config import settings
+from atled.core.config import scope
 
 _MAGIC = b"atled.executable.1\n"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -49,9 +49,9 @@ def key(program_digest: str, options: str, platform: str, device: Any) -> str:
 
 def directory() -> str | None:
     """The cache directory, made on first use; None if the cache is off or the place is not private."""
-    if not settings.cache:
+    if not scope().cache:
         return None
-    chosen = settings.cache_dir
+    chosen = scope().cache_dir
     if chosen is None:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         chosen = os.path.join(base, "atled")
@@ -125,10 +125,10 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         return
-    _written[path] = _written.get(path, settings.cache_bytes) + len(payload)
-    if _written[path] > settings.cache_bytes // 8:  # also on the first write of a process
+    _written[path] = _written.get(path, scope().cache_bytes) + len(payload)
+    if _written[path] > scope().cache_bytes // 8:  # also on the first write of a process
         _written[path] = 0
-        evict(path, settings.cache_bytes)
+        evict(path, scope().cache_bytes)
 
 
 _written: dict[str, int] = {}  # bytes written since the last look at the directory

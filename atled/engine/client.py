@@ -17,7 +17,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
 
 import jaxlib._jax as _jax
 
-from atled.core.config import settings
+from atled.core.config import scope
 from atled.core.sharding import all_devices
 from atled.engine import plugins
 
@@ -188,7 +188,7 @@ def default_backend() -> str:
 
 def default_device() -> Any:
     """The device that new arrays go to."""
-    chosen = settings.default_device
+    chosen = scope().default_device
     if chosen is not None:
         return devices(chosen)[0] if isinstance(chosen, str) else chosen
     return _client(None).local_devices()[0]

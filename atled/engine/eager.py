@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core.config import on_global_change, settings, watch
+from atled.core.config import on_global_change, scope
 from atled.core.program import Equation, Program, Var, mesh_of
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
@@ -29,7 +29,8 @@ class Evaluate(Interpreter):
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         arrays = [x if type(x) is DeviceArray else as_array(x) for x in operands]
-        key = (op, *[a._placed for a in arrays])
+        here = scope()
+        key = (op, here.default_device, *[a._placed for a in arrays])
         launch = self.launches.get(key)
         if launch is None:
             if op.runs_on_host:
@@ -46,7 +47,7 @@ class Evaluate(Interpreter):
         run, handlers, is_tuple = launch
         out = run([a._buffer for a in arrays]).consume_with_handlers(handlers)
         made = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
-        if watch.on and (settings.debug_nans or settings.debug_infs):
+        if here.is_watched and (here.debug_nans or here.debug_infs):
             from atled.engine.watch import check  # builds on this file
 
             check(op, arrays, made)

@@ -277,11 +277,35 @@ def executable(
 ) -> Executable:
     """A program ready to run somewhere; `module` is what it was lowered to, if that has happened."""
 
-    def make() -> Executable:
-        raw, settled = settle(compiled, program, where, donated, module)
-        return Executable(raw, program, settled, committed, donated)
+    key = ("executable", where, committed, donated)
+    found = program.derived.get(key)
+    if found is None:
+        with _one_at_a_time((id(program), key)):
+            found = program.derived.get(key)
+            if found is None:
+                raw, settled = settle(compiled, program, where, donated, module)
+                found = program.derived[key] = Executable(raw, program, settled, committed, donated)
+    return found
 
-    return program.memo(("executable", where, committed, donated), make)
+
+_compiling: dict[Any, list[Any]] = {}  # a lock, and how many threads want it
+_compiling_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _one_at_a_time(key: Any) -> Iterator[None]:
+    """A block that one thread is in at a time: several that meet a new program compile it once."""
+    with _compiling_lock:
+        entry = _compiling.setdefault(key, [threading.RLock(), 0])
+        entry[1] += 1
+    try:
+        with entry[0]:
+            yield
+    finally:
+        with _compiling_lock:
+            entry[1] -= 1
+            if not entry[1]:
+                del _compiling[key]
 
 
 def compiled_anew(
@@ -333,13 +357,15 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
     except NotPortable:
         return _compile(program, where, donated, module)[0]
     memory_key = (name, where, donated)
-    raw = _loaded.pop(memory_key, None)
-    if raw is None:
-        _relieve()
-        raw = _from_disk_or_new(program, name, where, donated, module)
-        while len(_loaded) >= _LOADED_LIMIT:
-            _loaded.pop(next(iter(_loaded)), None)
-    _loaded[memory_key] = raw
+    with _one_at_a_time(memory_key):
+        raw = _loaded.pop(memory_key, None)
+        if raw is None:
+            _relieve()
+            raw = _from_disk_or_new(program, name, where, donated, module)
+            while len(_loaded) >= _LOADED_LIMIT:
+                with contextlib.suppress(StopIteration, RuntimeError):  # other threads take out, too
+                    _loaded.pop(next(iter(_loaded)), None)
+        _loaded[memory_key] = raw
     return raw
 
 

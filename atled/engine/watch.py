@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import source
-from atled.core.config import override, settings, watch
+from atled.core.config import override, scope
 from atled.core.trace import Place, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray, as_array
@@ -195,25 +195,23 @@ def _range(x: Any, lane: tuple[int, ...]) -> str:
 def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
     """A block in which every op is run on its own and looked at."""
     made, before = Watch(nans, infs), state.base
-    with override(jit=False, debug_nans=False, debug_infs=False):
+    with override(jit=False, debug_nans=False, debug_infs=False, watches=True):
         state.base = made
-        watch.on += 1
         try:
             yield made
         finally:
-            watch.on -= 1
             state.base = before
 
 
 def check(op: Any, operands: Sequence[Any], out: Any) -> None:
     """Raise if a result of an op is bad, and the settings ask to be told."""
     for x in out if type(out) is tuple else (out,):
-        bad = is_bad(x, settings.debug_nans, settings.debug_infs)
-        if bad is None and op.hides_nans and settings.debug_nans:
+        bad = is_bad(x, scope().debug_nans, scope().debug_infs)
+        if bad is None and op.hides_nans and scope().debug_nans:
             hidden = np.isnan(op.unhidden(*[np.asarray(a) for a in operands]))
             bad = hidden if hidden.any() else None
         if bad is not None and op.splits:
-            with watched(settings.debug_nans, settings.debug_infs) as seen:
+            with watched(scope().debug_nans, scope().debug_infs) as seen:
                 inner = seen.origin(seen.process(op, tuple(operands)))
             if inner is not None:
                 raise FloatingPointError(str(inner))

@@ -13,7 +13,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source, tree
 from atled.core.array import Array, describe, type_of
-from atled.core.config import settings
+from atled.core.config import scope
 from atled.core.op import Op
 from atled.core.program import Program, Recorder, evaluate, record
 from atled.core.trace import Tracer, bind, state
@@ -286,7 +286,7 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
 
 def runs_in_python() -> bool:
     """Whether loops and branches are Python's own: where jit is switched off, to look at each step."""
-    return not settings.jit and type(state.base) is not Recorder
+    return not scope().jit and type(state.base) is not Recorder
 
 
 def _labels(name: str, functions: Sequence[Callable[..., Any]]) -> list[str]:

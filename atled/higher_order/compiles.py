@@ -10,7 +10,7 @@ import reprlib
 from typing import Any, NamedTuple
 
 from atled.core import config, source, tree
-from atled.core.config import settings
+from atled.core.config import scope
 from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
 from atled.higher_order.signature import Arguments, Signature, leaf_names
@@ -43,10 +43,10 @@ def _place(x: Any) -> str:
     return f"split as {sharding.spec}" if isinstance(sharding, NamedSharding) else f"on {sharding.devices[0]}"
 
 
-def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float) -> None:
-    """Remember a compilation, and from the second one on say why it was needed."""
+def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float, is_new: bool) -> None:
+    """Remember a compilation, and from the second one on say why it was needed, if it was not found in memory."""
     now = _of(signature, call, milliseconds)
-    if compiles and settings.explain_compiles and not signature.options.is_inline:
+    if compiles and is_new and scope().explain_compiles and not signature.options.is_inline:
         import logging
 
         total = sum([c.milliseconds for c in compiles]) + milliseconds

@@ -13,48 +13,39 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from atled.core import config, dtypes, errors, tree
 from atled.core.array import Array, describe, type_of
-from atled.core.config import fast, settings, watch
+from atled.core.config import scope
+from atled.core.exact import exact
 from atled.core.program import Program, Recorder, evaluate, inline, record
-from atled.core.sharding import current_mesh, on_mesh_change
+from atled.core.sharding import current_mesh
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring
 from atled.engine.eager import moved
-from atled.engine.execute import EngineError, Spread, executable, on_pressure
+from atled.engine.execute import EngineError, Executable, Spread, executable, on_pressure
 from atled.higher_order.ahead import Traced, TracedFunction, place
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note
-from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, function_key, recordings
-from atled.higher_order.launch import FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
+from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, call_key, keeps, recordings
+from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
 from atled.higher_order.signature import Arguments, Boxed, Options, Signature, donations, leaf_names
-
-
-def _weak(f: Any) -> Callable[[], Any]:
-    try:
-        return weakref.ref(f)
-    except TypeError:
-        return lambda: f
 
 
 class Shared:
     """What all jits of one function with the same options have in common: its traces, and its generated launch code.
 
     The functions that `jit` returns have `code` as their code and `namespace` as their globals; both change as calls of
-    new shapes come in.
+    new shapes come in. Threads may be running that code, so nothing is ever taken out of the namespace.
     """
 
     def __init__(self, f: Callable[..., Any], options: Options, is_anchored: bool = False) -> None:
-        # a function in `_by_anchor` must not be kept alive by what is kept for it
-        if not is_anchored:
-            self._function: Callable[[], Any] = lambda: f
-        else:
-            self._function = weakref.WeakMethod(f) if isinstance(f, MethodType) else _weak(f)
+        # a function in `_by_function` must not be kept alive by what is kept for it
+        self._function: Callable[[], Any] = weakref.ref(f) if is_anchored else lambda: f
         self.options = options
         self.name = str(getattr(f, "__name__", type(f).__name__))
         self.signature = Signature(self._function, self.name, options)  # pyright: ignore[reportArgumentType]
@@ -62,12 +53,14 @@ class Shared:
         self.sites: dict[Any, Site] = {}
         self.recent: dict[Any, list[Site]] = {}  # by number of arguments and keywords
         self.compiles: list[Compile] = []
+        self.launched: set[Any] = set()  # programs, and where they run
         self.code = FIRST_CODE
         self.namespace: dict[str, Any] = {**NAMESPACE, "miss": functools.partial(_missed, self)}
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.form: Form | None = None  # how generated code takes arguments, once there is some
         self.misses = 0
-        _all_shared.add(self)
+        with _lock:
+            _all_shared.add(self)
 
     @property
     def f(self) -> Callable[..., Any]:
@@ -75,22 +68,29 @@ class Shared:
         return self._function()
 
     def clear(self) -> None:
-        self.traces.clear()
-        self.forget_launches()
+        """Forget every trace, and that there were compilations."""
+        self.forget()
         self.compiles.clear()
 
+    def forget(self) -> None:
+        """Forget every trace."""
+        with _lock:
+            self.traces, self.launched = {}, set()
+            self.namespace["miss"] = functools.partial(_missed, self)  # functions that call this one know it by that
+            self.forget_launches()
+
     def forget_launches(self) -> None:
-        self.sites.clear()
-        self.recent.clear()
-        self.install(FIRST_CODE)
-        for name in self.namespace.keys() - {*NAMESPACE, "miss", "__builtins__"}:
-            del self.namespace[name]  # the executables of generated code
+        """Forget the executables of generated code."""
+        with _lock:
+            for site in self.sites.values():
+                site.entries.clear()
 
     def install(self, code: Any) -> None:
         """Make generated code the code of the jitted functions."""
-        self.code = code
-        for wrapper in self.wrappers:
-            self.dress(wrapper)
+        with _lock:
+            self.code = code
+            for wrapper in self.wrappers:
+                self.dress(wrapper)
 
     def dress(self, wrapper: Any) -> None:
         """Give a jitted function the installed code."""
@@ -99,58 +99,60 @@ class Shared:
         wrapper.__code__ = self.code
 
 
+_lock = threading.RLock()
 _all_shared: weakref.WeakSet[Shared] = weakref.WeakSet()  # for clearing
-_by_function: dict[Any, Shared] = {}  # functions that can be compared by value; the newest last
-_by_anchor = WeakIdentityDict()  # others, by the function itself or the object of a bound method
-_FUNCTIONS_LIMIT = 2048
-_lock = threading.Lock()
+_by_function = WeakIdentityDict()  # options to `Shared`, for each function object
+_by_value: dict[
+    Any, Traced
+] = {}  # traces of functions that are equal to others, by all that they read; the newest last
+_TRACES_LIMIT = 4096
 
 
 def _shared_for(f: Callable[..., Any], options: Options) -> Shared:
-    """The state that this function shares with all functions that do the same."""
-    anchor, inner = (f.__self__, f.__func__) if isinstance(f, MethodType) else (None, f)
-    try:
-        key: Any = function_key(inner)
-    except Heavy:
-        anchor, key = (f, None) if anchor is None else (anchor, Same(inner))
-    key = (key, options._replace(device=Same(options.device)))
+    """The state of a function object."""
+    key = options._replace(device=Same(options.device))
     with _lock:
-        if anchor is None:
-            table = _by_function
-        else:
-            table = _by_anchor.get(anchor)
-            if table is None:
-                table = {}
-                _by_anchor.set(anchor, table)
-        found = table.pop(key, None)
+        table = _by_function.get(f)
+        if table is None:
+            table = {}
+            if not _by_function.set(f, table):
+                return Shared(f, options)
+        found = table.get(key)
         if found is None:
-            found = Shared(f, options, anchor is not None)
-            while len(table) >= _FUNCTIONS_LIMIT:
-                table.pop(next(iter(table)))
-        table[key] = found
+            found = table[key] = Shared(f, options, True)
     return found
 
 
 def clear_caches() -> None:
     """Forget every trace and every compiled program in memory."""
-    for shared in list(_all_shared):
+    for shared in _everyone():
         shared.clear()
-    recordings.clear()
-
-
-def _forget_launches() -> None:
-    for shared in list(_all_shared):
-        shared.forget_launches()
+    _forget_equals()
 
 
 def _forget_traces() -> None:
-    for shared in list(_all_shared):
-        shared.traces.clear()
+    for shared in _everyone():
+        shared.forget()
+    _forget_equals()
+
+
+def _forget_launches() -> None:
+    for shared in _everyone():
         shared.forget_launches()
 
 
+def _everyone() -> list[Shared]:
+    with _lock:
+        return list(_all_shared)
+
+
+def _forget_equals() -> None:
+    with _lock:
+        _by_value.clear()
+    recordings.clear()
+
+
 config.on_global_change.append(_forget_launches)
-on_mesh_change.append(_forget_launches)
 on_pressure.append(_forget_traces)
 client.on_fork.append(_forget_launches)
 client.on_reset.append(clear_caches)
@@ -163,7 +165,7 @@ def _missed(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """A call that the installed code was not made for."""
     if shared.form is not None:
         args, kwargs = shared.form.sorted(args, kwargs)
-    if not fast.off:
+    if not scope().off:
         for site in shared.recent.get((len(args), *kwargs), ())[-8:]:
             if site.run.__code__ is not shared.code:
                 out = site.run(*args, **kwargs)
@@ -180,7 +182,7 @@ def _missed(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     options = shared.options
-    if not settings.jit and not options.is_inline:
+    if not scope().jit and not options.is_inline:
         return shared.f(*args, **kwargs)
     if options.out_at is not None:
         refuse_out(shared.name, args[options.out_at] if len(args) > options.out_at else kwargs.get("out"))
@@ -197,7 +199,7 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         traced = _trace(shared, call, types)
         given = [x if isinstance(x, Array) else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
         operands = [*traced.captured, *given]
-        if not settings.jit:
+        if not scope().jit:
             out = evaluate(traced.program, operands)
         else:
             out = list(bind(Call(traced.program), *operands))
@@ -207,7 +209,7 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _splice(shared: Shared, call: Arguments) -> Any:
     """The result of a library function under a trace: its recorded equations, with Python numbers written into them."""
-    fixed = [(i, type(x), x) for i, x in enumerate(call.leaves) if type(x) in _NUMBERS]
+    fixed = [(i, exact(x)) for i, x in enumerate(call.leaves) if type(x) in _NUMBERS]
     types = [None if type(x) in _NUMBERS else type_of(x) for x in call.leaves]
     traced = _trace(shared, call, types, tuple(fixed))
     if traced.notes:
@@ -224,18 +226,45 @@ _NUMBERS = (int, float, complex, bool)
 
 
 def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], fixed: tuple[Any, ...] = ()) -> Traced:
-    """The program of a call, recorded if it is new. Leaves without a type are `fixed`: (position, class, number)."""
+    """The program of a call, recorded if it is new. Leaves without a type are `fixed`: position and exact number."""
+    here, traces = _trace_key(shared), shared.traces
+    key = (call.structure, call.static_key, tuple(types), fixed, here)
+    traced = traces.get(key)
+    if traced is None:
+        traced = _record(shared, call, types) if shared.options.is_inline else _equal_or_new(shared, call, types, key)
+        if len(traces) >= _TRACES_LIMIT:
+            shared.forget()
+        if here == _trace_key(shared) and not any([isinstance(x, Tracer) for x in traced.captured]):
+            traced = traces.setdefault(key, traced)  # of two threads that come here, one is the first
+    return traced
+
+
+def _trace_key(shared: Shared) -> tuple[Any, ...]:
+    """What a trace depends on besides its arguments."""
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
     is_placed = not shared.options.is_inline or "out_sharding" in shared.options.static_argnames
-    mesh = current_mesh() if is_placed else None
-    key = (call.structure, call.statics, tuple(types), fixed, config.trace_key(), axes, mesh)
-    traced = shared.traces.get(key)
+    return config.trace_key(), axes, current_mesh() if is_placed else None
+
+
+def _equal_or_new(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], call_part: Any) -> Traced:
+    """The trace of a function that does the same, or a new one."""
+    statics = [x for _, _, x in call.statics]
+
+    def whole() -> Any:
+        return call_key([shared.f], statics, [call.structure]), shared.options, call_part, _trace_key(shared)
+
+    try:
+        key = whole()
+        traced = _by_value.get(key)
+    except (Heavy, TypeError):  # the latter if something cannot be hashed
+        return _record(shared, call, types)
     if traced is None:
         traced = _record(shared, call, types)
-        if len(shared.traces) >= 4096:
-            shared.traces.clear()
-        if not any([isinstance(x, Tracer) for x in traced.captured]):
-            shared.traces[key] = traced
+        if not any([isinstance(x, Tracer) for x in traced.captured]) and keeps(key, whole):
+            with _lock:
+                while len(_by_value) >= _TRACES_LIMIT:
+                    _by_value.pop(next(iter(_by_value)))
+                traced = _by_value.setdefault(key, traced)
     return traced
 
 
@@ -289,7 +318,7 @@ def _check_numbers(shared: Shared, call: Arguments) -> None:
     over = [i for i in numbers if not all([dtypes.holds(d, call.leaves[i]) for d in narrow])]
     if over:  # do they meet? The program with the numbers written into it tells
         types = [None if i in over else type_of(x) for i, x in enumerate(call.leaves)]
-        _trace(shared, call, types, tuple([(i, int, call.leaves[i]) for i in over]))
+        _trace(shared, call, types, tuple([(i, call.leaves[i]) for i in over]))
 
 
 def _launch(shared: Shared, call: Arguments) -> Any:
@@ -297,7 +326,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         _check_numbers(shared, call)
     types = call.types()
     arrays = [x if type(x) is DeviceArray else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
-    start = time.perf_counter()
+    start, began = time.perf_counter(), (shared.traces, config.changes[0])
     traced = _trace(shared, call, types)
     if traced.notes:
         _say(traced.notes)
@@ -306,16 +335,11 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     captured = [as_array(x) for x in traced.captured]
     donated = donations(shared.signature, call, traced.program, len(captured))
     where, committed = place(shared.signature, traced, call, [*captured, *arrays], donated)
-    is_new = ("executable", where, committed, donated) not in traced.program.derived
-    if is_new and shared.options.max_compiles is not None:
-        limit(shared.options.max_compiles, shared.compiles, shared.signature, call)
-    ready = executable(traced.program, where, committed, donated)
-    if is_new:
-        note(shared.compiles, shared.signature, call, (time.perf_counter() - start) * 1e3)
+    ready = _compiled(shared, call, traced.program, (where, committed, donated), start)
     there = moved([*captured, *arrays], where)
     held = [a._buffer for a in there[: len(captured)]]
     buffers = [a._buffer for a in there[len(captured) :]]
-    if fast.off == 0 and not traced.notes:
+    if not scope().off and not traced.notes:
         execute = ready.execute
         waiting = [i for i, (a, m) in enumerate(zip(arrays, there[len(captured) :], strict=True)) if a is not m]
         if waiting and isinstance(where, Spread):  # numbers and uncommitted arrays, which each call brings over
@@ -324,24 +348,41 @@ def _launch(shared: Shared, call: Arguments) -> Any:
             )
             waiting = []
         if not waiting:
-            _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
+            with _lock:
+                if shared.traces is began[0] and config.changes[0] == began[1]:  # nothing was forgotten meanwhile
+                    _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
     try:
         out = ready(held + buffers)
     except EngineError as error:
         raise failure_of(buffers, error) from None
     made = result_builder(traced.out_structure)(out, ready.placed)
-    if watch.on and (settings.debug_nans or settings.debug_infs):
+    if scope().is_watched and (scope().debug_nans or scope().debug_infs):
         from atled.higher_order.nans import check_results
 
         check_results(shared, call, made)
     return made
 
 
+def _compiled(shared: Shared, call: Arguments, program: Program, how: tuple[Any, ...], start: float) -> Executable:
+    """The program compiled; the function notes it, and says why it was compiled again."""
+    with _lock:
+        is_first = (program, how) not in shared.launched  # by this function
+        if is_first and shared.options.max_compiles is not None:
+            limit(shared.options.max_compiles, shared.compiles, shared.signature, call)
+        shared.launched.add((program, how))
+    is_new = ("executable", *how) not in program.derived
+    ready = executable(program, *how)
+    if is_first:
+        note(shared.compiles, shared.signature, call, (time.perf_counter() - start) * 1e3, is_new)
+    return ready
+
+
 def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[DeviceArray], entry: Any) -> None:
     """Let the next call like this one take the launch path."""
     shape = (len(call.args), *call.kwargs)
     is_wide = [a.type for a in arrays] != [type_of(x) for x in call.leaves]
-    site_key = (shape, call.structure, None if shared.options.is_inline else call.is_array, is_wide)
+    is_clean = tuple([kind in CLEAN for _, kind, _ in call.given_statics])
+    site_key = (shape, call.structure, None if shared.options.is_inline else call.is_array, is_wide, is_clean)
     site = shared.sites.get(site_key)
     if site is None:
         if shared.form is None:

@@ -1,29 +1,63 @@
 """When two functions are the same function, for the trace cache.
 
-A lambda, partial or bound method that is made anew in a loop should hit the cache. Functions are compared by their code
-and by what they refer to, in closures and globals: plain values by value; modules, classes and functions by identity.
-A function that refers to anything else (arrays, dicts, objects) is only ever equal to itself, so that nothing large
-is kept alive and nothing that may change is compared; bound methods are equal as long as their object lives.
-`remembered` keeps what loops and branches are recorded as by such keys.
+A lambda, partial or bound method that is made anew in a loop should hit the cache, and nobody should be able to tell: a
+function that was never traced behaves as if there were no cache. So functions are compared by their code and by all
+that it reads, at the time of the trace: globals, closure cells, defaults, attributes of modules, classes and objects,
+and the same of every function that is called. Where that cannot be told (`Heavy`), a function is equal to itself alone:
+if it reads arrays, lists, dicts or objects as a whole, changes something, or calls what may give another result next
+time. `remembered` keeps what loops and branches are recorded as by such keys.
 """
 
 from __future__ import annotations
 
+import builtins
 import functools
+import sys
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from atled.core import config
-from atled.core.config import settings
+from atled.core import config, tree
+from atled.core.config import changes, scope
+from atled.core.exact import exact
+from atled.core.sharding import Mesh, PartitionSpec, Sharding
+from atled.core.source import is_library_file
 from atled.core.trace import state
+from atled.higher_order.reads import reads_of
 
-_BY_VALUE = (int, float, complex, bool, str, bytes, type(None), np.dtype, np.generic)
-_BY_IDENTITY = (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)
-_DEEPEST = 4  # closures in closures, before a function is taken to be equal to itself alone
+_PLAIN = {int, float, complex, bool, str, bytes, type(None), type(...), range, slice}
+_FROZEN = (np.dtype, np.generic, Mesh, PartitionSpec, Sharding)
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
+_MOST = 256  # functions and classes that one function may refer to, before it is taken to be equal to itself alone
+
+# Modules whose functions give the same result for the same arguments, and what of them does not
+_TRUSTED = {
+    "atled", "numpy", "math", "cmath", "operator", "functools", "itertools", "ml_dtypes", "typing", "collections",
+    "enum",
+}  # fmt: skip
+_UNTRUSTED = {"random", "config", "distributed", "debug", "profiler", "testing", "ctypeslib"}  # parts of those
+_IMPURE = {
+    "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "save", "savez", "savez_compressed", "savetxt", "fromregex",
+    "device_put", "devices", "local_devices", "device_count", "pure_callback", "io_callback", "lru_cache", "cache",
+}  # fmt: skip
+_BUILTINS = {
+    "abs", "all", "any", "bool", "bytes", "callable", "chr", "complex", "dict", "divmod", "enumerate", "filter",
+    "float", "frozenset", "int", "isinstance", "issubclass", "len", "list", "map", "max", "min", "object", "ord", "pow",
+    "range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "type", "zip", "Ellipsis",
+    "NotImplemented", "ArithmeticError", "AssertionError", "AttributeError", "Exception", "IndexError", "KeyError",
+    "NotImplementedError", "OverflowError", "RuntimeError", "StopIteration", "TypeError", "ValueError",
+    "ZeroDivisionError",
+}  # fmt: skip
+_OF_CLASSES = {  # what classes have of their own, and no function reads
+    "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__dataclass_fields__",
+    "__dataclass_params__", "__match_args__", "__slots__", "__abstractmethods__", "_abc_impl", "__parameters__",
+    "__orig_bases__", "__firstlineno__", "__static_attributes__", "__annotate__", "__annotations_cache__",
+    "_field_defaults",
+}  # fmt: skip
+_ABSENT = "absent"
 
 
 class Heavy(Exception):  # noqa: N818
@@ -46,70 +80,256 @@ class Same:
 
 
 def function_key(f: Any) -> Any:
-    """A hashable key that is equal for functions that do the same; raises `Heavy` if there is none."""
-    return _function(f, ())
+    """A hashable key that is equal for functions that do the same now; raises `Heavy` if there is none."""
+    return _Reader().value(f)
 
 
-def _function(f: Any, seen: tuple[Any, ...]) -> Any:
-    if any([f is s for s in seen]):
-        return "itself"
-    if len(seen) > _DEEPEST:
+def call_key(functions: Iterable[Any], statics: Iterable[Any], structures: Iterable[tree.Structure]) -> Any:
+    """The same for several functions, for values that they get as they are, and for the classes of their arguments."""
+    reader = _Reader()
+    found = [reader.value(f) for f in functions]
+    found += [reader.value(x) for x in statics]
+    for structure in structures:
+        reader.structure(structure)
+    return tuple(found), tuple(reader.classes)
+
+
+class _Reader:
+    """Reads what functions refer to. What comes up again is told by its number, so that the key is of finite size."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[int, ...], int] = {}
+        self.kept: list[Any] = []  # so that no two objects have one id
+        self.classes: dict[Any, None] = {}  # of arguments
+
+    def value(self, x: Any) -> Any:
+        """The key of a value that is used as a whole."""
+        kind = type(x)
+        if kind in _PLAIN:
+            return exact(x)
+        if kind is types.FunctionType:
+            return self.function(x)
+        if kind is tuple or kind is frozenset:
+            found = [self.value(v) for v in x]
+            return (tuple, *found) if kind is tuple else (frozenset, frozenset(found))
+        if kind is types.MethodType:
+            return self.method(x.__func__, x.__self__)
+        if kind is functools.partial:
+            named = [(k, self.value(v)) for k, v in x.keywords.items()]
+            return (kind, self.value(x.func), self.value(x.args), *named)
+        if isinstance(x, type):
+            return self.class_(x)
+        if isinstance(x, _FROZEN):
+            return exact(x)
+        if isinstance(x, (types.BuiltinFunctionType, np.ufunc)) or kind.__module__ == "numpy":
+            return _offered(x)
+        if kind.__module__ == "atled.numpy.scalar_types":
+            return kind, x.dtype
         raise Heavy
-    seen = (*seen, f)
-    if isinstance(f, _BY_IDENTITY) or (type(f) is types.FunctionType and f.__code__.co_filename == "<atled>"):
-        return Same(f)  # the latter are compiled functions, whose code and globals change
-    if type(f) is types.FunctionType:
-        cells = tuple([_value(c.cell_contents, seen) if _is_filled(c) else None for c in f.__closure__ or ()])
-        defaults = _value(f.__defaults__, seen) if f.__defaults__ else None
-        named = tuple([(k, _value(v, seen)) for k, v in f.__kwdefaults__.items()]) if f.__kwdefaults__ else None
-        found = f.__globals__
-        outside = tuple([(n, _global(found[n])) for n in _names(f.__code__) if n in found])
-        return Same(f.__code__), cells, defaults, named, outside
-    if type(f) is functools.partial:
-        named = tuple([(k, _value(v, seen)) for k, v in f.keywords.items()])
-        return "partial", _function(f.func, seen), _value(f.args, seen), named
-    raise Heavy
+
+    def number(self, *xs: Any) -> Any:
+        """The number of something that has come up before; None if it is new."""
+        key = tuple([id(x) for x in xs])
+        found = self.numbers.get(key)
+        if found is None:
+            if len(self.kept) >= _MOST:
+                raise Heavy
+            self.numbers[key] = len(self.kept)
+            self.kept.append(xs)
+            return None
+        return "again", found
+
+    # -- functions ----------------------------------------------------------------------------------------------------
+
+    def function(self, f: Any) -> Any:
+        code, known = f.__code__, f.__globals__
+        if code.co_filename == "<atled>":  # a compiled function, which keeps its traces until it is cleared
+            return Same(f), Same(known.get("miss"))
+        found = self.number(f)
+        if found is not None:
+            return found
+        defaults = self.value(f.__defaults__) if f.__defaults__ else None
+        named = tuple([(k, self.value(v)) for k, v in f.__kwdefaults__.items()]) if f.__kwdefaults__ else None
+        if str(known.get("__name__")).startswith("namedtuple_"):  # written by `collections`
+            return Same(code), defaults, named
+        if is_library_file(code.co_filename) or str(known.get("__name__")).partition(".")[0] in _TRUSTED:
+            if not f.__closure__ or not is_library_file(code.co_filename):
+                return _offered(f)
+            cells = [self.content(_content(c)) for c in f.__closure__]
+            return (Same(code), defaults, named, *cells)
+        reads = reads_of(code)
+        if not reads.is_closed:
+            raise Heavy
+        cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
+        inside = [self.chain(_content(cells[n]), rest) for n, *rest in reads.cells]
+        outside = [self.name(f, n, rest) for n, *rest in reads.names]
+        return (Same(code), defaults, named, *inside, *outside)
+
+    def method(self, f: Any, owner: Any) -> Any:
+        if type(f) is not types.FunctionType or f.__code__.co_filename == "<atled>":
+            raise Heavy
+        reads = reads_of(f.__code__)
+        if reads.first is None or reads.changes_first:
+            raise Heavy
+        found = self.number(f, owner)
+        if found is not None:
+            return found
+        return ("method", self.function(f), *[self.chain(owner, rest) for rest in reads.first])
+
+    def content(self, x: Any) -> Any:
+        """The key of something that a function of the library holds: its containers count by what is in them."""
+        if type(x) in (list, dict):
+            items = x.items() if type(x) is dict else enumerate(x)
+            return (type(x), *[(exact(k), self.content(v)) for k, v in items])
+        return self.value(x)
+
+    # -- names and attributes -----------------------------------------------------------------------------------------
+
+    def name(self, f: Any, name: str, rest: Sequence[str]) -> Any:
+        """The key of what a function finds under a global name."""
+        if name in f.__globals__:
+            return self.chain(f.__globals__[name], rest)
+        found = f.__builtins__.get(name, _ABSENT) if isinstance(f.__builtins__, dict) else _ABSENT
+        if found is _ABSENT:
+            return _ABSENT, name
+        if name not in _BUILTINS or found is not getattr(builtins, name):
+            raise Heavy
+        return "builtin", name, *rest
+
+    def chain(self, x: Any, rest: Sequence[str]) -> Any:
+        """The key of an attribute of an attribute of x."""
+        for i, name in enumerate(rest):
+            if isinstance(x, types.ModuleType) and _is_trusted(x):
+                x = getattr(x, name, _ABSENT)
+                if not isinstance(x, types.ModuleType):
+                    _check_pure(x, name)
+                    return Same(x), *rest[i + 1 :]
+                continue
+            x = _attribute(x, name)
+        return self.value(x)
+
+    # -- classes ------------------------------------------------------------------------------------------------------
+
+    def class_(self, cls: Any) -> Any:
+        if not cls.__flags__ & (1 << 9) or _is_offered(cls):  # written in C, or of a module that is trusted
+            return Same(cls)
+        if type(cls).__getattribute__ is not type.__getattribute__ or hasattr(type(cls), "__getattr__"):
+            raise Heavy
+        found = self.number(cls)
+        if found is not None:
+            return found
+        parts: list[Any] = [Same(cls)]
+        node = tree._nodes.get(cls)
+        if node is not None and not issubclass(cls, tuple):
+            parts += [self.value(f) for f in (node.flatten, node.unflatten)]
+        for base in cls.__mro__:
+            if not base.__flags__ & (1 << 9) or _is_offered(base):
+                parts.append(Same(base))
+                continue
+            for name, x in list(base.__dict__.items()):
+                if name not in _OF_CLASSES and not isinstance(x, _DESCRIPTORS):
+                    parts.append((name, self.member(x)))
+        return tuple(parts)
+
+    def member(self, x: Any) -> Any:
+        if isinstance(x, (staticmethod, classmethod)):
+            return type(x), self.value(x.__func__)
+        if type(x) is property:
+            return tuple([f and self.value(f) for f in (x.fget, x.fset, x.fdel)])
+        if type(x).__name__ == "_tuplegetter":
+            return Same(type(x))
+        return self.value(x)
+
+    def structure(self, structure: tree.Structure) -> None:
+        """Note the classes of the nodes of an argument: their methods read from outside as well."""
+        if structure.kind is not None and structure.kind not in _CONTAINERS:
+            self.classes[self.class_(structure.kind)] = None
+            self.classes[self.value(structure.meta)] = None
+        for child in structure.children:
+            if child is not tree.LEAF:
+                self.structure(child)
 
 
-def _value(x: Any, seen: tuple[Any, ...]) -> Any:
-    kind = type(x)
-    if isinstance(x, _BY_VALUE):
-        return kind, x, repr(x) if isinstance(x, (float, complex)) else None  # 0.0 and -0.0 differ
-    if kind is tuple or kind is frozenset:
-        return kind, tuple([_value(v, seen) for v in x])
-    if isinstance(x, (types.FunctionType, functools.partial)):
-        return _function(x, seen)
-    if isinstance(x, _BY_IDENTITY):
-        return Same(x)
-    raise Heavy
+_CONTAINERS = {tuple, list, dict, type(None)}
 
 
-def _global(x: Any) -> Any:
-    if isinstance(x, (types.FunctionType, *_BY_IDENTITY)):
-        return Same(x)
-    return _value(x, ())
-
-
-def _is_filled(cell: Any) -> bool:
+def _content(cell: Any) -> Any:
     try:
-        cell.cell_contents  # noqa: B018
+        return cell.cell_contents
     except ValueError:  # not assigned yet
-        return False
-    return True
+        return _ABSENT
 
 
-@functools.lru_cache(maxsize=4096)
-def _names_of(code: Same) -> tuple[str, ...]:
-    found = dict.fromkeys(code.value.co_names)
-    for constant in code.value.co_consts:
-        if isinstance(constant, types.CodeType):
-            found.update(dict.fromkeys(_names_of(Same(constant))))
-    return tuple(found)
+def _attribute(x: Any, name: str) -> Any:
+    """An attribute of a module, class, function or plain object, found without running any code."""
+    kind = type(x)
+    if kind is types.ModuleType or kind is types.FunctionType:
+        if name not in x.__dict__:
+            raise Heavy
+        return x.__dict__[name]
+    if isinstance(x, type):
+        if kind.__getattribute__ is not type.__getattribute__ or _looked_up(kind, name) is not _ABSENT:
+            raise Heavy
+        return _bound(_looked_up(x, name), None, x)
+    if kind.__getattribute__ is not object.__getattribute__ or hasattr(kind, "__getattr__"):
+        raise Heavy
+    found = _looked_up(kind, name)
+    if isinstance(found, types.MemberDescriptorType):
+        return found.__get__(x, kind)
+    if hasattr(type(found), "__set__"):
+        raise Heavy
+    own = getattr(x, "__dict__", {})
+    return own[name] if name in own else _bound(found, x, kind)
 
 
-def _names(code: types.CodeType) -> tuple[str, ...]:
-    """The names that code, and code inside it, may look up in globals."""
-    return _names_of(Same(code))
+def _looked_up(cls: Any, name: str) -> Any:
+    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), _ABSENT)
+
+
+def _bound(found: Any, x: Any, cls: Any) -> Any:
+    """What looking up an attribute of a class gives, on an object of it or on itself."""
+    if isinstance(found, (types.FunctionType, staticmethod, classmethod)):
+        return found.__get__(x, cls)
+    if found is _ABSENT or hasattr(type(found), "__get__"):
+        raise Heavy
+    return found
+
+
+def _is_trusted(module: Any) -> bool:
+    return _trusts(getattr(module, "__name__", ""))
+
+
+@functools.lru_cache(maxsize=1024)
+def _trusts(name: str) -> bool:
+    root, *parts = name.split(".")
+    if name == "atled.random" or name.startswith("atled.random."):  # its functions have keys
+        return True
+    return root in _TRUSTED and _UNTRUSTED.isdisjoint(parts)
+
+
+def _check_pure(x: Any, name: str) -> None:
+    if x is _ABSENT or name in _IMPURE or isinstance(x, (list, dict, set, np.ndarray)):
+        raise Heavy
+
+
+def _offered(x: Any) -> Same:
+    """The key of a function or class of a module that is trusted."""
+    if isinstance(x, types.BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType):
+        raise Heavy  # a method of some object
+    module = x.__globals__.get("__name__") if isinstance(x, types.FunctionType) else getattr(x, "__module__", None)
+    name = getattr(x, "__name__", "")
+    if module == "builtins" and name not in _BUILTINS:
+        raise Heavy
+    if (module != "builtins" and not _trusts(str(module))) and not isinstance(x, np.ufunc):
+        raise Heavy
+    _check_pure(x, name)
+    return Same(x)
+
+
+def _is_offered(cls: Any) -> bool:
+    """Whether a module that is trusted has this class."""
+    module = sys.modules.get(cls.__module__)
+    return module is not None and _is_trusted(module) and getattr(module, cls.__name__, None) is cls
 
 
 class WeakIdentityDict:
@@ -123,14 +343,15 @@ class WeakIdentityDict:
         found = self._entries.get(id(anchor))
         return found[1] if found is not None and found[0]() is anchor else None
 
-    def set(self, anchor: Any, value: Any) -> None:
-        """Keep something for as long as an object lives; objects that cannot be watched keep nothing."""
+    def set(self, anchor: Any, value: Any) -> bool:
+        """Keep something for as long as an object lives; says no for objects that cannot be watched."""
         key = id(anchor)
         try:
             watch = weakref.ref(anchor, lambda _: self._entries.pop(key, None))
         except TypeError:
-            return
+            return False
         self._entries[key] = (watch, value)
+        return True
 
 
 recordings: dict[Any, Any] = {}  # what loops and branches were recorded as, where nothing is being traced
@@ -138,17 +359,35 @@ _RECORDINGS_LIMIT = 1024
 
 
 def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """What `make()` gives, kept for functions that do the same: called outside of `jit`, a loop is recorded once."""
+    """What `make()` gives, kept for functions that do the same: called outside of `jit`, a loop is recorded once.
+
+    The structures of arguments are part of the key.
+    """
     if state.level or state.base.is_watching:
         return make()
+    structures = [x for x in key if isinstance(x, tree.Structure)]
+
+    def now() -> Any:
+        own = call_key(functions, (), structures)
+        return own, key, config.trace_key(), scope().mesh, scope().check_programs, changes[0]
+
     try:
-        key = (tuple([function_key(f) for f in functions]), *key, config.trace_key(), settings.check_programs)
-    except Heavy:
+        whole = now()
+        found = recordings.get(whole)
+    except (Heavy, TypeError):  # the latter if something cannot be hashed
         return make()
-    found = recordings.get(key)
     if found is None:
         found = make()
-        while len(recordings) >= _RECORDINGS_LIMIT:
-            recordings.pop(next(iter(recordings)))
-        recordings[key] = found
+        if keeps(whole, now):
+            while len(recordings) >= _RECORDINGS_LIMIT:
+                recordings.pop(next(iter(recordings), None), None)
+            recordings[whole] = found
     return found
+
+
+def keeps(key: Any, now: Callable[[], Any]) -> bool:
+    """Whether what was made under a key may be kept: nobody changed meanwhile what the key is made of."""
+    try:
+        return bool(key == now())
+    except Heavy:
+        return False

@@ -16,14 +16,16 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.array import type_of, wide
-from atled.core.config import fast
+from atled.core.config import scope
+from atled.core.exact import exact
 from atled.core.trace import Tracer
 from atled.core.tree_code import Code, builder, matcher
-from atled.engine.array import DeviceArray, as_array, failed, scalars
+from atled.engine.array import DeviceArray, as_array, failed
 from atled.engine.execute import EngineError
 from atled.higher_order.signature import Arguments
 
 MISS = object()
+CLEAN = {int, str, bool, type(None)}  # of which equal values of one class are the same value
 
 
 class Mismatch(Exception):  # noqa: N818
@@ -93,11 +95,12 @@ class Site:
         code = Code(f"s{number}_")
         entries = code.name(self.entries)
         static = {key for key, _, _ in call.statics}
+        clean = [kind in CLEAN for _, kind, _ in call.given_statics]
         items = [*enumerate(call.args), *sorted(call.kwargs.items(), key=lambda item: item[0])]  # as trees do
         structures = {k: tree.structure(v) for k, v in items if k not in static}
         lines = code.lines
         otherwise = f"return miss({form.given})"
-        lines.append(f" if fast.off: {otherwise}")
+        lines += [" here = scope()", f" if here.off: {otherwise}"]
         lines.append(" try:")
         if form.positional or form.keyword_only:
             names = form.positional[: len(call.args)]
@@ -119,12 +122,12 @@ class Site:
         for key, _ in items:
             value = names[key] if isinstance(key, int) else named[key]
             if key not in structures:
-                statics += [f"type({value})", value]
+                statics += [f"type({value})", value] if clean.pop(0) else [f"exact({value})"]
                 continue
             for leaf in matcher(code, structures[key], value, "{}", "  "):
                 arrays.append(code.name())
                 lines.append(f"  {arrays[-1]} = {take[next(leaves)].format(leaf)}")
-        key_text = "".join([f"{a}._placed, " for a in arrays] + [f"{s}, " for s in statics])
+        key_text = "".join([f"{a}._placed, " for a in arrays] + [f"{s}, " for s in statics] + ["here, "])
         lines.append(f"  execute, handlers, placed, captured, build = {entries}[({key_text})]")
         buffers = ", ".join([f"{a}._buffer" for a in arrays])
         lines.append(f"  buffers = [{buffers}]")
@@ -142,16 +145,21 @@ class Site:
         """Let calls with arguments of these kinds run the executable of `entry`."""
         if len(self.entries) >= 4096:
             self.entries.clear()
-        given = [call.args[k] if isinstance(k, int) else call.kwargs[k] for k, _, _ in call.statics]
-        key = (*[a._placed for a in arrays], *[v for x in given for v in (type(x), x)])
+        statics = [v for _, kind, x in call.given_statics for v in ((kind, x) if kind in CLEAN else (exact(x),))]
+        key = (*[a._placed for a in arrays], *statics, scope())
         with contextlib.suppress(TypeError):  # a list of axes, which is looked at anew each time
             self.entries[key] = (*entry, None if result == self.result else result_builder(result))
 
 
 def _function(header: str, lines: list[str], namespace: dict[str, Any]) -> Any:
     local: dict[str, Any] = {}
-    exec(compile("\n".join([header, *lines]), "<atled>", "exec"), namespace, local)
+    exec(_compiled("\n".join([header, *lines])), namespace, local)
     return next(iter(local.values()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(text: str) -> Any:
+    return compile(text, "<atled>", "exec")
 
 
 def _emit_result(code: Code, structure: tree.Structure) -> None:
@@ -175,7 +183,7 @@ def result_builder(structure: tree.Structure) -> Callable[[list[Any], list[Any]]
 def _leaf(x: Any) -> Any:
     """An argument that is not an array on a device yet, as one."""
     try:
-        return scalars[x.__class__, x]
+        return scope().scalars[x.__class__, x]
     except (KeyError, TypeError):
         if isinstance(x, Tracer):
             raise Mismatch from None
@@ -198,7 +206,8 @@ def failure_of(buffers: Sequence[Any], error: Exception) -> RuntimeError:
 
 
 NAMESPACE = {
-    "fast": fast,
+    "scope": scope,
+    "exact": exact,
     "Mismatch": Mismatch,
     "EngineError": EngineError,
     "failure": failure_of,
@@ -208,6 +217,8 @@ NAMESPACE = {
     "wide_leaf": _wide_leaf,
 }
 # the names that generated code uses itself; a function with such a parameter is called the general way
-_OWN = "args|kwargs|miss|execute|handlers|placed|captured|build|buffers|results|error|type|len|dict|list|tuple|kind"
+_OWN = (
+    "args|kwargs|miss|here|execute|handlers|placed|captured|build|buffers|results|error|type|len|dict|list|tuple|kind"
+)
 _OWN_NAME = re.compile(rf"(?:{_OWN}|{'|'.join(NAMESPACE)}|\w*Error|[aop]\d+|s\d+_\d+)")
 FIRST_CODE = _function("def call(*args, **kwargs):", [" return miss(args, kwargs)"], {}).__code__

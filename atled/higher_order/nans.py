@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import errors, tree
-from atled.core.config import settings
+from atled.core.config import scope
 from atled.engine.array import DeviceArray, as_array
 from atled.engine.watch import Finding, is_bad, watched
 
@@ -49,7 +49,7 @@ def _find(f: Callable[..., Any], args: Any, kwargs: Any, nans: bool, infs: bool)
 
 def check_results(shared: Any, call: Any, results: Any) -> None:
     """Raise if a result of a compiled function is bad; the function is run again, op by op, to find out where."""
-    nans, infs = settings.debug_nans, settings.debug_infs
+    nans, infs = scope().debug_nans, scope().debug_infs
     if all([is_bad(x, nans, infs) is None for x in tree.leaves(results)]):
         return
     found = None

@@ -13,6 +13,7 @@ import numpy as np
 from atled.core import dtypes, tree
 from atled.core.array import Array, describe, type_of, types_of
 from atled.core.dtypes import bits
+from atled.core.exact import exact
 from atled.core.program import Program
 from atled.core.sharding import (
     Mesh,
@@ -143,7 +144,7 @@ def _frozen(x: Any) -> Any:
 class Arguments:
     """A call's arguments, sorted into static values and dynamic leaves."""
 
-    __slots__ = ("args", "dynamic", "is_library", "kwargs", "leaves", "statics", "structure")
+    __slots__ = ("args", "dynamic", "is_library", "kwargs", "leaves", "static_key", "statics", "structure")
 
     def __init__(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
@@ -171,6 +172,7 @@ class Arguments:
         else:
             self.dynamic = (args, kwargs)
         self.statics = tuple(statics)
+        self.static_key = tuple([(key, exact(x)) for key, _, x in statics])
         self.leaves, self.structure = tree.flatten(self.dynamic)
         try:
             hash(self.statics)
@@ -184,6 +186,12 @@ class Arguments:
         for x in self.leaves:
             if not isinstance(x, Array):
                 _check_leaf(signature, self, x)
+
+    @property
+    def given_statics(self) -> list[tuple[Any, type, Any]]:
+        """Static arguments as they were given: key, class and value."""
+        given = [(k, self.args[k] if isinstance(k, int) else self.kwargs[k]) for k, _, _ in self.statics]
+        return [(k, type(x), x) for k, x in given]
 
     @property
     def is_array(self) -> tuple[bool, ...]:

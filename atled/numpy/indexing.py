@@ -14,7 +14,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, ArrayLike, describe, type_of
-from atled.core.config import fast
+from atled.core.config import scope
 from atled.core.program import Recorder
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
@@ -423,7 +423,7 @@ def _is_eager(*values: Any) -> bool:
 
 def getitem(x: Any, index: Any) -> Any:
     """x[index]: reads out of bounds by a traced index are moved inside."""
-    if type(index) is int and not fast.off and type(x) is DeviceArray:
+    if type(index) is int and not scope().off and type(x) is DeviceArray:
         dims = x._placed.type.shape
         if dims and -dims[0] <= index < dims[0]:
             return _get_row(x, index if index >= 0 else index + dims[0])

@@ -14,7 +14,7 @@ from numpy.exceptions import AxisError  # a ValueError and an IndexError
 
 from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
-from atled.core.config import settings
+from atled.core.config import scope
 from atled.core.program import Literal
 from atled.core.trace import state
 from atled.core.types import ArrayType
@@ -83,7 +83,7 @@ def common_dtype(types: Sequence[ArrayType]) -> tuple[Any, bool]:
         )  # Python integers alone have the default dtype, whatever they need
         return (dtypes.default("i") if is_integer else first.dtype), first.weak
     dtype, weak = dtypes.promote(*[(t.dtype, t.weak) for t in types])
-    if dtype in _DOUBLE and not settings.x64:
+    if dtype in _DOUBLE and not scope().x64:
         _warn_about_widths(types, dtype)
     return dtype, weak
 

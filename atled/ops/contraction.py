@@ -7,7 +7,7 @@ from typing import Any
 
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.core.config import settings
+from atled.core.config import scope
 from atled.core.op import LinearOp
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear
@@ -21,7 +21,7 @@ PRECISIONS = {"default": "DEFAULT", "fastest": "DEFAULT", "high": "HIGH", "highe
 def precision_name(precision: Any) -> str | None:
     """A precision as users give it (a name, an enum, None) in the compiler's words."""
     if precision is None:
-        precision = settings.matmul_precision
+        precision = scope().matmul_precision
     if precision is None:
         return None
     if isinstance(precision, (tuple, list)):

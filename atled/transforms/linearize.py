@@ -11,7 +11,7 @@ from typing import Any
 
 from atled.core import source
 from atled.core.array import type_of
-from atled.core.config import watch
+from atled.core.config import scope
 from atled.core.program import Equation, Program, Var, record
 from atled.core.trace import Interpreter, Place, Tracer, bind, entered, state
 from atled.core.types import Zero
@@ -49,7 +49,7 @@ class Tape(Interpreter):
         inputs = tuple([self.operand(x) for x in operands])
         types = op.result_type(*[v.type if type(v) is Var else type_of(v) for v in inputs])
         where: Any = state.source or source.here()
-        if watch.on and type(where) is not Place:
+        if scope().is_watched and type(where) is not Place:
             where = Place(where)
         if type(types) is tuple:
             results = tuple([Var(t) for t in types])

@@ -12,7 +12,7 @@ import numpy as np
 
 from atled.core import errors, source, tree
 from atled.core.array import Array, describe, type_of
-from atled.core.config import watch
+from atled.core.config import scope
 from atled.core.program import Program, evaluate, record_closed
 from atled.core.trace import Axis, Interpreter, Tracer, entered, state
 from atled.core.types import ArrayType
@@ -43,7 +43,7 @@ class Batch(Interpreter):
         self.axis_name = axis_name
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
-        if watch.on:
+        if scope().is_watched:
             before = state.lanes
             state.lanes = (self.size, *before)
             try:

@@ -19,7 +19,7 @@ from atled.engine import cache, execute
 
 @pytest.fixture
 def folder(tmp_path):
-    before = config.settings.cache_dir
+    before = config.scope().cache_dir
     config.update("cache_dir", str(tmp_path))
     yield tmp_path / "executables"
     config.update("cache_dir", before)
@@ -54,7 +54,7 @@ def test_a_directory_that_others_may_write_to_is_not_used(tmp_path):
     path = tmp_path / "executables"
     path.mkdir()
     path.chmod(0o777)
-    before = config.settings.cache_dir
+    before = config.scope().cache_dir
     config.update("cache_dir", str(tmp_path))
     try:
         with pytest.warns(UserWarning, match="others may write"):
@@ -107,7 +107,7 @@ def test_altered_entries_are_recompiled(folder):
 
 
 def test_the_size_is_bounded(folder):
-    before = config.settings.cache_bytes
+    before = config.scope().cache_bytes
     config.update("cache_bytes", 40_000)
     cache._written.clear()
     try:

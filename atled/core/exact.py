@@ -1,0 +1,88 @@
+"""Exact keys: what is equal by them is the same value.
+
+Python takes 1, 1.0 and True for equal, and 0.0 and -0.0, and NaN for unequal to itself. A cache that is looked up by
+such values returns what was made for another one. Everything that is looked up by values of users goes through `exact`:
+tree structures, static arguments, numbers written into programs, parameters of ops, and what functions refer to.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import struct
+from typing import Any
+
+import numpy as np
+
+
+def exact(x: Any) -> Any:
+    """A hashable key, equal for values of the same class with the same contents.
+
+    Strings, integers, None and tuples of those are their own keys. All others are tuples that begin with a class, which
+    no such tuple does. Containers count by what is in them now, so that a key does not change when they do.
+
+    >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact(float("nan")) == exact(float("nan"))
+    (False, False, True)
+    """
+    kind = x.__class__
+    if kind is str or kind is int or x is None:
+        return x
+    if kind is tuple:
+        for v in x:
+            of = v.__class__
+            if of is not int and of is not str and v is not None:
+                return (tuple, *[exact(v) for v in x])
+        return x
+    make = _MAKERS.get(kind)
+    return make(x) if make is not None else _other(kind, x)
+
+
+def _float(x: float) -> Any:
+    return (float, x) if x == x and x != 0.0 else (float, struct.pack("<d", x))
+
+
+def _dict(x: Any) -> Any:
+    return (x.__class__, *[(exact(k), exact(v)) for k, v in x.items()])
+
+
+def _array(x: Any) -> Any:
+    return (np.ndarray, x.dtype, x.shape, x.tobytes() if x.dtype != object else exact(x.ravel().tolist()))
+
+
+_MAKERS: dict[Any, Any] = {
+    bool: lambda x: (bool, x),
+    float: _float,
+    complex: lambda x: (complex, struct.pack("<dd", x.real, x.imag)),
+    list: lambda x: (list, *[exact(v) for v in x]),
+    dict: _dict,
+    set: lambda x: (set, frozenset([exact(v) for v in x])),
+    frozenset: lambda x: (frozenset, frozenset([exact(v) for v in x])),
+    slice: lambda x: (slice, exact(x.start), exact(x.stop), exact(x.step)),
+    functools.partial: lambda x: (functools.partial, exact(x.func), exact(x.args), _dict(x.keywords)),
+    bytes: lambda x: (bytes, x),
+    bytearray: lambda x: (bytearray, bytes(x)),
+    np.ndarray: _array,
+}
+
+
+def _other(kind: Any, x: Any) -> Any:
+    if isinstance(x, np.generic):
+        return kind, x.dtype, x.tobytes()
+    if isinstance(x, tuple) and kind.__eq__ is tuple.__eq__:  # a named tuple
+        return (kind, *[exact(v) for v in x])
+    if isinstance(x, dict) and kind.__eq__ in (dict.__eq__, collections.OrderedDict.__eq__):
+        return _dict(x)
+    names = _fields(kind)
+    if names is not None:
+        return (kind, *[exact(getattr(x, n, None)) for n in names])
+    return kind, x
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields(kind: Any) -> tuple[str, ...] | None:
+    """The fields by which a dataclass compares itself; None for other classes, and if it has its own `__eq__`."""
+    fields = getattr(kind, "__dataclass_fields__", None)
+    code = getattr(kind.__eq__, "__code__", None)
+    if fields is None or code is None or code.co_filename != "<string>":  # what `dataclass` writes
+        return None
+    return tuple([name for name, f in fields.items() if f.compare and f._field_type.name == "_FIELD"])

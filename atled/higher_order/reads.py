@@ -1,0 +1,117 @@
+"""What the code of a function reads from outside: globals, closure cells, and attributes of those.
+
+A chain such as `("config", "rate")` is a name and the attributes that are taken of it. Values that code looks up by
+other ways, or changes, cannot be told from its instructions; such code is not `is_closed`.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from types import CodeType
+from typing import Any, NamedTuple
+
+Chain = tuple[str, ...]
+
+_GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME"}
+_CELL = {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
+_ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
+_CHANGES = {
+    "STORE_GLOBAL", "DELETE_GLOBAL", "DELETE_ATTR", "IMPORT_NAME", "IMPORT_FROM", "LOAD_BUILD_CLASS", "STORE_NAME",
+    "DELETE_NAME", "DELETE_DEREF", "LOAD_LOCALS",
+}  # fmt: skip
+
+
+class Reads(NamedTuple):
+    """What code reads from outside."""
+
+    names: tuple[Chain, ...]  # of globals and builtins
+    cells: tuple[Chain, ...]  # of variables of enclosing functions
+    first: tuple[Chain, ...] | None  # attributes of the first parameter; None if it is used in other ways, too
+    changes_first: bool  # assigns attributes of its first parameter
+    is_closed: bool  # there is nothing else, and it changes nothing outside
+
+
+class _Identity:
+    """A code object by identity: equal code may stand in different places."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.code is other.code
+
+    def __hash__(self) -> int:
+        return id(self.code)
+
+
+def reads_of(code: CodeType) -> Reads:
+    """What code, and the functions inside it, read from outside."""
+    return _reads_of(_Identity(code))
+
+
+@functools.lru_cache(maxsize=4096)
+def _reads_of(key: _Identity) -> Reads:
+    code = key.code
+    first = code.co_varnames[0] if code.co_argcount else None
+    found: dict[str, dict[Chain, None]] = {"names": {}, "cells": {}, "first": {}}
+    is_bare = changes_first = False  # whether the first parameter is used as a whole
+    is_closed = True
+    steps = [s for s in dis.get_instructions(code) if s.opname not in ("CACHE", "EXTENDED_ARG")]
+    for n, step in enumerate(steps):
+        name, value = step.opname, step.argval
+        if name in _CHANGES or (name.startswith("STORE_DEREF") and value in code.co_freevars):
+            is_closed = False
+        elif name == "STORE_ATTR":
+            owner = steps[n - 1].argval
+            if first is not None and (owner == first or (isinstance(owner, tuple) and owner[-1] == first)):
+                changes_first = True
+            else:
+                is_closed = False
+        elif name in _GLOBAL:
+            found["names"][value, *_attributes(steps, n)] = None
+        elif name in _CELL and value in code.co_freevars:
+            found["cells"][value, *_attributes(steps, n)] = None
+        elif first is not None and (name.startswith(("LOAD_FAST", "STORE_FAST")) or name in _CELL):
+            loaded = value if isinstance(value, tuple) else (value,)
+            if first in loaded and not _is_owner_of_store(steps, n):
+                chain = (
+                    _attributes(steps, n) if loaded[-1] == first and name.endswith(("FAST", "DEREF", "BORROW")) else ()
+                )
+                is_bare = is_bare or not chain or "STORE" in name or loaded.count(first) > 1
+                found["first"][chain] = None
+        elif first is not None and name in ("STORE_DEREF", "DELETE_FAST") and value == first:
+            is_bare = True
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = reads_of(constant)
+            is_closed = is_closed and inner.is_closed
+            found["names"].update(dict.fromkeys(inner.names))
+            for chain in inner.cells:
+                if chain[0] in code.co_freevars:
+                    found["cells"][chain] = None
+                elif chain[0] == first:
+                    found["first"][chain[1:]] = None
+                    is_bare = is_bare or len(chain) == 1
+    return Reads(
+        tuple(found["names"]),
+        tuple(found["cells"]),
+        None if is_bare else tuple(found["first"]),
+        changes_first,
+        is_closed,
+    )
+
+
+def _attributes(steps: list[Any], n: int) -> Chain:
+    """The attributes that are taken of what step n loads, one of the other."""
+    taken = []
+    while n + 1 < len(steps) and steps[n + 1].opname in _ATTRIBUTE:
+        n += 1
+        taken.append(steps[n].argval)
+    return tuple(taken)
+
+
+def _is_owner_of_store(steps: list[Any], n: int) -> bool:
+    return n + 1 < len(steps) and steps[n + 1].opname == "STORE_ATTR"
