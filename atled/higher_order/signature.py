@@ -183,6 +183,14 @@ class Arguments:
                 f"is {describe(bad[2])}."
                 f"\n  try: {_HASHABLE.get(type(bad[2]), 'x.item(), a Python number')}, or leave the argument dynamic."
             ) from None
+        try:
+            hash(self.structure)
+        except TypeError as error:
+            raise TypeError(
+                f"{signature.name}: what the nodes of a tree hold besides their children must be hashable, or dicts, "
+                f"lists, sets, arrays and dataclasses of such; got {error}."
+                "\n  try: a frozen dataclass, a tuple, or a class with __eq__ and __hash__."
+            ) from None
         for x in self.leaves:
             if not isinstance(x, Array):
                 _check_leaf(signature, self, x)
