@@ -6,6 +6,7 @@ the help page, and the message says what to do.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import types
@@ -98,7 +99,7 @@ def for_user(error: E_) -> E_:
     error.__traceback__ = _chain(kept)
     if is_own:
         _say_where(error, Source(kept[-1].tb_frame.f_code, kept[-1].tb_lasti) if kept else here())
-    _hide_frames()
+    _hide_frames(error)
     return error
 
 
@@ -111,12 +112,15 @@ def explained(says: str, instead: str = "") -> str:
 def located(error: E_) -> E_:
     """An error with the user's line in its message, for code that raises it without passing `for_user`."""
     _say_where(error, here())
-    _hide_frames()
+    _hide_frames(error)
     return error
 
 
-def _hide_frames() -> None:
-    """Leave the library's frames out where an error that nobody catches is printed."""
+def _hide_frames(error: Any = None) -> None:
+    """Leave the library's frames out where an error of the library is printed because nobody catches it."""
+    if error is not None:
+        with contextlib.suppress(AttributeError):  # a few classes take no attributes
+            error._passed_atled = True
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
 
@@ -140,9 +144,9 @@ def _chain(entries: Sequence[Any]) -> Any:
 
 
 def _show(kind: Any, error: BaseException, traceback: Any) -> None:
-    """Print an uncaught error; the frames that passed it on on its way out are left out too."""
-    kept, _ = _user_frames(traceback)
-    if kept and scope().hide_frames:
+    """Print an uncaught error; from one of ours, the frames that passed it on on its way out are left out too."""
+    kept, is_own = _user_frames(traceback)
+    if kept and scope().hide_frames and (is_own or getattr(error, "_passed_atled", False)):
         error.__traceback__ = traceback = _chain(kept)
     sys.__excepthook__(kind, error, traceback)
 

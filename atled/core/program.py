@@ -6,7 +6,6 @@ become constants: they are returned beside the program, as values for its first 
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -203,20 +202,6 @@ class Recorder(Interpreter):
         return text + "."
 
 
-class uncollected:  # noqa: N801
-    """No garbage collection inside: what is being made is almost all alive, and there is much of it to look at."""
-
-    __slots__ = ("was_on",)
-
-    def __enter__(self) -> None:
-        self.was_on = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_: Any) -> None:
-        if self.was_on:
-            gc.enable()
-
-
 def record(
     f: Callable[..., Sequence[Any]],
     types: Sequence[ArrayType],
@@ -231,7 +216,7 @@ def record(
     """
     recorder = Recorder(state.level + 1, name, input_names, with_sources)
     recorder.inputs = [Var(t) for t in types]
-    with recording(), uncollected(), entered(recorder, base=recorder):
+    with recording(), entered(recorder, base=recorder):
         outputs = f(*[RecordTracer(recorder, v) for v in recorder.inputs])
         found = [recorder.lift(x) for x in outputs]
     return _finish(recorder, found, is_pruned)

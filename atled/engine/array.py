@@ -317,9 +317,7 @@ def _copied_to(buffer: Any, placed: Placed) -> Any:
     layout, devices = execute.layout_of(placed), execute.device_list(placed.sharding.devices)
     copy = _jax.ArrayCopySemantics.ALWAYS_COPY
     (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
-    with execute.without_jax():
-        parts = made._arrays
-    return _jax.ArrayImpl(placed, layout, parts, committed=placed.committed, _skip_checks=True)
+    return _jax.ArrayImpl(placed, layout, execute.parts_of(made), committed=placed.committed, _skip_checks=True)
 
 
 def copied(x: DeviceArray) -> DeviceArray:
@@ -370,8 +368,7 @@ def _parts(buffer: Any) -> list[Any]:
     """The buffers of a buffer, one a device of this process."""
     if buffer.is_deleted():
         raise failed(buffer, RuntimeError("deleted"))
-    with execute.without_jax():
-        return buffer._arrays
+    return execute.parts_of(buffer)
 
 
 # Python numbers that were used as operands come up again and again: kept on the default device by type and exact value,

@@ -7,6 +7,7 @@ launch paths of eager ops and of `jit` hold its bound methods and call nothing e
 from __future__ import annotations
 
 import atexit
+import builtins
 import collections
 import contextlib
 import functools
@@ -105,28 +106,17 @@ def device_list(devices: tuple[Any, ...]) -> Any:
     return _jax.DeviceList(devices)
 
 
-# Some calls of the engine look for jax to make its types for them. These stand in, so that it is not imported.
-_stand_ins = {n: types.ModuleType(n) for n in ("jax", "jax.core", "jax._src", "jax._src.sharding_impls")}
-_stand_ins["jax.core"].ShapedArray = lambda shape, dtype, weak_type=False: (shape, dtype)  # type: ignore[attr-defined]
-_stand_ins["jax._src.sharding_impls"].make_single_device_sharding = (  # type: ignore[attr-defined]
-    lambda device, memory_kind=None: layout(SingleDeviceSharding(device, memory_kind), 0)
-)
-_engine_lock = threading.RLock()
+def _without_jax(name: str, *rest: Any) -> Any:
+    """`import`, for functions of the engine that look for jax to make its types for them, and do as well without."""
+    if name.partition(".")[0] == "jax":
+        raise ImportError(name)
+    return __import__(name, *rest)
 
 
-@contextlib.contextmanager
-def without_jax() -> Iterator[None]:
-    """A `with` block for the calls that would import jax."""
-    with _engine_lock:
-        if "jax" in sys.modules:  # the user has imported the real one, which serves as well
-            yield
-            return
-        sys.modules.update(_stand_ins)
-        try:
-            yield
-        finally:
-            for name in _stand_ins:
-                sys.modules.pop(name, None)
+# The engine imports by the `__import__` of the function that calls it, so this one has builtins of its own.
+_builtins = {**vars(builtins), "__import__": _without_jax}
+_parts_of = lambda buffer: buffer._arrays  # noqa: E731
+parts_of: Any = types.FunctionType(_parts_of.__code__, {"__builtins__": _builtins})  # one buffer a device
 
 
 @functools.cache

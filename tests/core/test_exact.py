@@ -20,7 +20,7 @@ from atled.core.exact import exact
 from atled.core.op import Op
 
 
-class Color(str, enum.Enum):
+class Color(enum.StrEnum):
     RED = "red"
 
 
