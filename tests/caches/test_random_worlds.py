@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from worlds import run, steps
+from worlds import programs, run
 
 
 @seed(1)
 @settings(
-    max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=False,
+    max_examples=250, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=False,
     phases=[Phase.generate],
 )  # fmt: skip
-@given(steps)
+@given(programs())
 def test_caches_cannot_be_seen(program):
     assert run(program, False) == run(program, True)

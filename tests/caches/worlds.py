@@ -99,11 +99,18 @@ CALLS = [
     "leaves(f(x))[0] + v",
 ]
 
-steps = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from(CHANGES), st.sampled_from(FUNCTIONS), st.sampled_from(CALLS),
-              st.sampled_from(VALUES), st.booleans()),
-    min_size=2, max_size=7,
-)  # fmt: skip
+
+@st.composite
+def programs(draw: Any) -> list[Any]:
+    """Steps of a few kinds, so that each comes up again after a change."""
+    functions = draw(st.lists(st.sampled_from(FUNCTIONS), min_size=1, max_size=2))
+    calls = draw(st.lists(st.sampled_from(CALLS), min_size=1, max_size=2))
+    changes = draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=4))
+    step = st.tuples(
+        st.integers(0, 2), st.sampled_from(changes), st.sampled_from(functions), st.sampled_from(calls),
+        st.sampled_from(VALUES), st.sampled_from([True, True, True, False]),
+    )  # fmt: skip
+    return draw(st.lists(step, min_size=3, max_size=8))
 
 
 def run(program: list[Any], is_cleared: bool) -> list[Any]:

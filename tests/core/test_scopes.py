@@ -132,9 +132,8 @@ def test_calls_in_a_block_are_launched_from_memory(monkeypatch):
         monkeypatch.setattr(jit_file, "_slow", None)
         for _ in range(3):
             f(x)
-    with set_mesh(mesh("a")):
-        with atled.enable_x64():  # another block of the same settings
-            f(x)
+    with set_mesh(mesh("a")), atled.enable_x64():  # another block of the same settings
+        f(x)
 
 
 def test_numbers_are_of_the_settings_they_are_used_under():

@@ -204,3 +204,53 @@ def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
         assert float(f(x, n)[0]) == n + 1.0
         assert float(atled.grad(lambda x: (x * x).sum())(x)[0]) == 2.0
     assert len(execute._loaded) < 12 and len(f.compiles) == 12
+
+
+USER_OP = """
+from atled.core.trace import bind
+from atled.ops import elementwise
+from atled.ops.family import Elementwise
+
+class Scaled(Elementwise):
+    takes = "f"
+    def lower(self, build, x):
+        return build.apply(lambda v: elementwise.mul(v, FACTOR), x)
+
+def scaled(x):
+    return bind(Scaled(), x)
+"""
+
+
+def test_an_op_of_a_user_that_was_edited_runs_as_it_is_now(tmp_path):
+    """Its code is not part of the program's fingerprint, so it is not kept on disk."""
+    seen = []
+    for factor in ("2.0", "3.0"):
+        (tmp_path / "user_op.py").write_text(USER_OP.replace("FACTOR", factor))
+        code = "import atled, user_op; print(float(atled.jit(user_op.scaled)(1.0)), float(user_op.scaled(1.0)))"
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+            "ATLED_CACHE_DIR": str(tmp_path),
+        }
+        seen.append(
+            subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, env=environment).stdout
+        )
+    assert seen == ["2.0 2.0\n", "3.0 3.0\n"]
+
+
+def test_ops_of_users_that_have_the_same_name_in_one_process():
+    from atled.core.trace import bind
+    from atled.ops import elementwise
+    from atled.ops.family import Elementwise
+
+    def make(factor):
+        class Scaled(Elementwise):
+            takes = "f"
+
+            def lower(self, build, x):
+                return build.apply(lambda v: elementwise.mul(v, factor), x)
+
+        return lambda x: bind(Scaled(), x)
+
+    assert [float(atled.jit(make(k))(1.0)) for k in (2.0, 3.0)] == [2.0, 3.0]
+    assert [float(make(k)(1.0)) for k in (2.0, 3.0)] == [2.0, 3.0]
