@@ -167,9 +167,19 @@ class Executable:
         ranks = sorted({d.process_index for d in devices_of(where)})
         if len(ranks) > 1:
             self.execute = _Together(self.execute, program, where, ranks)
+        if len(devices_of(where)) > 1:
+            self.execute = functools.partial(_if_there, self.execute)
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         return self.execute(buffers).consume_with_handlers(self.handlers)
+
+
+def _if_there(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
+    """Run a program over several devices unless an array is gone, at which the engine would crash."""
+    for b in buffers:
+        if b.is_deleted():
+            raise EngineError(f"{b.aval.type} was deleted or donated")
+    return execute(buffers)
 
 
 _running: collections.deque[Any] = collections.deque()  # tokens of programs with effects

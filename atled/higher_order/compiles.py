@@ -43,10 +43,10 @@ def _place(x: Any) -> str:
     return f"split as {sharding.spec}" if isinstance(sharding, NamedSharding) else f"on {sharding.devices[0]}"
 
 
-def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float, is_new: bool) -> None:
-    """Remember a compilation, and from the second one on say why it was needed, if it was not found in memory."""
+def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float) -> Compile:
+    """Remember a compilation, and from the second one on say why it was needed."""
     now = _of(signature, call, milliseconds)
-    if compiles and is_new and scope().explain_compiles and not signature.options.is_inline:
+    if compiles and scope().explain_compiles and not signature.options.is_inline:
         import logging
 
         total = sum([c.milliseconds for c in compiles]) + milliseconds
@@ -56,6 +56,7 @@ def note(compiles: list[Compile], signature: Signature, call: Arguments, millise
             source.describe(source.here()),
         )  # fmt: skip
     compiles.append(now)
+    return now
 
 
 def limit(most: int, compiles: list[Compile], signature: Signature, call: Arguments) -> None:

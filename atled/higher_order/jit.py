@@ -335,7 +335,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     captured = [as_array(x) for x in traced.captured]
     donated = donations(shared.signature, call, traced.program, len(captured))
     where, committed = place(shared.signature, traced, call, [*captured, *arrays], donated)
-    ready = _compiled(shared, call, traced.program, (where, committed, donated), start)
+    ready, is_found = _compiled(shared, call, traced.program, (where, committed, donated), start)
     there = moved([*captured, *arrays], where)
     held = [a._buffer for a in there[: len(captured)]]
     buffers = [a._buffer for a in there[len(captured) :]]
@@ -347,7 +347,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
                 bring, execute, [(i + len(held), there[i + len(held)]._placed) for i in waiting]
             )
             waiting = []
-        if not waiting:
+        if not waiting and not is_found:  # a function that is made anew for each call is not called again
             with _lock:
                 if shared.traces is began[0] and config.changes[0] == began[1]:  # nothing was forgotten meanwhile
                     _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
@@ -363,18 +363,24 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     return made
 
 
-def _compiled(shared: Shared, call: Arguments, program: Program, how: tuple[Any, ...], start: float) -> Executable:
-    """The program compiled; the function notes it, and says why it was compiled again."""
+def _compiled(
+    shared: Shared, call: Arguments, program: Program, how: tuple[Any, ...], start: float
+) -> tuple[Executable, bool]:
+    """The program compiled, which the function notes; and whether it was found, compiled for an equal function."""
     with _lock:
         is_first = (program, how) not in shared.launched  # by this function
         if is_first and shared.options.max_compiles is not None:
             limit(shared.options.max_compiles, shared.compiles, shared.signature, call)
         shared.launched.add((program, how))
-    is_new = ("executable", *how) not in program.derived
+    noted = ("noted", *how)
+    is_found = is_first and noted in program.derived
     ready = executable(program, *how)
-    if is_first:
-        note(shared.compiles, shared.signature, call, (time.perf_counter() - start) * 1e3, is_new)
-    return ready
+    if is_found:
+        shared.compiles.append(program.derived[noted])
+    elif is_first:
+        milliseconds = (time.perf_counter() - start) * 1e3
+        program.derived[noted] = note(shared.compiles, shared.signature, call, milliseconds)
+    return ready, is_found
 
 
 def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[DeviceArray], entry: Any) -> None:

@@ -163,6 +163,16 @@ def test_constraints_under_transforms(mesh):
     assert lax.with_sharding_constraint(jnp.asarray(X), ns).sharding == ns
 
 
+def test_a_split_array_that_was_donated_is_not_used_again(mesh):
+    x = atled.device_put(jnp.arange(8.0), NamedSharding(mesh, P("a")))
+    f = atled.jit(lambda x: x + 1, donate_argnums=0)
+    f(x)
+    for use in (f, atled.jit(lambda x: x * 2), lambda x: x + 1, jnp.sum):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="deleted or donated"):
+                use(x)
+
+
 def test_donation_and_numbers(mesh):
     s = NamedSharding(mesh, P("a"))
     f = atled.jit(lambda x, k: x * k, donate_argnums=0)
