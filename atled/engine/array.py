@@ -80,6 +80,13 @@ class DeviceArray(Array):
             raise failed(self._buffer, error) from None
         return self
 
+    def with_weakness(self, weak: bool) -> DeviceArray:
+        """The same memory as an array of weak type, or not."""
+        t, made = self.type, DeviceArray()
+        made._buffer = self._buffer
+        made._placed = Placed(ArrayType(t.shape, t.dtype, weak), self.sharding, self.committed)
+        return made
+
     def is_ready(self) -> bool:
         """Whether the value is there already."""
         return self._buffer.is_ready()
