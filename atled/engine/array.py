@@ -342,6 +342,7 @@ def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
 
 
 _movers: dict[ArrayType, Program] = {}
+_unpackers: dict[Placed, Any] = {}  # executables that read what is narrower than a byte
 
 
 class Shard:
@@ -422,8 +423,9 @@ def reach(number: int) -> int:
 
 
 def forget() -> None:
-    """Drop the cached scalars, and programs that move arrays."""
+    """Drop the cached scalars, and programs that move or read arrays."""
     _movers.clear()
+    _unpackers.clear()
     _typed_scalars.clear()
     scalars.clear()
 
@@ -528,8 +530,13 @@ def _unpacked(buffer: Any) -> np.ndarray:
         f"%0 = stablehlo.convert %a : (tensor<{dims}{narrow}>) -> tensor<{dims}{word}> "
         f"return %0 : tensor<{dims}{word}> }} }}"
     )
-    device = placed.sharding.device
-    raw = device.client.compile_and_load(text, execute.device_list((device,)), _jax.CompileOptions())
+    raw = _unpackers.get(placed)
+    if raw is None:
+        if len(_unpackers) >= 1024:
+            _unpackers.clear()
+        device = placed.sharding.device
+        raw = device.client.compile_and_load(text, execute.device_list((device,)), _jax.CompileOptions())
+        _unpackers[placed] = raw
     out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
     (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
     host = np.asarray(memoryview(found)).astype(placed.dtype)

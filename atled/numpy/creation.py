@@ -346,17 +346,17 @@ def array(
     object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """An array from values, never sharing memory with them.
+    """An array from values, in memory of its own unless `copy` is False: either may be donated.
 
     >>> array([1.0, 2.0])
     Array([1., 2.], dtype=float32)
     """
     out = asarray(object, dtype, order, device=device if ndmin == 0 else None)
-    if ndmin == 0 and out_sharding is None:
-        return out
     if out.ndim < ndmin:
         out = shape.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return located(out, device, out_sharding, "array")
+    if ndmin or out_sharding is not None:
+        out = located(out, device, out_sharding, "array")
+    return copied(out) if copy and out is object and type(out) is DeviceArray else out
 
 
 def copy(a: ArrayLike, order: Any = None) -> Array:
