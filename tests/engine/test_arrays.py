@@ -217,7 +217,7 @@ def test_a_copy_outlives_the_donation_of_the_other():
         assert not y.committed
 
 
-# -- going through, copying, reading ------------------------------------------------------------------------------------
+# -- going through, copying, reading ----------------------------------------------------------------------------------
 
 
 def test_iteration_takes_out_what_is_asked_for():
@@ -226,7 +226,7 @@ def test_iteration_takes_out_what_is_asked_for():
     rows = iter(x)
     assert [int(next(rows)) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="too many values to unpack"):
-        a, b = x
+        _first, _second = x
     assert time.perf_counter() - begin < 1.0
 
 
