@@ -127,6 +127,16 @@ class DeviceArray(Array):
             return host.astype(dtype)
         return host.copy() if copy else host
 
+    def __buffer__(self, flags: int) -> memoryview:  # Python asks for it from 3.12 on
+        host = self.__array__()
+        try:
+            return memoryview(host)
+        except ValueError:
+            raise BufferError(
+                f"memoryview: Python's buffers have no {self.dtype.name}; got {self.type}."
+                "\n  try: memoryview(numpy.asarray(x).view('uint8')), the bytes."
+            ) from None
+
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:

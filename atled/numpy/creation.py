@@ -14,6 +14,7 @@ from atled.core.errors import ConcretizationTypeError
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType, ShapeDtypeStruct
+from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
@@ -366,8 +367,11 @@ def copy(a: ArrayLike, order: Any = None) -> Array:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array from another library, through DLPack."""
-    return asarray(np.from_dlpack(x), device=device)
+    """An array from another library, through DLPack, of every dtype that the protocol has.
+
+    The data is copied, because its owner may write to it.
+    """
+    return asarray(dlpack.to_host(x), device=device)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:

@@ -277,3 +277,43 @@ def test_array_copies_and_asarray_does_not():
 
 def test_a_copy_is_nothing_to_compute_under_a_trace():
     assert atled.make_program(lambda x: jnp.array(x) + jnp.copy(x))(1.0).equations[0].op.name == "add"
+
+
+# -- other libraries ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float16", "int32", "bool"]
+)
+def test_dlpack_of_every_dtype(name):
+    x = jnp.asarray(np.array([[1, 0.5, 2], [4, 8, 16]])).astype(name)
+    for given in (x, x[:1], x[0, 0], x.T, jnp.zeros((2, 0), name)):
+        out = jnp.from_dlpack(given)
+        assert out.dtype == given.dtype and out.shape == given.shape
+        np.testing.assert_array_equal(np.asarray(out), np.asarray(given))
+    assert not np.shares_memory(np.asarray(jnp.from_dlpack(x)), np.asarray(x))
+
+
+def test_dlpack_of_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(12, dtype=torch.bfloat16).reshape(3, 4)
+    for given in (x, x.T, x[1:, ::2], x[0, 0], x[:0]):
+        out = jnp.from_dlpack(given)
+        assert out.dtype == jnp.bfloat16
+        np.testing.assert_array_equal(np.asarray(out).astype("float32"), given.float().numpy())
+    x[0, 0] = 100
+    assert float(out.sum()) == 0
+
+
+def test_memory_can_be_looked_at():
+    x = jnp.arange(6, dtype="int16").reshape(2, 3)
+    look = memoryview if sys.version_info >= (3, 12) else lambda v: v.__buffer__(0)
+    view = look(x)
+    assert view.tolist() == [[0, 1, 2], [3, 4, 5]] and view.format == "h" and view.readonly
+    assert bytes(view) == np.asarray(x).tobytes()
+    with pytest.raises(BufferError, match="Python's buffers have no bfloat16"):
+        jnp.ones(2, "bfloat16").__buffer__(0)
+    if sys.version_info < (3, 12):
+        with pytest.raises(TypeError, match="bytes-like object is required"):
+            memoryview(x)
+        assert memoryview(np.asarray(x)).tolist() == view.tolist()
