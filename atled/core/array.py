@@ -188,7 +188,8 @@ def type_of(x: Any) -> ArrayType:
         name = WEAK_SCALARS.get(kind)
         if name is not None:
             return ArrayType((), dtypes.default(name), True)
-        return ArrayType(tuple(x.shape), dtypes.canonical(dtype))
+        found = getattr(x, "type", None)  # what says its type knows whether it is weak, too
+        return found if isinstance(found, ArrayType) else ArrayType(tuple(x.shape), dtypes.canonical(dtype))
     found = getattr(x, "type", None)
     if isinstance(found, ArrayType):
         return found

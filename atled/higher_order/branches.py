@@ -216,6 +216,8 @@ def cond(
     if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and callable(operands[1]):
         true_operand, true_fun, (false_operand, false_fun), operands = true_fun, false_fun, operands, ()
     if true_operand is not ... or false_operand is not ...:
+        if true_operand is ... or false_operand is ...:
+            raise TypeError("cond: true_operand and false_operand go together; one of them is missing.")
         own = true_fun, false_fun
         operands = (true_operand, false_operand)
         true_fun, false_fun = (lambda x, _: own[0](x)), (lambda _, x: own[1](x))

@@ -155,7 +155,7 @@ def _shift(x: Any, y: Any, op: Callable[[Any, Any], Any]) -> Any:
     """A shift that gives zero, as NumPy does, when the distance is the width or more."""
     dtype = type_of(x).dtype
     width = dtypes.bits(dtype)
-    if not dtypes.holds(dtype, width):  # then no distance is that long
+    if dtypes.is_integer(dtype) and not dtypes.holds(dtype, width):  # then no distance is that long
         return op(x, y)
     return ew.select(ew.ge(y, width), np.zeros((), dtype), op(x, y))
 

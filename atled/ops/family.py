@@ -181,7 +181,13 @@ def match(*operands: Any) -> Sequence[Any]:
     if dtype is None:
         types = [type_of(x) for x in operands]
         dtype, _ = dtypes.promote(*[(t.dtype, t.weak) for t in types])
+    if all([_is_weak_number(x) or getattr(x, "type", _STRONG).weak for x in operands]):  # then the result is weak, too
+        weak = ArrayType((), dtype, True)
+        return [Literal(np.asarray(x, dtype).item(), weak) if _is_weak_number(x) else x for x in operands]
     return [np.asarray(x, dtype) if _is_weak_number(x) else x for x in operands]
+
+
+_STRONG = ArrayType((), dtypes.float32)
 
 
 def _is_weak_number(x: Any) -> bool:

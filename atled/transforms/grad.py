@@ -290,8 +290,8 @@ def grad(
     >>> import atled.numpy as jnp
     >>> float(grad(jnp.sin)(0.0))
     1.0
-    >>> grad(lambda p: p["w"] * p["b"])({"w": 2.0, "b": 3.0})["w"]
-    Array(3., dtype=float32)
+    >>> float(grad(lambda p: p["w"] * p["b"])({"w": 2.0, "b": 3.0})["w"])
+    3.0
     """
     both = value_and_grad(f, argnums, has_aux, holomorphic, allow_int, wrt)
 

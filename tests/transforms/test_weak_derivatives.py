@@ -71,6 +71,13 @@ def test_tangents_are_as_weak_as_the_result(name):
         assert jnp.asarray(y).weak_type == made.weak_type
 
 
+def test_values_under_derivatives_are_as_weak_as_without():
+    f = lambda x: (x * 2 + 1) * half
+    assert f(jnp.asarray(1.0)).dtype == jnp.bfloat16
+    for y in (*atled.jvp(f, (1.0,), (1.0,)), atled.vjp(f, 1.0)[0], atled.linearize(f, 1.0)[0]):
+        assert y.dtype == jnp.bfloat16
+
+
 def test_second_derivatives_of_a_number_are_weak():
     for made in (atled.hessian(jnp.sin), atled.grad(atled.grad(jnp.sin)), atled.jacrev(atled.jacfwd(jnp.sin))):
         assert (made(1.0) * half).dtype == jnp.bfloat16
