@@ -185,10 +185,11 @@ def type_of(x: Any) -> ArrayType:
         return ArrayType((), dtypes.default(_PYTHON[kind]), kind is not bool)
     dtype = getattr(x, "dtype", None)
     if dtype is not None and hasattr(x, "shape"):
-        name = _WEAK_SCALARS.get(kind)
+        name = WEAK_SCALARS.get(kind)
         if name is not None:
             return ArrayType((), dtypes.default(name), True)
-        return ArrayType(tuple(x.shape), dtypes.canonical(dtype))
+        found = getattr(x, "type", None)  # what says its type knows whether it is weak, too
+        return found if isinstance(found, ArrayType) else ArrayType(tuple(x.shape), dtypes.canonical(dtype))
     found = getattr(x, "type", None)
     if isinstance(found, ArrayType):
         return found
@@ -209,7 +210,7 @@ def _integer_dtype(n: int) -> Any:
 
 _PYTHON: dict[Any, str] = {bool: "b", int: "i", float: "f", complex: "c"}
 # NumPy's default scalars come out of ordinary arithmetic (np.sqrt(2)), so they give way as Python numbers do.
-_WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "c"}
+WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "c"}
 
 
 def types_of(values: Sequence[Any], is_wide: bool = False) -> list[ArrayType]:

@@ -323,8 +323,18 @@ def promote(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
                 raise _strict_error(top, other)
         top = joined
     if isinstance(top, str):
+        if top in (
+            "f*",
+            "c*",
+        ):  # no integer holds those of both signs with 64 bits, and float32 would lose half of them
+            given = {dtype for dtype, weak in operands if not weak}
+            if uint64 in given and not given.isdisjoint(_SIGNED):
+                return (float64 if top == "f*" else complex128), False
         return default(top[0]), True
     return top, False
+
+
+_SIGNED = (int8, int16, int32, int64)
 
 
 def _node_name(n: Any) -> str:

@@ -198,6 +198,8 @@ class Structure:
             return True
         if not isinstance(other, Structure) or self.kind is not other.kind or self.num_leaves != other.num_leaves:
             return False
+        if self._hash != other._hash and self._hash is not None and other._hash is not None:
+            return False
         return bool(self.key == other.key) and self.children == other.children
 
     @property
@@ -211,7 +213,13 @@ class Structure:
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` that stand where this structure has leaves."""
         found: list[Any] = []
-        _match(self, tree, found, ())
+        waiting: list[Any] = [(self, tree, ())]  # a stack of its own, because trees may be deeper than Python's
+        while waiting:
+            structure, part, path = waiting.pop()
+            if structure.kind is None:
+                found.append(part)
+            else:
+                waiting.extend(_match(structure, part, path)[::-1])
         return found
 
     def compose(self, inner: Structure) -> Structure:
@@ -280,6 +288,26 @@ def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -
     return _structure(kind, meta, tuple([_walk(c, leaves, is_leaf) for c in children]))
 
 
+def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
+    """As `_walk`, for trees that are deeper than Python's stack."""
+    stack: list[tuple[Any, Any, Any, list[Structure]]] = [(tuple, None, iter((tree,)), [])]
+    while True:
+        kind, meta, rest, done = stack[-1]
+        for x in rest:
+            node = None if is_leaf is not None and is_leaf(x) else _node_of(type(x))
+            if node is not None:
+                children, inner = node.flatten(x)
+                stack.append((type(x), inner, iter(children), []))
+                break
+            leaves.append(x)
+            done.append(LEAF)
+        else:
+            stack.pop()
+            if not stack:
+                return done[0]
+            stack[-1][3].append(_structure(kind, meta, tuple(done)))
+
+
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
     """The leaves of a tree, and its structure.
 
@@ -287,7 +315,11 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     ([1, 2], Structure({'a': None, 'b': [*, *]}))
     """
     found: list[Any] = []
-    return found, _walk(tree, found, is_leaf)
+    try:
+        return found, _walk(tree, found, is_leaf)
+    except RecursionError:
+        found.clear()
+        return found, _walk_deep(tree, found, is_leaf)
 
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
@@ -299,7 +331,25 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
             if structure.num_leaves < 50
             else f"tree: the structure has {structure.num_leaves} leaves; got {len(leaves)}."
         )
-    return _build(structure, iter(leaves))
+    try:
+        return _build(structure, iter(leaves))
+    except RecursionError:
+        return _build_deep(structure, iter(leaves))
+
+
+def _build_deep(structure: Structure, leaves: Any) -> Any:
+    """As `_build`, for trees that are deeper than Python's stack."""
+    stack: list[tuple[Structure, list[Any]]] = [(structure, [])]
+    while True:
+        s, done = stack[-1]
+        if s.kind is not None and len(done) < len(s.children):
+            stack.append((s.children[len(done)], []))
+            continue
+        made = next(leaves) if s.kind is None else _nodes[s.kind].unflatten(data_of(s), done)
+        stack.pop()
+        if not stack:
+            return made
+        stack[-1][1].append(made)
 
 
 def _build(structure: Structure, leaves: Any) -> Any:
@@ -318,13 +368,10 @@ class TreeError(ValueError):
     """Two trees that must have the same structure do not; the message names the path where they differ."""
 
 
-def _match(structure: Structure, tree: Any, found: list[Any], path: tuple[Any, ...]) -> None:
-    """Collect the subtrees of `tree` at the leaves of `structure`, or say where the two differ."""
-    if structure.kind is None:
-        found.append(tree)
-        return
-    where = keystr(path) or "the root"
+def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple[Structure, Any, tuple[Any, ...]]]:
+    """The children of a node, each with its structure and its path; or says that the node is another one."""
     if type(tree) is not structure.kind:
+        where = keystr(path) or "the root"
         raise TreeError(
             f"tree: structures differ at {where}: expected {structure.kind.__name__}, got {type(tree).__name__}."
         )
@@ -332,25 +379,25 @@ def _match(structure: Structure, tree: Any, found: list[Any], path: tuple[Any, .
     children, meta = node.flatten(tree)
     children = builtins.list(children)
     if (meta if meta is None else exact(meta)) != structure.key:
+        where = keystr(path) or "the root"
         raise TreeError(f"tree: structures differ at {where}: expected {structure.meta!r}, got {meta!r}.")
     if len(children) != len(structure.children):
+        where = keystr(path) or "the root"
         raise TreeError(
             f"tree: structures differ at {where}: expected {len(structure.children)} children, got {len(children)}."
         )
-    for key, s, t in zip(node.keys(tree, len(children)), structure.children, children, strict=False):
-        _match(s, t, found, (*path, key))
+    keys = node.keys(tree, len(children))
+    return [(s, t, (*path, key)) for key, s, t in zip(keys, structure.children, children, strict=False)]
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of a tree, in order."""
-    found: list[Any] = []
-    _walk(tree, found, is_leaf)
-    return found
+    return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Structure:
     """The structure of a tree."""
-    return _walk(tree, [], is_leaf)
+    return flatten(tree, is_leaf)[1]
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
@@ -365,7 +412,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], b
     except TreeError as error:
         way_out = "trees with the same keys, lengths and classes; tree.structure(x) shows them."
         raise TreeError(errors.explained(str(error), way_out)) from None
-    return _build(shape, iter([f(*xs) for xs in zip(found, *others, strict=True)]))
+    return unflatten(shape, [f(*xs) for xs in zip(found, *others, strict=True)])
 
 
 def reduce(

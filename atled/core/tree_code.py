@@ -38,13 +38,24 @@ def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent
 
     The code says `raise Mismatch` where the tree is another one.
     """
-    kind = structure.kind
-    if kind is None:
-        return [leaf.format(expression)]
-    lines, out = code.lines, []
+    out = []
+    waiting = [(structure, expression)]  # a stack of its own, because trees may be deeper than Python's
+    while waiting:
+        structure, expression = waiting.pop()
+        if structure.kind is None:
+            out.append(leaf.format(expression))
+            continue
+        parts = _taken_apart(code, structure, expression, indent)
+        waiting.extend(reversed([*zip(structure.children, parts, strict=True)]))
+    return out
+
+
+def _taken_apart(code: Code, structure: Structure, expression: str, indent: str) -> list[str]:
+    """Emit code that takes one node apart; returns an expression for each child."""
+    kind, lines = structure.kind, code.lines
     if kind is type(None):
         lines.append(f"{indent}if {expression} is not None: raise Mismatch")
-        return out
+        return []
     value = code.name()
     lines.append(f"{indent}{value} = {expression}")
     children = structure.children
@@ -74,17 +85,34 @@ def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent
         target = f"({', '.join(names)},)" if names else "()"
         lines.append(f"{indent}{target} = {found}")
         parts = names
-    for child, part in zip(children, parts, strict=True):
-        out += matcher(code, child, part, leaf, indent)
-    return out
+    return parts
 
 
 def builder(code: Code, structure: Structure, leaves: Iterator[str]) -> str:
-    """The expression that puts a tree together from one expression a leaf."""
+    """The expression that puts a tree together from one expression a leaf; deep parts of it become lines before."""
+    stack: list[tuple[Structure, list[str]]] = [(structure, [])]
+    while True:
+        s, parts = stack[-1]
+        if s.kind is not None and len(parts) < len(s.children):
+            stack.append((s.children[len(parts)], []))
+            continue
+        text = next(leaves) if s.kind is None else _put_together(code, s, parts)
+        if len(stack) % _DEEP == 0 and s.kind is not None:
+            name = code.name()
+            code.lines.append(f" {name} = {text}")
+            text = name
+        stack.pop()
+        if not stack:
+            return text
+        stack[-1][1].append(text)
+
+
+_DEEP = 40  # Python's parser takes no more than 200 parentheses in each other
+
+
+def _put_together(code: Code, structure: Structure, parts: list[str]) -> str:
+    """The expression for one node, of those for its children."""
     kind = structure.kind
-    if kind is None:
-        return next(leaves)
-    parts = [builder(code, c, leaves) for c in structure.children]
     if kind is type(None):
         return "None"
     if kind is tuple:

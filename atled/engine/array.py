@@ -81,6 +81,13 @@ class DeviceArray(Array):
             raise failed(self._buffer, error) from None
         return self
 
+    def with_weakness(self, weak: bool) -> DeviceArray:
+        """The same memory as an array of weak type, or not."""
+        t, made = self.type, DeviceArray()
+        made._buffer = self._buffer
+        made._placed = Placed(ArrayType(t.shape, t.dtype, weak), self.sharding, self.committed)
+        return made
+
     def is_ready(self) -> bool:
         """Whether the value is there already."""
         return self._buffer.is_ready()
@@ -120,6 +127,16 @@ class DeviceArray(Array):
                 raise ValueError(f"numpy.asarray: {self.type} cannot become {dtype} without a copy.")
             return host.astype(dtype)
         return host.copy() if copy else host
+
+    def __buffer__(self, flags: int) -> memoryview:  # Python asks for it from 3.12 on
+        host = self.__array__()
+        try:
+            return memoryview(host)
+        except ValueError:
+            raise BufferError(
+                f"memoryview: Python's buffers have no {self.dtype.name}; got {self.type}."
+                "\n  try: memoryview(numpy.asarray(x).view('uint8')), the bytes."
+            ) from None
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
@@ -334,6 +351,7 @@ def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
 
 
 _movers: dict[ArrayType, Program] = {}
+_unpackers: dict[Placed, Any] = {}  # executables that read what is narrower than a byte
 
 
 class Shard:
@@ -407,8 +425,9 @@ def reach(number: int) -> int:
 
 
 def forget() -> None:
-    """Drop the cached scalars, and programs that move arrays."""
+    """Drop the cached scalars, and programs that move or read arrays."""
     _movers.clear()
+    _unpackers.clear()
     _typed_scalars.clear()
     config.forget_scalars()
 
@@ -513,8 +532,13 @@ def _unpacked(buffer: Any) -> np.ndarray:
         f"%0 = stablehlo.convert %a : (tensor<{dims}{narrow}>) -> tensor<{dims}{word}> "
         f"return %0 : tensor<{dims}{word}> }} }}"
     )
-    device = placed.sharding.device
-    raw = device.client.compile_and_load(text, execute.device_list((device,)), _jax.CompileOptions())
+    raw = _unpackers.get(placed)
+    if raw is None:
+        if len(_unpackers) >= 1024:
+            _unpackers.clear()
+        device = placed.sharding.device
+        raw = device.client.compile_and_load(text, execute.device_list((device,)), _jax.CompileOptions())
+        _unpackers[placed] = raw
     out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
     (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
     host = np.asarray(memoryview(found)).astype(placed.dtype)

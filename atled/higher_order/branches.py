@@ -201,16 +201,26 @@ def _waiting_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]
 
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = ...
-) -> Any:
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = ...,
+    true_operand: Any = ..., false_operand: Any = ...,
+) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`, chosen when the compiled program runs.
 
-    Both functions give results of the same types. Under `vmap` with a `pred` for each lane, both run.
+    Both functions give results of the same types. Under `vmap` with a `pred` for each lane, both run. The older form
+    with an operand for each function, `cond(pred, true_operand, true_fun, false_operand, false_fun)`, works too.
 
     >>> import atled.numpy as jnp
     >>> cond(True, lambda x: x + 1.0, lambda x: -x, jnp.float32(2.0))
     Array(3., dtype=float32)
     """
+    if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and callable(operands[1]):
+        true_operand, true_fun, (false_operand, false_fun), operands = true_fun, false_fun, operands, ()
+    if true_operand is not ... or false_operand is not ...:
+        if true_operand is ... or false_operand is ...:
+            raise TypeError("cond: true_operand and false_operand go together; one of them is missing.")
+        own = true_fun, false_fun
+        operands = (true_operand, false_operand)
+        true_fun, false_fun = (lambda x, _: own[0](x)), (lambda _, x: own[1](x))
     operands = operands if operand is ... else (operand,)
     t = _scalar("cond", "the predicate", pred)
     if t.kind not in "biuf":

@@ -491,6 +491,7 @@ def jit(
         device: run there, instead of where the arguments are.
         in_shardings, out_shardings: how arguments and results are split over a mesh: a sharding, a `PartitionSpec` of
             the mesh that is set, or None for what the arguments have and the compiler chooses; or trees of those.
+        keep_unused: for programs that pass it; arguments that the function does not use are always kept.
         max_compiles: raise when the function would be compiled more often, and say what changed.
 
     From the second compilation on, the logger `atled` says which argument changed, and what that cost. The result is a

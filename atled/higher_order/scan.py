@@ -15,7 +15,7 @@ from atled.compiler.builder import Value
 from atled.core import errors, rewriting, source, tree
 from atled.core.array import describe, type_of
 from atled.core.op import Op, instantiate
-from atled.core.program import Program, Var, evaluate, pruned, record
+from atled.core.program import Program, Var, evaluate, pruned, record, subprograms
 from atled.core.sharding import physical
 from atled.core.trace import bind, step
 from atled.core.types import ArrayType, Linear, Zero
@@ -523,9 +523,39 @@ def _carried(
         if new == types:
             raise TypeError(_difference(name, structure, types, out))
         types = new
-    types = [a if not a.weak or b.weak else a.strong() for a, b in zip(types, out)]
-    body = record_tree(run, inputs, [*types, *cuts])
+    settled = [a if not a.weak or b.weak else a.strong() for a, b in zip(types, out)]
+    if settled != types:  # a number that the body makes strong is strong from the start
+        types = settled
+        made = _strengthened(body, [*types, *cuts])
+        body = record_tree(run, inputs, [*types, *cuts]) if made is None else made
     return types, Recorded(_with_carry(body, types), body.captured, body.structure)
+
+
+def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None:
+    """The body for other inputs, strong ones; None where the body would not do the same with them."""
+    program, count = body.program, len(body.captured)
+    weak = {v for v, t in zip(program.inputs[count:], types) if v.type is not t}
+    for e in program.equations:
+        if not weak.isdisjoint(e.operands):
+            if _gives_way(e):
+                return None
+            weak.update([v for v in e.results if v.type.weak])
+
+    def f(*operands: Any) -> list[Any]:
+        pairs = zip(operands, program.input_types)
+        out = evaluate(program, [x if type_of(x) is t else conversion.convert(x, t.dtype, True) for x, t in pairs])
+        return [conversion.convert(x, v.type.dtype) if v in weak else x for x, v in zip(out, program.outputs)]
+
+    made = record(f, [*program.input_types[:count], *types], program.name)[0]
+    return Recorded(made, body.captured, body.structure)
+
+
+def _gives_way(e: Any) -> bool:
+    """Whether a weak operand takes another dtype here, or further inside."""
+    if type(e.op) is conversion.Convert:
+        t = e.operands[0].type
+        return t.weak and t.dtype is not e.op.dtype
+    return any([_gives_way(inner) for p in subprograms(e.op) for inner in p.equations])
 
 
 def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:

@@ -14,6 +14,7 @@ from atled.core.errors import ConcretizationTypeError
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType, ShapeDtypeStruct
+from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
@@ -346,17 +347,17 @@ def array(
     object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """An array from values, never sharing memory with them.
+    """An array from values, in memory of its own unless `copy` is False: either may be donated.
 
     >>> array([1.0, 2.0])
     Array([1., 2.], dtype=float32)
     """
     out = asarray(object, dtype, order, device=device if ndmin == 0 else None)
-    if ndmin == 0 and out_sharding is None:
-        return out
     if out.ndim < ndmin:
         out = shape.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return located(out, device, out_sharding, "array")
+    if ndmin or out_sharding is not None:
+        out = located(out, device, out_sharding, "array")
+    return copied(out) if copy and out is object and type(out) is DeviceArray else out
 
 
 def copy(a: ArrayLike, order: Any = None) -> Array:
@@ -366,8 +367,11 @@ def copy(a: ArrayLike, order: Any = None) -> Array:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array from another library, through DLPack."""
-    return asarray(np.from_dlpack(x), device=device)
+    """An array from another library, through DLPack, of every dtype that the protocol has.
+
+    The data is copied, because its owner may write to it.
+    """
+    return asarray(dlpack.to_host(x), device=device)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:

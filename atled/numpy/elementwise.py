@@ -153,8 +153,11 @@ def _extreme(x: Any, y: Any, op: Callable[[Any, Any], Any], wins: Callable[[Any,
 
 def _shift(x: Any, y: Any, op: Callable[[Any, Any], Any]) -> Any:
     """A shift that gives zero, as NumPy does, when the distance is the width or more."""
-    width = dtypes.bits(type_of(x).dtype)
-    return ew.select(ew.ge(y, width), np.zeros((), type_of(x).dtype), op(x, y))
+    dtype = type_of(x).dtype
+    width = dtypes.bits(dtype)
+    if dtypes.is_integer(dtype) and not dtypes.holds(dtype, width):  # then no distance is that long
+        return op(x, y)
+    return ew.select(ew.ge(y, width), np.zeros((), dtype), op(x, y))
 
 
 def numbers(name: str, x1: Any, x2: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from atled.core import array as core_array
 from atled.core import dtypes, errors
 from atled.core.array import Array, describe
 from atled.core.program import Literal
-from atled.core.trace import Tracer
+from atled.core.trace import Tracer, bind
 from atled.numpy import (
     arithmetic,
     contractions,
@@ -26,6 +26,7 @@ from atled.numpy import (
 )
 from atled.numpy.promotion import made_array
 from atled.ops import conversion
+from atled.ops.indexing import DynamicSlice
 from atled.ops.placing import placed
 
 _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, Literal)
@@ -99,9 +100,23 @@ def _iter(self: Any) -> Any:
                 "range(n) or lax.fori_loop to count up to a number; x.reshape(1) for an array of one element.",
             )
         )
-    if self.type.kind == "k" or self.shape[0] > 64:
-        return iter([self[i] for i in range(self.shape[0])])
-    return iter(shapes.unstack(self))
+    if self.type.kind != "k" and self.shape[0] <= _ROWS:
+        return iter(shapes.unstack(self))
+    return _rows(self)
+
+
+_ROWS = 64  # so many are taken out of an array at a time, by one program
+
+
+def _rows(x: Any) -> Any:
+    """The elements of a long array, taken out when they are asked for."""
+    count, is_cut = x.shape[0], x.type.kind != "k" and not isinstance(x, Tracer)
+    for start in range(0, count, _ROWS):
+        if is_cut and start and start + _ROWS <= count:  # who wants only the first ones need not wait for a program
+            starts = [np.int32(start), *[np.int32(0)] * (x.ndim - 1)]
+            yield from shapes.unstack(bind(DynamicSlice((_ROWS, *x.shape[1:])), x, *starts))
+        else:
+            yield from (x[i] for i in range(start, min(start + _ROWS, count)))
 
 
 def _round(self: Any, decimals: int = 0, out: None = None) -> Any:

@@ -47,6 +47,8 @@ def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
         return x if x.dtype is dtype else conversion.convert(x, dtype, weak)
     if isinstance(x, Literal):
         x = x.value
+    if weak and isinstance(x, np.ndarray) and x.ndim:
+        return conversion.convert(x, dtype, True)
     if weak:
         _check_width(type_of(x), dtype)
         return Literal(np.asarray(x).astype(dtype).item(), ArrayType((), dtype, True))
@@ -144,7 +146,23 @@ def inexact_dtype(dtype: Any) -> Any:
     """The dtype in which functions with non-integer results work on a dtype."""
     if dtypes.kind(dtype) in "fc":
         return dtype
+    if _is_narrow(dtype):
+        return dtypes.default("f")
     return dtypes.promote((dtype, False), (dtypes.default("f"), False))[0]
+
+
+def _is_narrow(dtype: Any) -> bool:
+    """Whether this is an integer that is mixed with no other dtype."""
+    return dtypes.kind(dtype) in "iu" and dtypes.bits(dtype) < 8
+
+
+def common_inexact(types: Sequence[ArrayType]) -> tuple[Any, bool]:
+    """The floating or complex dtype, and weakness, that operands are promoted to."""
+    if any([t.kind in "fc" for t in types]):  # where numbers become floating anyway, narrow integers do so too
+        types = [ArrayType(t.shape, dtypes.default("f"), True) if _is_narrow(t.dtype) else t for t in types]
+    dtype, weak = common_dtype(types)
+    wanted = inexact_dtype(dtype)
+    return wanted, weak or (wanted is not dtype and all([t.weak for t in types]))
 
 
 def promote_inexact(name: str, *operands: Any) -> list[Any]:
@@ -156,9 +174,7 @@ def promote_inexact(name: str, *operands: Any) -> list[Any]:
                 f"{name}: random keys are not numbers; got {t}."
                 "\n  try: random.normal(key) or another draw, which gives numbers."
             )
-    dtype, weak = common_dtype(types)
-    wanted = inexact_dtype(dtype)
-    weak = weak or (wanted is not dtype and all(t.weak for t in types))
+    wanted, weak = common_inexact(types)
     return [x if isinstance(x, Array) and x.dtype is wanted else cast(x, wanted, weak) for x in operands]
 
 

@@ -29,6 +29,7 @@ from atled.numpy.promotion import (
     check_axes,
     check_axis,
     common_dtype,
+    common_inexact,
     inexact_dtype,
     operand_type,
     promote_dtypes,
@@ -121,7 +122,7 @@ def _quantile(
     t, given = operand_type(name, a), operand_type(name, q)
     if t.kind == "c" or given.kind == "c":
         raise TypeError(f"{name}: complex numbers have no quantiles; got {t} and {given}.")
-    dtype = inexact_dtype(common_dtype([t, given])[0])
+    dtype, _ = common_inexact([t, given])
     work = dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
     axes = check_axes(name, axis, t.ndim)
     rows = reduction.merge_axes(cast(a, dtype), axes)

@@ -71,6 +71,8 @@ class Convolution(LinearOp):
 
     def lower(self, build: Any, x: Any, kernel: Any) -> Any:
         out = self.result_type(x.type, kernel.type)
+        if 0 in (out.size, x.type.size, kernel.type.size):  # sums of nothing, which the compiler refuses
+            return build.apply(lambda: shape.zeros(out))
         work = out
         if build.platform == "cpu" and out.kind == "f":
             common = max((x.type.dtype, kernel.type.dtype, out.dtype, dtypes.float32), key=dtypes.bits)
@@ -97,9 +99,10 @@ class Convolution(LinearOp):
         return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)
 
     def transpose(self, cotangent: Any, x: Any, kernel: Any) -> Any:
+        is_empty = 0 in [type_of(v).size for v in (cotangent, x, kernel)]
         if type(x) is Linear:
-            return self._to_x(cotangent, x.type, kernel), None
-        return None, self._to_kernel(cotangent, x, kernel.type)
+            return shape.zeros(x.type) if is_empty else self._to_x(cotangent, x.type, kernel), None
+        return None, shape.zeros(kernel.type) if is_empty else self._to_kernel(cotangent, x, kernel.type)
 
     def _to_x(self, cotangent: Any, x: ArrayType, kernel: Any) -> Any:
         a, k = self.axes, type_of(kernel)
@@ -142,6 +145,10 @@ class Convolution(LinearOp):
     def batch(self, batched: tuple[bool, ...], x: Any, kernel: Any) -> Any:
         size = type_of(x if batched[0] else kernel).shape[0]
         a, fg, bg = self.axes, self.feature_groups, self.batch_groups
+        if size == 0:  # nothing can be put into so many groups
+            one = [ArrayType(t.shape[1:], t.dtype) if b else t for t, b in zip(map(type_of, (x, kernel)), batched)]
+            out = self.result_type(*one)
+            return shape.zeros(ArrayType((0, *out.shape), out.dtype))
         if all(batched):
             if bg > 1:
                 x, bg = _absorb(x, a.x[0], 1), bg * size

@@ -14,7 +14,7 @@ import numpy as np
 
 from atled import ops
 from atled.core import dtypes, rewriting
-from atled.core.array import Array, describe, type_of
+from atled.core.array import WEAK_SCALARS, Array, describe, type_of
 from atled.core.op import LinearOp, Op, instantiate
 from atled.core.program import Literal
 from atled.core.trace import bind
@@ -172,20 +172,26 @@ def one_like(x: Any) -> Any:
 
 
 def match(*operands: Any) -> Sequence[Any]:
-    """Give Python numbers the dtype of the arrays they meet."""
+    """Give Python numbers, and NumPy's default scalars, the dtype of the arrays they meet."""
     if all([isinstance(x, Array) for x in operands]):
         return operands
-    dtype = next((x.dtype for x in operands if not _is_python_number(x) and hasattr(x, "dtype")), None)
+    dtype = next((x.dtype for x in operands if not _is_weak_number(x) and hasattr(x, "dtype")), None)
     if dtype is dtypes.key_dtype:
         return operands
     if dtype is None:
         types = [type_of(x) for x in operands]
         dtype, _ = dtypes.promote(*[(t.dtype, t.weak) for t in types])
-    return [np.asarray(x, dtype) if _is_python_number(x) else x for x in operands]
+    if all([_is_weak_number(x) or getattr(x, "type", _STRONG).weak for x in operands]):  # then the result is weak, too
+        weak = ArrayType((), dtype, True)
+        return [Literal(np.asarray(x, dtype).item(), weak) if _is_weak_number(x) else x for x in operands]
+    return [np.asarray(x, dtype) if _is_weak_number(x) else x for x in operands]
 
 
-def _is_python_number(x: Any) -> bool:
-    return isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
+_STRONG = ArrayType((), dtypes.float32)
+
+
+def _is_weak_number(x: Any) -> bool:
+    return x.__class__ in WEAK_SCALARS if isinstance(x, np.generic) else isinstance(x, (bool, int, float, complex))
 
 
 def is_static_scalar(x: Any) -> bool:

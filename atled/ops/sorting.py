@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, indexing, shape
+
+_BYTE = {"i": dtypes.int8, "u": dtypes.uint8, "f": dtypes.float32}
 
 
 class Sort(Op):
@@ -32,12 +35,22 @@ class Sort(Op):
         return xs
 
     def lower(self, build: Any, *xs: Any) -> Any:
+        if any([dtypes.bits(x.type.dtype) < 8 for x in xs]):  # the compiler's sort mixes these up
+            return build.apply(self._as_bytes, *xs)
         types = [x.type for x in xs]
         pairs = [ArrayType((), t.dtype) for t in types for _ in range(2)]
         region = build.region(pairs, lambda b, *args: b.apply(self._before, *args))
         attributes = {"dimension": self.axis, "is_stable": self.is_stable}
         out = build.emit("stablehlo.sort", xs, types, attributes, [region])
         return out if type(out) is tuple else (out,)
+
+    def _as_bytes(self, *xs: Any) -> tuple[Any, ...]:
+        """The same with operands that are narrower than a byte in wider dtypes."""
+        kinds = [type_of(x) for x in xs]
+        wide = [
+            conversion.convert(x, _BYTE[t.kind] if dtypes.bits(t.dtype) < 8 else t.dtype) for x, t in zip(xs, kinds)
+        ]
+        return tuple([conversion.convert(y, t.dtype) for y, t in zip(bind(self, *wide), kinds)])
 
     def _before(self, *pairs: Any) -> Any:
         """Whether the first of two rows comes before the second."""

@@ -101,7 +101,8 @@ def jvp(
     flat = _Flat(f, structure, {}, has_aux)
     out, out_tangents = jvp_flat(flat, leaves, checked)
     value, aux = flat.results(out)
-    tangent = flat.out_structure.unflatten([_visible(t) for t in out_tangents[: flat.count]])
+    moved = [_visible(t, type_of(y)) for t, y in zip(out_tangents[: flat.count], out)]
+    tangent = flat.out_structure.unflatten(moved)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
@@ -128,11 +129,18 @@ def _check_tangent(x: Any, t: Any) -> Any:
     return Zero(want) if want.kind == "0" else t
 
 
-def _visible(t: Any) -> Any:
-    """A tangent or cotangent as users see it: arrays, and NumPy arrays of float0 for what has none."""
-    if type(t) is not Zero:
+def _visible(t: Any, like: ArrayType) -> Any:
+    """A tangent or cotangent as users see it: as weak as `like`; NumPy arrays of float0 for what has none."""
+    if type(t) is Zero:
+        if t.type.kind == "0":
+            return np.zeros(t.type.shape, dtypes.float0)
+        t = instantiate(t)
+    found = type_of(t)
+    if found.weak == like.weak or found.dtype is not like.dtype:
         return t
-    return np.zeros(t.type.shape, dtypes.float0) if t.type.kind == "0" else instantiate(t)
+    if hasattr(t, "with_weakness"):  # an array on a device: nothing is computed
+        return t.with_weakness(like.weak)
+    return conversion.convert(t, like.dtype, like.weak)
 
 
 @_public
@@ -150,6 +158,7 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tu
     flat = _Flat(f, structure, {}, has_aux)
     out, linear = linearize_flat(flat, leaves)
     linear.outputs = linear.outputs[: flat.count]
+    out_types = [type_of(x) for x in out[: flat.count]]
     program, captured = linear_program(linear)
     is_zero = [type(v) is Zero for v in linear.outputs]
 
@@ -161,9 +170,8 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tu
         checked = [_check_tangent(x, t) for x, t in zip(leaves, given, strict=True)]
         active = [instantiate(t) for t, v in zip(checked, linear.inputs, strict=True) if v is not None]
         moved = iter(evaluate(program, [*captured, *active]))
-        return flat.out_structure.unflatten(
-            [_visible(v) if z else next(moved) for v, z in zip(linear.outputs, is_zero, strict=True)]
-        )
+        found = [v if z else next(moved) for v, z in zip(linear.outputs, is_zero, strict=True)]
+        return flat.out_structure.unflatten([_visible(t, y) for t, y in zip(found, out_types, strict=True)])
 
     value, aux = flat.results(out)
     return (value, apply, aux) if has_aux else (value, apply)
@@ -200,9 +208,9 @@ def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active:
             )
         checked = [_check_cotangent(t, c) for t, c in zip(out_types, given, strict=True)]
         back = transpose_linearized(linear, checked)
-        return structure.unflatten(
-            [_visible(Zero(type_of(x).tangent()) if c is None else c) for x, c in zip(leaves, back, strict=True)]
-        )
+        types = [type_of(x) for x in leaves]
+        found = [Zero(t.tangent()) if c is None else c for t, c in zip(types, back, strict=True)]
+        return structure.unflatten([_visible(c, t) for c, t in zip(found, types)])
 
     value, aux = flat.results(out)
     return (value, pull, aux) if has_aux else (value, pull)
@@ -248,7 +256,9 @@ def linear_transpose(f: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
         has = tuple([type(c) is not Zero for c in checked])
         back, nonzero = transpose_program(program, is_linear, has)
         out = iter(evaluate(back, [*captured, *[c for c in checked if type(c) is not Zero]]))
-        return structure.unflatten([next(out) if n else _visible(Zero(t)) for n, t in zip(nonzero, types, strict=True)])
+        return structure.unflatten(
+            [next(out) if n else _visible(Zero(t), t) for n, t in zip(nonzero, types, strict=True)]
+        )
 
     return transposed
 
@@ -280,8 +290,8 @@ def grad(
     >>> import atled.numpy as jnp
     >>> float(grad(jnp.sin)(0.0))
     1.0
-    >>> grad(lambda p: p["w"] * p["b"])({"w": 2.0, "b": 3.0})["w"]
-    Array(3., dtype=float32)
+    >>> float(grad(lambda p: p["w"] * p["b"])({"w": 2.0, "b": 3.0})["w"])
+    3.0
     """
     both = value_and_grad(f, argnums, has_aux, holomorphic, allow_int, wrt)
 

@@ -7,6 +7,7 @@ import multiprocessing
 import pickle
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -214,3 +215,105 @@ def test_a_copy_outlives_the_donation_of_the_other():
         take(y)
         assert y.is_deleted() and not x.is_deleted() and x.tolist() == [1.0] * 3
         assert not y.committed
+
+
+# -- going through, copying, reading ----------------------------------------------------------------------------------
+
+
+def test_iteration_takes_out_what_is_asked_for():
+    x = jnp.arange(200_000)
+    begin = time.perf_counter()
+    rows = iter(x)
+    assert [int(next(rows)) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        _first, _second = x
+    assert time.perf_counter() - begin < 1.0
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 128, 131, 300])
+def test_iteration_gives_every_row_in_order(count):
+    host = np.arange(count * 2.0, dtype=np.float32).reshape(count, 2)
+    for rows in (list(jnp.asarray(host)), atled.jit(lambda x: list(x))(host)):
+        assert [r.shape for r in rows] == [(2,)] * count
+        np.testing.assert_array_equal(np.array(rows).reshape(count, 2), host)
+    total = atled.vmap(lambda x: sum(x, jnp.zeros(2)), in_axes=1, axis_size=3)(np.stack([host] * 3, 1))
+    np.testing.assert_allclose(total, np.stack([host.sum(0)] * 3), rtol=1e-6)
+
+
+def test_iteration_over_keys_and_under_grad():
+    keys = atled.random.split(atled.random.key(0), 70)
+    assert [atled.random.key_data(k).tolist() for k in keys] == atled.random.key_data(keys).tolist()
+    np.testing.assert_array_equal(atled.grad(lambda x: sum(v * v for v in x))(jnp.ones(70)), np.full(70, 2.0))
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "float4_e2m1fn"])
+def test_narrow_arrays_are_read_without_compiling_again(name):
+    x = jnp.ones((2, 3), name)
+    np.asarray(x)
+    begin = time.perf_counter()
+    for _ in range(10):
+        np.asarray(x)
+        assert x.tolist() == np.ones((2, 3)).tolist()
+        assert x[0, 0].item() == 1
+        repr(x)
+    assert time.perf_counter() - begin < 0.5
+
+
+def test_array_copies_and_asarray_does_not():
+    for made in (jnp.array, jnp.copy, lambda v: jnp.array(v, copy=True), lambda v: jnp.asarray(v, copy=True)):
+        x = jnp.arange(4.0) + 0
+        copy = made(x)
+        assert (copy.dtype, copy.weak_type, copy.sharding) == (x.dtype, x.weak_type, x.sharding)
+        x.delete()
+        np.testing.assert_array_equal(copy, np.arange(4.0))
+    x = jnp.arange(4.0) + 0
+    assert jnp.asarray(x) is x and jnp.array(x, copy=False) is x and jnp.asarray(x, copy=False) is x
+    kept = jnp.array(x, ndmin=1)
+    atled.jit(lambda v: v + 1, donate_argnums=0)(x)
+    np.testing.assert_array_equal(kept, np.arange(4.0))
+    keys = atled.random.split(atled.random.key(0))
+    assert (atled.random.key_data(jnp.array(keys)) == atled.random.key_data(keys)).all()
+
+
+def test_a_copy_is_nothing_to_compute_under_a_trace():
+    assert atled.make_program(lambda x: jnp.array(x) + jnp.copy(x))(1.0).equations[0].op.name == "add"
+
+
+# -- other libraries ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float16", "int32", "bool"]
+)
+def test_dlpack_of_every_dtype(name):
+    x = jnp.asarray(np.array([[1, 0.5, 2], [4, 8, 16]])).astype(name)
+    for given in (x, x[:1], x[0, 0], x.T, jnp.zeros((2, 0), name)):
+        out = jnp.from_dlpack(given)
+        assert out.dtype == given.dtype and out.shape == given.shape
+        np.testing.assert_array_equal(np.asarray(out), np.asarray(given))
+    assert not np.shares_memory(np.asarray(jnp.from_dlpack(x)), np.asarray(x))
+
+
+def test_dlpack_of_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(12, dtype=torch.bfloat16).reshape(3, 4)
+    for given in (x, x.T, x[1:, ::2], x[0, 0], x[:0]):
+        out = jnp.from_dlpack(given)
+        assert out.dtype == jnp.bfloat16
+        np.testing.assert_array_equal(np.asarray(out).astype("float32"), given.float().numpy())
+    x[0, 0] = 100
+    assert float(out.sum()) == 0
+
+
+def test_memory_can_be_looked_at():
+    x = jnp.arange(6, dtype="int16").reshape(2, 3)
+    look = memoryview if sys.version_info >= (3, 12) else lambda v: v.__buffer__(0)
+    view = look(x)
+    assert view.tolist() == [[0, 1, 2], [3, 4, 5]] and view.format == "h" and view.readonly
+    assert bytes(view) == np.asarray(x).tobytes()
+    with pytest.raises(BufferError, match="Python's buffers have no bfloat16"):
+        jnp.ones(2, "bfloat16").__buffer__(0)
+    if sys.version_info < (3, 12):
+        with pytest.raises(TypeError, match="bytes-like object is required"):
+            memoryview(x)
+        assert memoryview(np.asarray(x)).tolist() == view.tolist()

@@ -301,3 +301,21 @@ def test_a_bounded_while_loop_stops_where_it_should(steps):
         assert float(f(1.0)) == pytest.approx(x)
         assert float(atled.grad(f)(1.0)) == pytest.approx(x)
     np.testing.assert_allclose(atled.vmap(atled.grad(loop))(jnp.ones(2)), [x, x], rtol=1e-6)
+
+
+def test_cond_with_an_operand_for_each_branch():
+    forms = [
+        lambda p, a, b: lax.cond(p, a, lambda x: x * 2, b, lambda x: -x),
+        lambda p, a, b: lax.cond(p, true_operand=a, true_fun=lambda x: x * 2, false_operand=b, false_fun=lambda x: -x),
+    ]
+    for form in forms:
+        for f in (form, atled.jit(form)):
+            assert float(f(True, 1.0, 2.0)) == 2.0 and float(f(False, 1.0, 2.0)) == -2.0
+        assert [float(g) for g in atled.grad(form, (1, 2))(False, 1.0, 2.0)] == [0.0, -1.0]
+        np.testing.assert_array_equal(atled.vmap(form, (0, None, None))(np.array([True, False]), 1.0, 2.0), [2.0, -2.0])
+    assert float(lax.cond(True, {"a": 1.0}, lambda d: d["a"], 2.0, lambda x: x)) == 1.0
+    assert float(lax.cond(False, lambda x: x, lambda x: -x, operand=3.0)) == -3.0
+    with pytest.raises(TypeError, match="the branches must be functions"):
+        lax.cond(True, 1.0, 2.0)
+    with pytest.raises(TypeError, match="true_operand and false_operand go together"):
+        lax.cond(True, true_operand=1.0, true_fun=lambda x: x, false_fun=lambda x: -x)
