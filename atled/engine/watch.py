@@ -209,16 +209,10 @@ def check(op: Any, operands: Sequence[Any], out: Any) -> None:
     """Raise if a result of an op is bad, and the settings ask to be told."""
     for x in out if type(out) is tuple else (out,):
         bad = is_bad(x, settings.debug_nans, settings.debug_infs)
-        if bad is None and op.hides_nans and settings.debug_nans:
-            hidden = np.isnan(op.unhidden(*[np.asarray(a) for a in operands]))
-            bad = hidden if hidden.any() else None
         if bad is not None and op.splits:
             with watched(settings.debug_nans, settings.debug_infs) as seen:
                 inner = seen.origin(seen.process(op, tuple(operands)))
             if inner is not None:
                 raise FloatingPointError(str(inner))
         if bad is not None:
-            found = finding(op, operands, x, bad)
-            if np.isfinite(np.asarray(x).astype(np.complex128)).all():
-                found.what = "nan (an infinite derivative times zero, which is taken as zero)"
-            raise FloatingPointError(str(found))
+            raise FloatingPointError(str(finding(op, operands, x, bad)))

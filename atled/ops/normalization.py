@@ -53,10 +53,10 @@ class Softmax(_OverAxes):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         out = bind(self, x)
-        scaled = elementwise.shielded(t, out)
+        scaled = elementwise.mul(t, out)
         total = reduction.reduce_sum(scaled, self.axes)
         spread = shape.broadcast(total, type_of(x).shape, self.kept(type_of(x).ndim))
-        return out, elementwise.sub(scaled, elementwise.shielded(spread, out))
+        return out, elementwise.sub(scaled, elementwise.mul(spread, out))
 
 
 class Logsumexp(_OverAxes):
@@ -87,7 +87,7 @@ class Logsumexp(_OverAxes):
         among = elementwise.select(elementwise.eq(x, high), zero, low)
         safe = elementwise.select(elementwise.eq(spread, high), among, elementwise.select(is_lost, zero, x))
         weight = elementwise.select(is_lost, zero, softmax(safe, self.axes))
-        return out, reduction.reduce_sum(elementwise.shielded(t, weight), self.axes)
+        return out, reduction.reduce_sum(elementwise.mul(t, weight), self.axes)
 
 
 def softmax(x: Any, axes: Sequence[int]) -> Any:

@@ -19,7 +19,7 @@ from atled.core.source import here
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, shape
-from atled.transforms.jvp import jvp_flat
+from atled.transforms.jvp import masked_jvp_flat
 from atled.transforms.linearize import linear_program, linearize_flat
 from atled.transforms.transpose import transpose_linearized, transpose_program
 from atled.transforms.vmap import vmap
@@ -85,6 +85,10 @@ def jvp(
     >>> float(y), float(dy)
     (0.0, 1.0)
     """
+    return _jvp(f, primals, tangents, has_aux)
+
+
+def _jvp(f: Any, primals: Any, tangents: Any, has_aux: bool, is_basis: bool = False) -> tuple[Any, ...]:
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
             f"jvp: primals and tangents must be tuples, one entry for each argument of the function; got "
@@ -99,7 +103,7 @@ def jvp(
         )
     checked = [_check_tangent(x, t) for x, t in zip(leaves, tangent_leaves, strict=True)]
     flat = _Flat(f, structure, {}, has_aux)
-    out, out_tangents = jvp_flat(flat, leaves, checked)
+    out, out_tangents = masked_jvp_flat(flat, leaves, checked, is_basis)
     value, aux = flat.results(out)
     tangent = flat.out_structure.unflatten([_visible(t) for t in out_tangents[: flat.count]])
     return (value, tangent, aux) if has_aux else (value, tangent)
@@ -191,7 +195,7 @@ def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active:
     out_structure, out_types = flat.out_structure, [type_of(x) for x in out[: flat.count]]
 
     @_public
-    def pull(cotangents: Any) -> Any:
+    def pull(cotangents: Any, is_basis: bool = False) -> Any:
         given, given_structure = tree.flatten(cotangents)
         if given_structure != out_structure:
             raise TypeError(
@@ -199,7 +203,7 @@ def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active:
                 "\n  try: one cotangent for each output, in the same tuple or dict."
             )
         checked = [_check_cotangent(t, c) for t, c in zip(out_types, given, strict=True)]
-        back = transpose_linearized(linear, checked)
+        back = transpose_linearized(linear, checked, is_basis)
         return structure.unflatten(
             [_visible(Zero(type_of(x).tangent()) if c is None else c) for x, c in zip(leaves, back, strict=True)]
         )
@@ -446,8 +450,9 @@ def jacfwd(
             return f(*full, **kwargs)
 
         def push(*basis: Any) -> Any:
-            return jvp(of_chosen, chosen, structure.unflatten(basis), has_aux=has_aux)
+            return _jvp(of_chosen, chosen, structure.unflatten(basis), has_aux, is_basis)
 
+        is_basis = sum(type_of(x).size for x in leaves) > 1  # one number has no zeros
         out_axes = (None, -1, None) if has_aux else (None, -1)
         out = vmap(push, out_axes=out_axes)(*_basis(leaves))
         value, columns = out[0], out[1]
@@ -527,7 +532,8 @@ def jacrev(
         out_leaves, out_structure = tree.flatten(value)
         for y in out_leaves:
             _check_jacobian_output(y, holomorphic)
-        rows = vmap(lambda *basis: pull(out_structure.unflatten(basis)))(*_basis(out_leaves))
+        is_basis = sum(type_of(y).size for y in out_leaves) > 1
+        rows = vmap(lambda *basis: pull(out_structure.unflatten(basis), is_basis))(*_basis(out_leaves))
         parts = structure.flatten_up_to(rows)
         made, start = [], 0
         for y in out_leaves:
