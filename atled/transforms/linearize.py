@@ -13,7 +13,7 @@ from atled.core import source
 from atled.core.array import type_of
 from atled.core.config import watch
 from atled.core.program import Equation, Program, Var, record
-from atled.core.trace import Interpreter, Place, Tracer, bind, entered, state
+from atled.core.trace import Interpreter, Place, Tracer, entered, state
 from atled.core.types import Zero
 from atled.transforms.jvp import Jvp
 from atled.transforms.masks import Masked

@@ -42,8 +42,12 @@ class MaskTracer(Tracer):
 class Masked(Interpreter):
     """Applies `masked` rules."""
 
-    __slots__ = ()
+    __slots__ = ("is_used",)
     transform = "differentiation"
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.is_used = False  # whether there may be masks
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         values, masks = [], []
@@ -72,31 +76,37 @@ class Masked(Interpreter):
 
     def bare(self, x: Any) -> Any:
         """A tangent, as a plain value if nothing was left out of it."""
-        return x.value if self.owns(x) and x.mask is ALL else x
+        if not self.owns(x):
+            return x
+        if x.mask is ALL:
+            return x.value
+        self.is_used = True
+        return x
 
     def seed(self, x: Any) -> Any:
         """A unit vector, whose zeros are left out."""
+        self.is_used = True
         return self.wrap(x, Mask(lambda: elementwise.ne(x, np.zeros((), type_of(x).dtype))))
 
     # -- ops on tangents and cotangents ------------------------------------------------------------------------------
 
     def differentiate(self, op: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         """The result of an op's `jvp` rule."""
-        if not (op.selects or any([self.owns(t) for t in tangents])):
+        if not (op.selects or (self.is_used and any([self.owns(t) for t in tangents]))):
             return op.jvp(primals, tangents)
         out, tangent = op.jvp(primals, [self.wrap(t) for t in tangents])
         return out, tuple([self.bare(t) for t in tangent]) if type(tangent) is tuple else self.bare(tangent)
 
     def transpose(self, op: Any, cotangents: Sequence[Any], operands: Sequence[Any]) -> Sequence[Any]:
         """The result of an op's `transpose` rule."""
-        is_masked = op.selects or any([self.owns(c) for c in cotangents])
+        is_masked = op.selects or (self.is_used and any([self.owns(c) for c in cotangents]))
         given = [self.wrap(c) for c in cotangents] if is_masked else cotangents
         out = op.transpose(tuple(given) if op.gives_tuple else given[0], *operands)
         return [self.bare(c) for c in out] if is_masked else out
 
     def apply(self, op: Any, operands: Sequence[Any], is_linear: Sequence[bool]) -> Any:
         """The result of an op that is linear in some operands."""
-        if not (op.selects or any([self.owns(x) for x in operands])):
+        if not (op.selects or (self.is_used and any([self.owns(x) for x in operands]))):
             return bind(op, *operands)
         out = bind(op, *[self.wrap(x) if b else x for x, b in zip(operands, is_linear, strict=True)])
         return tuple([self.bare(x) for x in out]) if type(out) is tuple else self.bare(out)
