@@ -53,9 +53,10 @@ class Softmax(_OverAxes):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         out = bind(self, x)
-        total = reduction.reduce_sum(elementwise.mul(t, out), self.axes)
+        scaled = elementwise.mul(t, out)
+        total = reduction.reduce_sum(scaled, self.axes)
         spread = shape.broadcast(total, type_of(x).shape, self.kept(type_of(x).ndim))
-        return out, elementwise.mul(elementwise.sub(t, spread), out)
+        return out, elementwise.sub(scaled, elementwise.mul(spread, out))  # backwards, out * (t - sum(t * out))
 
 
 class Logsumexp(_OverAxes):
