@@ -268,23 +268,34 @@ class Scan(Op):
         alone = self.body.memo(
             "without barriers", lambda: without_barriers(self.body)
         )  # the other pass is another loop
-        made, _ = transpose_program(alone, flags, (*([True] * count), *y_given), True)
+        s_given, first = [type(t) is not Zero for t in cotangent[:count]], sum(c_lin)
+        while True:  # a carry has a cotangent if it ends with one, or gets one in some step
+            made, found = transpose_program(alone, flags, (*s_given, *y_given))
+            new = [a or b for a, b in zip(s_given, found[first : first + count])]
+            if new == s_given:
+                break
+            s_given = new
+        if not all(found):
+            made, _ = transpose_program(alone, flags, (*s_given, *y_given), True)
         tc, _, tx = self.parts(self.body.input_types)
         sums = [t for t, f in zip(tc, c_lin) if f]
         fixed = [t for t, f in zip(tc, c_lin) if not f]
         reads = [t for t, f in zip(tx, x_lin) if not f]
         y_types = [t for t, g in zip(self.body.output_types[count:], y_given) if g]
         # sums of products over the steps are taken afterwards, from their factors
-        n, m, k = len(fixed), len(fixed) + len(reads), len(fixed) + len(reads) + count
+        back_count = sum(s_given)
+        n, m, k = len(fixed), len(fixed) + len(reads), len(fixed) + len(reads) + back_count
         given = [v for v, f in zip(x, x_lin) if not f] + [t for t in cotangent[count:] if type(t) is not Zero]
         at_hand = dict(zip([*made.inputs[n:m], *made.inputs[k:]], given))
         totals = made.outputs[: len(sums)]
         late = late_terms(made, totals, made.inputs[:n], set(at_hand))
         factors = {v: None for terms in late for t in terms for v in (t.left, t.right) if v not in at_hand}
         early = [v for v, terms in zip(totals, late) if not terms]
-        turn = Program(made.inputs, made.equations, [*early, *made.outputs[len(sums) :], *factors], made.name)
+        carries, rest = made.outputs[first : first + count], made.outputs[first + count :]
+        outputs = [*early, *[v for v, g in zip(carries, s_given) if g], *rest, *factors]
+        turn = Program(made.inputs, made.equations, outputs, made.name)
         turn = pruned(turn, [True] * len(turn.outputs))
-        sizes = (n, len(early), count, len(reads), len(y_types))
+        sizes = (n, len(early), back_count, len(reads), len(y_types))
 
         def body(*xs: Any) -> list[Any]:
             constants, before, carry, slices, ys = _cut(xs, sizes)
@@ -292,22 +303,23 @@ class Scan(Op):
             more, rest = out[: len(early)], out[len(early) :]
             return [*[elementwise.add(a, b) for a, b in zip(before, more)], *rest]
 
-        types = [*fixed, *[v.type for v in early], *self.body.output_types[:count], *reads, *y_types]
+        kinds = [t for t, g in zip(self.body.output_types, s_given) if g]
+        types = [*fixed, *[v.type for v in early], *kinds, *reads, *y_types]
         backward = record(body, types, self.body.name)[0]
-        op = self.again(backward, n, len(early) + count, flips=True)
+        op = self.again(backward, n, len(early) + back_count, flips=True)
         out = bind(
             op,
             *[v for v, f in zip(c, c_lin) if not f], *[shape.zeros(v.type) for v in early],
-            *[instantiate(t) for t in cotangent[:count]], *given,
+            *[instantiate(t) for t, g in zip(cotangent, s_given) if g], *given,
         )  # fmt: skip
-        summed, back, cuts, stacks = _cut(out, (len(early), count, sum(x_lin), len(factors)))
+        summed, back, cuts, stacks = _cut(out, (len(early), back_count, sum(x_lin), len(factors)))
         at_hand.update(zip(factors, stacks))
         products = iter([p for p in sums_of(late, at_hand.__getitem__) if p is not None])
-        one_by_one, cut = iter(summed), iter(cuts)
+        one_by_one, cut, ends = iter(summed), iter(cuts), iter(back)
         to_constants = iter([next(products) if terms else next(one_by_one) for terms in late])
         return (
             *[next(to_constants) if f else None for f in c_lin],
-            *[t if type(v) is Linear else None for t, v in zip(back, s)],
+            *[next(ends) if g else None for g in s_given],
             *[next(cut) if f else None for f in x_lin],
         )
 

@@ -295,7 +295,7 @@ class Scatter(Op):
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         if self.combine == "set" or (self.combine == "add" and masks[0] is not ALL):
-            return masking.moved(self, values, masks, is_cheap=False)
+            return masking.moved(self, values, masks, masks[2] is not ALL)
         return bind(self, *values), ALL
 
     def _winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:

@@ -150,7 +150,7 @@ class _Selection(LinearOp):
             found = bind(self, flags, x)
             return elementwise.ne(found, np.zeros((), type_of(found).dtype))
 
-        return out, Mask(make, False)
+        return out, Mask(make, masks[0] is not ALL and masks[0].is_cheap)
 
 
 class SelectAndGather(_Selection):
