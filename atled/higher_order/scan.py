@@ -261,7 +261,7 @@ class Scan(Op):
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         count = self.carries
-        c, s, x = self.parts(operands)
+        c, _, x = self.parts(operands)
         c_lin, x_lin = [type(v) is Linear for v in c], [type(v) is Linear for v in x]
         y_given = [type(t) is not Zero for t in cotangent[count:]]
         flags = (*c_lin, *([True] * count), *x_lin)

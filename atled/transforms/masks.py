@@ -183,7 +183,7 @@ class MaskedProgram:
 
 
 def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[bool, ...] | None = None) -> MaskedProgram:
-    """A program on tangents or cotangents with these masks. `wanted` asks for masks of outputs, also if all is there."""
+    """A program on tangents or cotangents with these masks; `wanted` names the outputs that are to have one."""
     linear, masked = tuple([m is not None for m in masks]), given_masks(masks)
     return program.memo(("masks", linear, masked, wanted), lambda: MaskedProgram(program, linear, masked, wanted))
 

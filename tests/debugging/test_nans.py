@@ -196,6 +196,35 @@ def test_nothing_is_found_where_nothing_is():
         assert float(jnp.sum(jnp.sqrt(ones))) == 3.0
 
 
+OBSERVED = np.array([1.0, np.nan, 3.0], "f4")
+GUARDS = [
+    lambda x: jnp.where(x > 0, jnp.log(x), 0.0),
+    lambda x: jnp.where(x > 0, jnp.sqrt(x) * jnp.log(x), 0.0),
+    lambda x: jnp.where(x > 0, jnp.hypot(jnp.log(x), 1.0), 0.0),
+    lambda x: jnp.where(jnp.isnan(OBSERVED), 0.0, (OBSERVED - x) ** 2),
+    lambda x: jnp.sum(jnp.log(x), where=x > 0),
+    lambda x: lax.scan(lambda c, v: (c + jnp.where(v > 0, jnp.log(v), 0), 0.0), 0.0, x)[0],
+]
+
+
+@pytest.mark.parametrize("guard", range(len(GUARDS)))
+@pytest.mark.parametrize("way", [lambda f: f, atled.jit, atled.grad, lambda f: atled.jit(atled.grad(f)), atled.jacfwd],
+                         ids=["value", "jit", "grad", "jit(grad)", "jacfwd"])  # fmt: skip
+def test_what_is_left_out_is_not_reported(guard, way):
+    x = jnp.array([-1.0, 0.0, 2.0])
+    with atled.debug_nans():
+        assert np.isfinite(way(lambda x: jnp.sum(GUARDS[guard](x)))(x)).all()
+
+
+def test_what_is_read_is_reported_once():
+    with atled.debug_nans():
+        kept = jnp.log(jnp.float32(-1.0)) * 2.0
+        assert float(jnp.where(jnp.isnan(kept), 1.0, kept)) == 1.0
+        with pytest.raises(FloatingPointError, match="log"):
+            float(kept)
+        assert np.isnan(float(kept))
+
+
 def test_bad_arguments_are_named():
     found = atled.find_nans(lambda p: p["w"] * 2.0)({"w": np.array([1.0, np.nan], "f4")})
     assert "argument [0]['w']" in found.op
