@@ -84,6 +84,8 @@ GUARDS = [
     ),
     Edge("jnp.where(x > 0, jnp.log(x), 0).cumsum()[-1]", [0, 4], [0, 0.25], "before a sum", [[0, 0], [0, -0.0625]]),
     guard("jnp.where(x[0] > 0, jnp.sum(jnp.log(x)), 0)", [0, 1], "after a sum, all of which is left out", [0, 0]),
+    Edge("(jnp.where(x > 0, jnp.log(x), 0) + x) ** 3", -2, 12, "one of two terms is there", -12),
+    Edge("jnp.where(x > 0, jnp.log(x), 0) + x**2", 4, 8.25, "both are there", 1.9375),
     Edge("jnp.tril(1 / x)", [[1, 0], [2, 4]], [[-1, 0], [-0.25, -0.0625]], "above the diagonal"),
     Edge("(1 / x).at[0].set(0)", [0, 2], [0, -0.25], "overwritten", [[0, 0], [0, 0.25]]),
     Edge("(1 / x).at[x == 0].set(0)", [0, 2], [0, -0.25], "overwritten", [[0, 0], [0, 0.25]]),
