@@ -12,6 +12,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, tree
 from atled.core.array import describe, is_array_like, type_of
+from atled.core.mask import ALL
 from atled.core.op import instantiate
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
@@ -21,6 +22,7 @@ from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import masked_jvp_flat
 from atled.transforms.linearize import linear_program, linearize_flat
+from atled.transforms.masks import mask_program
 from atled.transforms.transpose import transpose_linearized, transpose_program
 from atled.transforms.vmap import vmap
 
@@ -251,6 +253,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
         checked = [_check_cotangent(t, c) for t, c in zip(program.output_types, given, strict=True)]
         has = tuple([type(c) is not Zero for c in checked])
         back, nonzero = transpose_program(program, is_linear, has)
+        back = mask_program(back, [None] * len(captured) + [ALL] * sum(has)).values
         out = iter(evaluate(back, [*captured, *[c for c in checked if type(c) is not Zero]]))
         return structure.unflatten([next(out) if n else _visible(Zero(t)) for n, t in zip(nonzero, types, strict=True)])
 
