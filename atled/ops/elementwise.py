@@ -333,7 +333,7 @@ class Select(LinearElementwise):
         return None, left, unspread(select(condition, zero, cotangent), y) if type(y) is Linear else None
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        out, (_, left, right) = bind(self, *values), masks
+        out, (left, right) = bind(self, *values), masking.only_zeros(values[1:], masks[1:])
         if masks[0] is not None or (left is ALL and right is ALL):
             return out, ALL
         condition, dims = values[0], type_of(out).shape
@@ -343,7 +343,7 @@ class Select(LinearElementwise):
                 return masking.filled(condition, dims)
             if left is None and right is ALL:
                 return masking.filled(logical_not(condition), dims)
-            flags = [masking.as_array(m, x) for m, x in zip(masks[1:], values[1:], strict=True)]
+            flags = [masking.as_array(m, x) for m, x in zip((left, right), values[1:], strict=True)]
             return masking.filled(select(condition, *flags), dims)
 
         return out, Mask(make, masking.are_cheap(masks))

@@ -24,9 +24,10 @@ class Moving(LinearOp):
 def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], is_cheap: bool = True) -> tuple[Any, Any]:
     """The result of an op that puts elements elsewhere; its mask is the same op, on masks."""
     out = bind(op, *values)
-    (group,) = op.linear_groups(len(values))
-    if all([masks[i] is ALL for i in group]):
+    groups = op.linear_groups(len(values))
+    if len(groups) != 1 or all([masks[i] is ALL for i in groups[0]]):
         return out, ALL
+    (group,) = groups
     is_cheap = is_cheap and are_cheap(masks)
 
     def make() -> Any:
@@ -42,7 +43,7 @@ def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, A
     """A tangent times or divided by a factor: where the tangent is left out, the factor is 1, whatever it was."""
     i = 0 if masks[0] is not None else 1
     mask = masks[i]
-    if masks[1 - i] is not None or mask is ALL:
+    if masks[1 - i] is not None or mask is ALL or (i,) not in op.linear_in:
         return bind(op, *values), ALL
     factor = values[1 - i]
     if not ops.family.is_finite_number(factor):
@@ -53,7 +54,7 @@ def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, A
 
 def total(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
     """Elements put together, which are left out where each of them is."""
-    out = bind(op, *values)
+    out, masks = bind(op, *values), only_zeros(values, masks)
     found = [(m, x) for m, x in zip(masks, values, strict=True) if m is not None]
     if any([m is ALL for m, _ in found]):
         return out, ALL
@@ -72,6 +73,12 @@ def either(a: Mask, b: Mask) -> Mask:
     if a is b:
         return a
     return Mask(lambda: ops.elementwise.logical_or(a.get(), b.get()), a.is_cheap and b.is_cheap)
+
+
+def only_zeros(values: Sequence[Any], masks: Sequence[Any]) -> list[Any]:
+    """Masks in which only zeros count as left out: the rule of a user may add other values to a cotangent."""
+    is_zero = lambda x: ops.family.is_static_scalar(x) and not getattr(x, "value", x)  # noqa: E731
+    return [ALL if m is None and not is_zero(x) else m for x, m in zip(values, masks, strict=True)]
 
 
 def as_array(mask: Mask | None, x: Any) -> Any:
