@@ -216,9 +216,18 @@ def wider(kind: Any, other: Any) -> Any:
 
 def carried_kinds(kinds: Sequence[Any], after: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
     """The kinds of all carries of a loop, given the masks that they start with and what a step makes of kinds."""
-    kinds = [k if k is None or k is ALL else SOME for k in kinds]
+    kinds, born = [k if k is None or k is ALL else SOME for k in kinds], set()
     while True:
-        new = [wider(a, b) for a, b in zip(kinds, after(list(kinds)), strict=True)]
+        new = []
+        for i, (kind, found) in enumerate(zip(kinds, after(list(kinds)), strict=True)):
+            if kind is None and found is not None:  # zeros, to which steps add: all of them are left out at first
+                born.add(i)
+                new.append(SOME)
+            elif i in born and found is ALL:
+                born.remove(i)
+                new.append(ALL)
+            else:
+                new.append(wider(kind, found))
         if new == kinds:
             return new
         kinds = new
