@@ -13,6 +13,7 @@ from typing import Any, ClassVar, dataclass_transform
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
 from atled.core.exact import exact
+from atled.core.mask import ALL
 from atled.core.trace import bind
 from atled.core.types import Zero
 
@@ -29,7 +30,7 @@ class Op:
     is_fusible: ClassVar[bool] = False  # a compiler may compute it again where its result is used
     only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
-    hides_nans: ClassVar[bool] = False  # has `unhidden`, which gives NumPy's result of the same arithmetic
+    selects: ClassVar[bool] = False  # its derivatives leave elements out by choice
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which is run where values are at hand
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
@@ -73,6 +74,14 @@ class Op:
     def split(self, tape: Any, operands: Any) -> Any:
         """Run what depends on no tangent now, and write the rest on the tape."""
         raise missing(self, "split", "reverse-mode differentiation")
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        """The result, and what is left out of it: `ALL` if nothing is, or a `Mask`, for a tuple one for each.
+
+        The op runs on tangents or cotangents. Those have masks; other operands have None, and where the op is linear
+        in them they are zeros, which are left out.
+        """
+        return bind(self, *values), ALL
 
     def stepwise(self, *operands: Any) -> Any:
         """The result, for ops that hold programs: with each of their ops run on its own."""

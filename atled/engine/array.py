@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import ctypes
 import sys
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -75,6 +76,8 @@ class DeviceArray(Array):
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value is there; raises if its computation failed."""
+        if suspects:
+            accuse(self)
         try:
             self._buffer.block_until_ready()
         except execute.EngineError as error:
@@ -121,6 +124,8 @@ class DeviceArray(Array):
         """Start bringing the values to the host; a later read will find them there."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if suspects:
+            accuse(self)
         host = to_numpy(self._buffer)
         if dtype is not None and np.dtype(dtype) != host.dtype:
             if copy is False:
@@ -213,6 +218,22 @@ class DeviceArray(Array):
         from atled.engine import preview
 
         return preview.as_html(self)
+
+
+# While NaNs are looked for: by identity, arrays that have one and were not read yet, and where it arose.
+suspects: dict[int, tuple[Any, Any]] = {}
+
+
+def suspect(x: DeviceArray, finding: Any) -> None:
+    """Note that an array has a bad value, which counts if somebody reads it."""
+    number = id(x)
+    suspects[number] = (weakref.ref(x, lambda _: suspects.pop(number, None)), finding)
+
+
+def accuse(x: DeviceArray) -> None:
+    """Say where a bad value of an array that is read arose, once."""
+    if id(x) in suspects:
+        raise FloatingPointError(str(suspects.pop(id(x))[1]))
 
 
 def wrap(buffer: Any) -> DeviceArray:

@@ -18,7 +18,7 @@ from atled.core import source
 from atled.core.config import override, scope
 from atled.core.trace import Place, state
 from atled.core.types import ArrayType
-from atled.engine.array import DeviceArray, as_array
+from atled.engine.array import DeviceArray, as_array, suspect, suspects, to_numpy
 from atled.engine.eager import Evaluate
 
 
@@ -158,14 +158,16 @@ def finding(
     is_backward = type(where) is Place or outer is not None
     place = where.source if type(where) is Place else where
     shown = [_range(a, at if np.shape(a)[: len(at)] == lanes else ()) for a in operands]
-    return Finding(_what(np.asarray(x)), op.name, place, list(zip(at, lanes, strict=False)), steps, is_backward, shown)
+    return Finding(
+        _what(to_numpy(x._buffer)), op.name, place, list(zip(at, lanes, strict=False)), steps, is_backward, shown
+    )
 
 
 def is_bad(x: Any, nans: bool, infs: bool) -> np.ndarray | None:
     """Which elements are not a number, or not finite; None if all are well."""
     if x.type.kind not in "fc":
         return None
-    host = np.asarray(x)
+    host = to_numpy(x._buffer)
     host = host.astype(np.float32) if host.dtype.kind == "V" else host
     found = np.isnan(host) if nans else np.zeros(host.shape, bool)
     found = found | np.isinf(host) if infs else found
@@ -182,7 +184,7 @@ def _range(x: Any, lane: tuple[int, ...]) -> str:
     t = ArrayType(x.type.shape[len(lane) :], x.type.dtype)
     if t.kind not in "biufc" or t.size == 0:
         return str(t)
-    host = np.asarray(x)[lane]
+    host = to_numpy(x._buffer)[lane]
     host = host.astype(np.float32) if host.dtype.kind == "V" else host
     if host.ndim == 0:
         return f"{t} = {host}"
@@ -204,19 +206,23 @@ def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
 
 
 def check(op: Any, operands: Sequence[Any], out: Any) -> None:
-    """Raise if a result of an op is bad, and the settings ask to be told."""
+    """Note the results of an op that are bad, if the settings ask to be told; it is said when one of them is read.
+
+    So a NaN that a selection leaves out does not count.
+    """
     for x in out if type(out) is tuple else (out,):
         bad = is_bad(x, scope().debug_nans, scope().debug_infs)
-        if bad is None and op.hides_nans and scope().debug_nans:
-            hidden = np.isnan(op.unhidden(*[np.asarray(a) for a in operands]))
-            bad = hidden if hidden.any() else None
-        if bad is not None and op.splits:
-            with watched(scope().debug_nans, scope().debug_infs) as seen:
-                inner = seen.origin(seen.process(op, tuple(operands)))
-            if inner is not None:
-                raise FloatingPointError(str(inner))
         if bad is not None:
-            found = finding(op, operands, x, bad)
-            if np.isfinite(np.asarray(x).astype(np.complex128)).all():
-                found.what = "nan (an infinite derivative times zero, which is taken as zero)"
-            raise FloatingPointError(str(found))
+            suspect(x, known_origin(operands) or _origin_in(op, operands) or finding(op, operands, x, bad))
+
+
+def known_origin(operands: Sequence[Any]) -> Finding | None:
+    """Where the bad value of an operand arose, if that is known."""
+    return next((suspects[id(a)][1] for a in operands if id(a) in suspects), None)
+
+
+def _origin_in(op: Any, operands: Sequence[Any]) -> Finding | None:
+    if not op.splits:
+        return None
+    with watched(scope().debug_nans, scope().debug_infs) as seen:
+        return seen.origin(seen.process(op, tuple(operands)))

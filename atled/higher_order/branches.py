@@ -15,7 +15,7 @@ from atled.core import dtypes, errors, rewriting, source, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.config import scope
 from atled.core.op import Op
-from atled.core.program import Program, Recorder, evaluate, record
+from atled.core.program import Program, Recorder, evaluate, pruned, record
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
@@ -23,6 +23,7 @@ from atled.higher_order.keys import remembered
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
+from atled.transforms.masks import arrays_of, mask_program, result_masks
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program
 
@@ -33,6 +34,7 @@ class Cond(Op):
     gives_tuple = True
     splits = True
     takes_keys = True
+    selects = True
     branches: tuple[Program, ...]
 
     @property
@@ -110,6 +112,24 @@ class Cond(Op):
         values = [x for x in operands if type(x) is not Linear]
         out = iter(bind(Cond(made), index, *values, *[c for c in cotangent if type(c) is not Zero]))
         return (None, *[next(out) if b else None for b in is_linear])
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        rest = masks[1:]
+        made = [mask_program(b, rest) for b in self.branches]
+        is_linear = _any_of([p.is_linear for p in made])
+        # a result that does not move in a branch is left out there
+        rows = zip(is_linear, *[zip(p.is_linear, p.has_mask) for p in made])
+        has_mask = tuple([any([h or m != b for b, h in flags]) for m, *flags in rows])
+        made = [mask_program(b, rest, has_mask) for b in self.branches]
+        n, operands = len(is_linear), [*values, *arrays_of(rest)]
+        if any([p.has_effect for p in made]) or not any(has_mask):
+            out = bind(Cond(tuple([p.both for p in made])), *operands)
+            return out[:n], result_masks(is_linear, has_mask, lambda: out[n:])
+        parts = [
+            [pruned(p.both, [(i < n) == b for i in range(len(p.both.outputs))]) for p in made] for b in (True, False)
+        ]
+        find = lambda: bind(Cond(tuple(parts[1])), *operands)  # noqa: E731
+        return bind(Cond(tuple(parts[0])), *operands), result_masks(is_linear, has_mask, find)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], index: Any, *operands: Any) -> Any:
         size, name, rest = batch.size, batch.axis_name, batched[1:]

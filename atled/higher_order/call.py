@@ -12,6 +12,7 @@ from atled.core.trace import bind, entered, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape, TapeTracer
+from atled.transforms.masks import mask_program, selects
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program
 
@@ -40,6 +41,10 @@ class Call(Op):
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
         return has_effects(self.program)
+
+    @property
+    def selects(self) -> bool:  # type: ignore[override]
+        return selects(self.program)
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         wanted = self.program.input_types
@@ -88,6 +93,10 @@ class Call(Op):
         out = iter(bind(self.again(made), *values, *[c for c in cotangent if type(c) is not Zero]))
         flags = iter(nonzero)
         return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        made = mask_program(self.program, masks)
+        return made.run(lambda program, *operands: bind(self.again(program), *operands), values, masks)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)

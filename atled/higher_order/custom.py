@@ -73,6 +73,7 @@ class Now(Later):
 class CustomJvp(Call):
     """A call with a forward-mode rule: a program from primals and their tangents to results and theirs."""
 
+    selects = True  # for all that is known of the rule
     unlowered = ("rule", "captured")
     rule: Later
     captured: int  # how many operands, the first ones, the function closes over
@@ -473,7 +474,12 @@ class custom_jvp(_Custom):  # noqa: N801
         mine = [isinstance(x, JvpTracer) and x.interpreter is interpreter for x in call.leaves]
         primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
         tangents = [x.tangent if m else Zero(type_of(x).tangent()) for x, m in zip(call.leaves, mine)]
+        masks = interpreter.masks
+        if masks is not None:
+            tangents = [masks.wrap(t) for t in tangents]
         out, moved = self.apply_rule(call, primals, tangents)
+        if masks is not None:
+            moved = [masks.bare(t) for t in moved]
         self.check_given(interpreter, [*out, *moved])
         return call.result([interpreter.wrap(x, t) for x, t in zip(out, moved)])
 

@@ -16,7 +16,7 @@ from atled.core.types import ArrayType
 from atled.ops import conversion, elementwise, shape
 
 CHEAP = (
-    elementwise.Neg, elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Shielded, elementwise.Max,
+    elementwise.Neg, elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Max,
     elementwise.Min, elementwise.Clamp, elementwise.Compare, elementwise.And, elementwise.Or, elementwise.Not,
     elementwise.Select, elementwise.StopGradient, shape.Broadcast, shape.Reshape, shape.Iota, conversion.Convert,
 )  # fmt: skip

@@ -24,8 +24,9 @@ from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.keys import remembered
 from atled.higher_order.remat import checkpoint
 from atled.higher_order.scan import carried, repeat
-from atled.ops import conversion, elementwise, reduction, shape
+from atled.ops import conversion, elementwise, masking, reduction, shape
 from atled.transforms.jvp import jvp_program
+from atled.transforms.masks import SOME, arrays_of, carried_kinds, mask_program, result_masks, selects
 from atled.transforms.vmap import Partly, batch_program
 
 
@@ -127,6 +128,28 @@ class While(Op):
         out = bind(While(new_condition, new_body, len(asks), n + k), *asks, *does, *more, *carry, *start)
         moved = iter(out[c:])
         return out[:c], tuple([next(moved) if m else Zero(t.tangent()) for m, t in zip(moves, types[n:])])
+
+    @property
+    def selects(self) -> bool:  # type: ignore[override]
+        return selects(self.body)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        (_, constants, start), (asks, does, carry) = self.parts(masks), self.parts(values)
+        kinds = carried_kinds(start, lambda kinds: mask_program(self.body, [*constants, *kinds]).kinds)
+        has = tuple([k is SOME for k in kinds])
+        made = mask_program(self.body, [*constants, *kinds], has).both
+        given = arrays_of(constants)
+        first = [masking.as_array(m, v) for m, v, h in zip(start, carry, has) if h]
+        n, k, c = len(does), len(given), len(carry)
+
+        def body(*xs: Any) -> list[Any]:
+            return evaluate(made, [*xs[:n], *xs[n + k : n + k + c], *xs[n : n + k], *xs[n + k + c :]])
+
+        types, flags = self.body.input_types, [type_of(m) for m in first]
+        new_body = record(body, [*types[:n], *map(type_of, given), *types[n:], *flags], self.body.name)[0]
+        op = While(_ignoring(self.condition, flags), new_body, len(asks), n + k)
+        out = bind(op, *asks, *does, *given, *carry, *first)
+        return out[:c], result_masks([k is not None for k in kinds], has, lambda: out[c:])
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         raise ValueError(

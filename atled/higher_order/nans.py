@@ -9,8 +9,8 @@ import numpy as np
 
 from atled.core import errors, tree
 from atled.core.config import scope
-from atled.engine.array import DeviceArray, as_array
-from atled.engine.watch import Finding, is_bad, watched
+from atled.engine.array import DeviceArray, as_array, suspect
+from atled.engine.watch import Finding, is_bad, known_origin, watched
 
 
 def find_nans(f: Callable[..., Any], *, infs: bool = False) -> Callable[..., Finding | None]:
@@ -48,14 +48,21 @@ def _find(f: Callable[..., Any], args: Any, kwargs: Any, nans: bool, infs: bool)
 
 
 def check_results(shared: Any, call: Any, results: Any) -> None:
-    """Raise if a result of a compiled function is bad; the function is run again, op by op, to find out where."""
+    """Raise if a result of a compiled function is bad; the function is run again, op by op, to find out where.
+
+    Functions of the library are as ops: their results may still be left out by a selection.
+    """
     nans, infs = scope().debug_nans, scope().debug_infs
-    if all([is_bad(x, nans, infs) is None for x in tree.leaves(results)]):
+    bad = [x for x in tree.leaves(results) if is_bad(x, nans, infs) is not None]
+    if not bad:
         return
-    found = None
-    if not any([isinstance(x, DeviceArray) and x.is_deleted() for x in call.leaves]):
+    found = known_origin(call.leaves)
+    if found is None and not any([isinstance(x, DeviceArray) and x.is_deleted() for x in call.leaves]):
         found = _find(shared.f, call.args, call.kwargs, nans, infs)
     if found is None:
         what = "nan" if nans else "inf"
-        raise FloatingPointError(f"{shared.name}: a result has a {what}, which does not come up when it runs op by op.")
-    raise FloatingPointError(str(found))
+        found = f"{shared.name}: a result has a {what}, which does not come up when it runs op by op."
+    if not shared.options.is_inline:
+        raise FloatingPointError(str(found))
+    for x in bad:
+        suspect(x, found)

@@ -180,6 +180,9 @@ class Name(LinearOp):
     def transpose(self, cotangent: Any, x: Any) -> Any:
         return (cotangent,)
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), masks[0]
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return bind(self, *primals), tangents[0]
 
@@ -208,6 +211,9 @@ class ToMemory(LinearOp):
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
         return (cotangent,)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), masks[0]
 
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
         return bind(self, x)

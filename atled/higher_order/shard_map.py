@@ -13,6 +13,7 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.array import describe, type_of
+from atled.core.mask import ALL
 from atled.core.op import Op
 from atled.core.program import Program, evaluate, record, record_closed
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_current
@@ -24,6 +25,7 @@ from atled.higher_order.varying import explain, typed, varying
 from atled.ops import shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
+from atled.transforms.masks import arrays_of, given_masks, mask_program, selects
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program
 
@@ -126,6 +128,16 @@ class ShardMap(Op):
         out = iter(bind(self.again(made, ins, _chosen(back, nonzero)), *values, *_chosen(cotangent, given)))
         flags = iter(nonzero)
         return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
+
+    @property
+    def selects(self) -> bool:  # type: ignore[override]
+        return selects(self.program)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        with scope(self.mesh, self.axes_here):
+            made = mask_program(self.program, masks, (False,) * len(self.outs))
+        op = self.again(made.both, [*self.ins, *_chosen(self.ins, given_masks(masks))], self.outs)
+        return bind(op, *values, *arrays_of(masks)), tuple([ALL if b else None for b in made.is_linear])
 
     def _sets(self, specs: Specs) -> list[frozenset[Any]]:
         """The axes that each value is split over, so that devices have different parts."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.promotion import (
@@ -51,12 +52,17 @@ def _binary(
     doc: str,
     promote: Callable[..., Any] = promote_dtypes,
     on_bools: Any = None,
+    on_mask: Any = None,
 ) -> Binary:
-    """A function of two operands that are promoted and broadcast."""
+    """A function of two operands that are promoted and broadcast; `on_mask` is for a boolean and an inexact array."""
 
     def f(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if isinstance(x1, Array) and isinstance(x2, Array) and x1.type is x2.type and x1.type.kind == "f":
             return op(x1, x2)  # the common case, which need not be looked at closely
+        if on_mask is not None:
+            for mask, x in ((x1, x2), (x2, x1)):
+                if isinstance(x, Array) and x.type.kind in "fc" and getattr(mask, "dtype", None) == np.bool_:
+                    return on_mask(*broadcast(name, [mask, x]))
         x, y = broadcast(name, promote(name, x1, x2))
         if on_bools is not None and type_of(x).kind == "b":
             return on_bools(x, y)
@@ -96,6 +102,11 @@ deg2rad = radians = _float_function("deg2rad", lambda x: ew.mul(x, math.pi / 180
 rad2deg = degrees = _float_function("rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degrees.")
 
 
+def _where_true(mask: Any, x: Array) -> Array:
+    zero = 0.0 if x.type.kind == "f" else 0j
+    return bind(ew.Select(), mask, x, zero if x.type.weak else x.dtype.type(0))
+
+
 @library_function
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0."""
@@ -104,7 +115,10 @@ def i0(x: ArrayLike) -> Array:
 
 
 subtract = _binary("subtract", ew.sub, "x1 - x2.")
-multiply = _binary("multiply", ew.mul, "x1 * x2.", on_bools=ew.logical_and)
+multiply = _binary(
+    "multiply", ew.mul, "x1 * x2; booleans select, so that False times infinity is zero.", on_bools=ew.logical_and,
+    on_mask=lambda mask, x: _where_true(mask, x),
+)  # fmt: skip
 add = _binary("add", ew.add, "x1 + x2.", on_bools=ew.logical_or)
 divide = true_divide = _binary("divide", ew.div, "x1 / x2, as floating numbers also for integers.", promote_inexact)
 maximum = _binary(

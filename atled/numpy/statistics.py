@@ -22,7 +22,7 @@ from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.arithmetic import remainder
 from atled.numpy.contractions import matmul
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import isnan
+from atled.numpy.elementwise import isfinite, isnan
 from atled.numpy.promotion import (
     broadcast_to,
     cast,
@@ -140,6 +140,13 @@ def _quantile(
     return shape.reshape(shape.move_axis(out, last, 0), (*given.shape, *kept))
 
 
+def _weighted(weight: Any, x: Any) -> Any:
+    """weight * x, where zero times what is not finite is zero."""
+    is_lost = [ew.logical_and(ew.eq(a, 0), ew.logical_not(isfinite(b))) for a, b in ((weight, x), (x, weight))]
+    is_kept, zero = ew.logical_not(ew.logical_or(*is_lost)), np.zeros((), type_of(x).dtype)
+    return ew.mul(*[ew.select(is_kept, v, zero) for v in (weight, x)])
+
+
 def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, skips_nan: bool) -> Any:
     """Quantiles [*lead, m] of rows [*lead, n] that are sorted, which puts NaN last."""
     last = type_of(ordered).ndim - 1
@@ -156,7 +163,7 @@ def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, s
     out = below = conversion.convert(indexing.take_along(ordered, inside(spot), last), work)
     if weight is not None:
         above = conversion.convert(indexing.take_along(ordered, inside(ew.add(spot, 1)), last), work)
-        mixed = ew.add(ew.shielded(ew.sub(1, weight), below), ew.shielded(weight, above))
+        mixed = ew.add(_weighted(ew.sub(1, weight), below), _weighted(weight, above))
         is_same = ew.logical_and(ew.eq(below, above), elementary.is_finite(below))
         error = ew.select(is_same, ew.sub(below, mixed), np.zeros((), work))
         out = ew.add(mixed, fixed(error))  # exact, with the derivative of the mixture
@@ -684,7 +691,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, extrap
         is_step = ew.eq(a, b)
         gap = ew.select(is_step, np.ones((), type_of(a).dtype), ew.sub(b, a))
         share = cast(ew.div(ew.sub(points, a), gap), out)
-        inner = ew.select(is_step, g, ew.add(f, ew.shielded(share, ew.sub(g, f))))
+        inner = ew.select(is_step, g, ew.add(f, _weighted(share, ew.sub(g, f))))
     if period is not None:
         return inner
     for i, end, is_out, given in ((0, 0, ew.lt, left), (1, n - 1, ew.gt, right)):

@@ -11,7 +11,7 @@ from atled.core.array import Array, type_of
 from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import elementwise
+from atled.ops import elementwise, masking
 from atled.ops.family import ArrayLike, LinearElementwise, function, spread_tangent, unspread, zero_like
 
 
@@ -142,6 +142,9 @@ class Complex(LinearElementwise):
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
         left = unspread(real(cotangent), x) if type(x) is Linear else None
         return left, unspread(elementwise.neg(imag(cotangent)), y) if type(y) is Linear else None
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return masking.total(self, values, masks)
 
 
 class Conj(LinearElementwise):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled.core.array import type_of
+from atled.core.mask import ALL, Mask
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType
@@ -68,6 +69,11 @@ class Cumsum(Cumulative, LinearOp):
     def transpose(self, cotangent: Any, x: Any) -> Any:
         return (cumsum(cotangent, self.axis, not self.is_reversed),)
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        out, (mask,) = bind(self, *values), masks
+        so_far = lambda: bind(Cummax(self.axis, self.is_reversed), mask.get())  # noqa: E731
+        return out, Mask(so_far) if mask is not ALL and mask.is_cheap else ALL
+
 
 class Cumprod(Cumulative):
     """Products of the elements so far."""
@@ -77,13 +83,14 @@ class Cumprod(Cumulative):
 
     def combine_pairs(self, p: Any, q: Any) -> Any:
         (x, s), (y, t) = p, q
-        return elementwise.mul(x, y), elementwise.add(elementwise.shielded(s, y), elementwise.shielded(t, x))
+        return elementwise.mul(x, y), elementwise.add(elementwise.mul(s, y), elementwise.mul(t, x))
 
 
 class Cummax(Cumulative):
     """The largest element so far."""
 
     takes = "biuf"
+    selects = True
 
     def combine(self, x: Any, y: Any) -> Any:
         return elementwise.maximum(x, y)
@@ -96,6 +103,7 @@ class Cummin(Cumulative):
     """The smallest element so far."""
 
     takes = "biuf"
+    selects = True
 
     def combine(self, x: Any, y: Any) -> Any:
         return elementwise.minimum(x, y)
@@ -123,7 +131,7 @@ class Cumlogsumexp(Cumulative):
         (x, s), (y, t) = p, q
         out = special.logaddexp(x, y, refined=False)
         left, right = (_weight(v, out) for v in (x, y))
-        return out, elementwise.add(elementwise.shielded(s, left), elementwise.shielded(t, right))
+        return out, elementwise.add(elementwise.mul(s, left), elementwise.mul(t, right))
 
 
 def _weight(x: Any, out: Any) -> Any:

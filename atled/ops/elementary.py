@@ -39,7 +39,9 @@ class Pow(Elementwise):
                 elementwise.eq(y, 0), zero_like(out), elementwise.mul(y, pow(x, elementwise.sub(y, 1)))
             )
         # log(x) * x**y, continued by zero to x = 0
-        return elementwise.shielded(out, log(elementwise.select(elementwise.eq(x, 0), one_like(x), x)))
+        is_zero = elementwise.eq(x, 0)
+        slope = elementwise.mul(out, log(elementwise.select(is_zero, one_like(x), x)))
+        return elementwise.select(is_zero, zero_like(out), slope)
 
 
 class Sign(Flat):
@@ -62,8 +64,8 @@ class Sign(Flat):
         is_zero = elementwise.eq(size, 0)  # where the derivative is taken to be zero
         inverse = elementwise.div(1, elementwise.select(is_zero, one_like(size), size))
         inverse = conversion.convert(elementwise.select(is_zero, zero_like(size), inverse), type_of(x).dtype)
-        along = conversion.convert(conversion.real(elementwise.shielded(t, conversion.conj(out))), type_of(x).dtype)
-        return out, elementwise.shielded(elementwise.sub(t, elementwise.shielded(along, out)), inverse)
+        along = conversion.convert(conversion.real(elementwise.mul(t, conversion.conj(out))), type_of(x).dtype)
+        return out, elementwise.mul(elementwise.sub(t, elementwise.mul(along, out)), inverse)
 
 
 class Abs(Elementwise):
@@ -85,8 +87,8 @@ class Abs(Elementwise):
         (x,), (t,) = primals, tangents
         factor = sign(x)
         if type_of(x).kind == "c":
-            return absolute(x), conversion.real(elementwise.shielded(t, conversion.conj(factor)))
-        return absolute(x), elementwise.shielded(t, factor)
+            return absolute(x), conversion.real(elementwise.mul(t, conversion.conj(factor)))
+        return absolute(x), elementwise.mul(t, factor)
 
 
 class Floor(Flat):
@@ -156,7 +158,6 @@ class Analytic(Elementwise):
 class Exp(Analytic):
     """The exponential function."""
 
-    overflows = True
     hlo = "stablehlo.exponential"
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
@@ -166,7 +167,6 @@ class Exp(Analytic):
 class Expm1(Analytic):
     """exp(x) - 1, exact for small x."""
 
-    overflows = True
     computed = dict.fromkeys((4, 8), approximation.expm1)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
@@ -182,7 +182,7 @@ class Logarithm(Analytic):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        return bind(self, x), bind(elementwise.Shielded(divides=True), t, self.under(x))
+        return bind(self, x), elementwise.div(t, self.under(x))
 
 
 class Log(Logarithm):
@@ -281,7 +281,6 @@ class Cbrt(Elementwise):
 class Exp2(Elementwise):
     """2 ** x."""
 
-    overflows = True
     takes = "f"
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -318,8 +317,6 @@ def power_of_two(n: Any) -> Any:
 class Sinh(Analytic):
     """Hyperbolic sine."""
 
-    overflows = True
-
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.map(_sinh, x)
 
@@ -329,8 +326,6 @@ class Sinh(Analytic):
 
 class Cosh(Analytic):
     """Hyperbolic cosine."""
-
-    overflows = True
 
     def lower(self, build: Any, x: Any) -> Any:
         return super().lower(build, x) if x.type.kind == "c" else build.map(_cosh, x)

@@ -10,19 +10,18 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
+from atled.core.mask import ALL, Mask
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import complex_functions, shape
+from atled.ops import complex_functions, masking, shape
 from atled.ops.family import (
     ArrayLike,
     Elementwise,
     Flat,
     LinearElementwise,
     function,
-    is_static_scalar,
     match,
     one_like,
-    spread_all,
     spread_tangent,
     unspread,
     zero_like,
@@ -54,6 +53,9 @@ class Add(LinearElementwise):
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
         return tuple([unspread(cotangent, v) if type(v) is Linear else None for v in (x, y)])
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return masking.total(self, values, masks)
+
 
 class Sub(LinearElementwise):
     """x - y."""
@@ -71,6 +73,9 @@ class Sub(LinearElementwise):
         left = unspread(cotangent, x) if type(x) is Linear else None
         return left, neg(unspread(cotangent, y)) if type(y) is Linear else None
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return masking.total(self, values, masks)
+
 
 class Mul(LinearElementwise):
     """x * y."""
@@ -84,7 +89,7 @@ class Mul(LinearElementwise):
         out, total = bind(self, x, y), None
         for tangent, factor in ((s, y), (t, x)):
             if type(tangent) is not Zero:
-                term = shielded(tangent, factor)
+                term = mul(tangent, factor)
                 total = term if total is None else add(total, term)
         return out, spread_tangent(total, out)
 
@@ -93,65 +98,8 @@ class Mul(LinearElementwise):
             return unspread(mul(cotangent, y), x), None
         return None, unspread(mul(cotangent, x), y)
 
-
-_EQUAL = {"comparison_direction": "#stablehlo<comparison_direction EQ>"}
-
-
-class Shielded(Elementwise):
-    """x * y, and exactly zero wherever a factor is, even if the other is not finite; x / y, if `divides`.
-
-    Derivatives are multiplied with it: where a factor is zero, a result does not move with an operand, however large
-    the other factor is. A cotangent of zero may meet the infinite derivative of a branch that was not chosen, or the
-    infinite cotangent in `sqrt(x * x)` the derivative zero of `x * x`. A quotient is zero wherever x is.
-    """
-
-    takes = "fc"
-    hides_nans = True
-    divides: bool = False
-
-    @property
-    def linear_in(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
-        return ((0,),) if self.divides else ((0,), (1,))
-
-    def unhidden(self, x: Any, y: Any) -> Any:
-        """The plain product or quotient, on NumPy arrays."""
-        with np.errstate(all="ignore"):
-            return x / y if self.divides else x * y
-
-    def lower(self, build: Any, *operands: Any) -> Any:
-        x, y = spread_all(build, self, operands)
-        out = build.emit("stablehlo.divide" if self.divides else "stablehlo.multiply", (x, y), (x.type,))
-        zero, truth = build.constant(0, x.type), (x.type.with_dtype(dtypes.bool_),)
-        is_zero = build.emit("stablehlo.compare", (x, zero), truth, _EQUAL)
-        if not self.divides:
-            other = build.emit("stablehlo.compare", (y, zero), truth, _EQUAL)
-            is_zero = build.emit("stablehlo.or", (is_zero, other), truth)
-        return build.emit("stablehlo.select", (is_zero, zero, out), (out.type,))
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        (x, y), (s, t) = primals, tangents
-        out = bind(self, x, y)
-        total = None if type(s) is Zero else bind(self, s, y)
-        if type(t) is not Zero:
-            term = shielded(t, neg(bind(self, out, y)) if self.divides else x)
-            total = term if total is None else add(total, term)
-        return out, spread_tangent(total, out)
-
-    def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
-        if type(x) is Linear:
-            return unspread(bind(self, cotangent, y), x), None
-        return None, unspread(bind(self, x, cotangent), y)
-
-
-def shielded(x: Any, y: Any) -> Any:
-    """x * y, with zero wherever a factor is zero."""
-    return mul(x, y) if _is_safe(y) else bind(Shielded(), x, y)
-
-
-def _is_safe(factor: Any) -> bool:
-    """Whether a factor is written into the program, finite, and not zero."""
-    value = getattr(factor, "value", factor)
-    return is_static_scalar(factor) and bool(value != 0) and bool(abs(value) < np.inf)
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return masking.product(self, values, masks)
 
 
 class Div(LinearElementwise):
@@ -164,15 +112,16 @@ class Div(LinearElementwise):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (s, t) = primals, tangents
         out = bind(self, x, y)
-        by_y = self if _is_safe(y) else Shielded(divides=True)
-        total = None if type(s) is Zero else bind(by_y, s, y)
-        if type(t) is not Zero:
-            term = shielded(t, neg(div(out, y)))
-            total = term if total is None else add(total, term)
-        return out, spread_tangent(total, out)
+        if type(t) is Zero:
+            return out, spread_tangent(bind(self, s, y), out)
+        term = mul(t, out)
+        return out, spread_tangent(bind(self, neg(term) if type(s) is Zero else sub(s, term), y), out)
 
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
         return unspread(div(cotangent, y), x), None
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return masking.product(self, values, masks)
 
 
 def _squared(x: Any) -> Any:
@@ -209,38 +158,53 @@ class Max(Elementwise):
     """The larger of x and y; NaN if either is."""
 
     hlo = "stablehlo.maximum"
+    selects = True
     takes = "biufc"
 
-    def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
-        return _share(x, y, gt if i == 0 else lt)
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return _shared(self, primals, tangents, gt)
 
 
 class Min(Elementwise):
     """The smaller of x and y; NaN if either is."""
 
     hlo = "stablehlo.minimum"
+    selects = True
     takes = "biufc"
 
-    def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
-        return _share(x, y, lt if i == 0 else gt)
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return _shared(self, primals, tangents, lt)
 
 
-def _share(x: Any, y: Any, wins: Callable[[Any, Any], Any]) -> Any:
-    """1 where the operand wins, 0 where it loses, and half each on a tie."""
-    half, one = np.asarray(0.5, type_of(x).dtype), one_like(x)
-    return select(wins(x, y), one, select(eq(x, y), half, zero_like(x)))
+def _shared(
+    op: Elementwise, primals: Sequence[Any], tangents: Sequence[Any], wins: Callable[[Any, Any], Any]
+) -> tuple[Any, Any]:
+    """The tangent of the operand that wins, and half of each on a tie."""
+    out, total = bind(op, *primals), None
+    for t, (x, y) in zip(tangents, (primals, primals[::-1]), strict=True):
+        if type(t) is not Zero:
+            half, zero = np.asarray(0.5, type_of(t).dtype), zero_like(t)
+            term = select(wins(x, y), t, select(eq(x, y), mul(t, half), zero))
+            total = term if total is None else add(total, term)
+    return out, spread_tangent(total, out)
 
 
 class Clamp(Elementwise):
     """x kept between a lower and an upper bound."""
 
     hlo = "stablehlo.clamp"
+    selects = True
     takes = "biuf"
 
-    def derivative(self, i: int, out: Any, low: Any, x: Any, high: Any) -> Any:
-        inside = logical_and(gt(x, low), lt(x, high))
-        chosen = [logical_and(le(x, low), lt(low, high)), inside, ge(x, high)][i]
-        return select(chosen, one_like(out), zero_like(out))
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (low, x, high), out, total = primals, bind(self, *primals), None
+        inside = lambda: logical_and(gt(x, low), lt(x, high))  # noqa: E731
+        chosen = [lambda: logical_and(le(x, low), lt(low, high)), inside, lambda: ge(x, high)]
+        for t, found in zip(tangents, chosen, strict=True):
+            if type(t) is not Zero:
+                term = select(found(), t, zero_like(t))
+                total = term if total is None else add(total, term)
+        return out, spread_tangent(total, out)
 
 
 # -- comparison, logic, choice --------------------------------------------------------------------------------------
@@ -338,6 +302,7 @@ class Select(LinearElementwise):
 
     takes = "biufck"
     linear_in = ((1, 2),)
+    selects = True
 
     def result_type(self, condition: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
         if condition.dtype is not dtypes.bool_:
@@ -366,6 +331,22 @@ class Select(LinearElementwise):
         zero = zero_like(cotangent)
         left = unspread(select(condition, cotangent, zero), x) if type(x) is Linear else None
         return None, left, unspread(select(condition, zero, cotangent), y) if type(y) is Linear else None
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        out, (left, right) = bind(self, *values), masking.only_zeros(values[1:], masks[1:])
+        if masks[0] is not None or (left is ALL and right is ALL):
+            return out, ALL
+        condition, dims = values[0], type_of(out).shape
+
+        def make() -> Any:
+            if left is ALL and right is None:
+                return masking.filled(condition, dims)
+            if left is None and right is ALL:
+                return masking.filled(logical_not(condition), dims)
+            flags = [masking.as_array(m, x) for m, x in zip((left, right), values[1:], strict=True)]
+            return masking.filled(select(condition, *flags), dims)
+
+        return out, Mask(make, masking.are_cheap(masks))
 
 
 class StopGradient(Flat):

@@ -1,8 +1,7 @@
 """The elementwise family: what all elementwise ops share.
 
 Operands have one shape, or are scalars, which spread over it: so `x * 2.0` is one equation. Dtypes agree; Python
-numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`). In its product
-with a tangent or cotangent, zero times infinity is zero (`Shielded`): `where(x > 0, sqrt(x), 0)` has a finite gradient.
+numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 from atled import ops
 from atled.core import dtypes, rewriting
 from atled.core.array import WEAK_SCALARS, Array, describe, type_of
+from atled.core.mask import ALL
 from atled.core.op import LinearOp, Op, instantiate
 from atled.core.program import Literal
 from atled.core.trace import bind
@@ -28,7 +28,6 @@ class Elementwise(Op):
     """The family: one shape, scalars spread, dtypes agree."""
 
     is_fusible = True
-    overflows: ClassVar[bool] = False  # its derivative is infinite only where its value is too large: NaN tells of it
     hlo: ClassVar[str] = ""
     # by the size of a real dtype: how the op is computed with other ones, where the compiler's own is not exact enough
     computed: ClassVar[dict[int, Callable[..., Any]]] = {}
@@ -79,7 +78,7 @@ class Elementwise(Op):
             if type(t) is not Zero:
                 factor = self.derivative(i, out, *primals)
                 if factor is not None:
-                    term = (ops.elementwise.mul if self.overflows else ops.elementwise.shielded)(t, factor)
+                    term = ops.elementwise.mul(t, factor)
                     total = term if total is None else ops.elementwise.add(total, term)
         return out, spread_tangent(total, out)
 
@@ -151,6 +150,9 @@ class LinearElementwise(Elementwise, LinearOp):
                 total = term if total is None else ops.elementwise.add(total, term)
         return out, spread_tangent(total, out)
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), masks[0] if len(masks) == 1 else ALL
+
 
 def spread_all(build: Any, op: Elementwise, operands: Sequence[Any]) -> list[Any]:
     """Operands being lowered, with scalars spread over the shape of the result."""
@@ -197,6 +199,11 @@ def _is_weak_number(x: Any) -> bool:
 def is_static_scalar(x: Any) -> bool:
     """Whether the value of an operand is known and written into the program."""
     return isinstance(x, Literal) or (not isinstance(x, Array) and np.ndim(x) == 0)
+
+
+def is_finite_number(x: Any) -> bool:
+    """Whether an operand is a finite number that is written into the program."""
+    return is_static_scalar(x) and bool(np.isfinite(getattr(x, "value", x)))
 
 
 def function(op: Op) -> Callable[..., Any]:

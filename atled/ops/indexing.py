@@ -13,10 +13,11 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.core.op import LinearOp, Op
+from atled.core.mask import ALL, Mask
+from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import conversion, elementwise, reduction, shape
+from atled.ops import conversion, elementwise, masking, reduction, shape
 
 
 class GatherAxes(NamedTuple):
@@ -43,9 +44,10 @@ def _up(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple([a + 1 for a in axes])
 
 
-class Gather(LinearOp):
+class Gather(masking.Moving):
     """Windows of x at the positions in `indices`, whose last axis holds index vectors."""
 
+    selects = True
     axes: GatherAxes
     sizes: tuple[int, ...]
     mode: str = "clip"
@@ -111,6 +113,12 @@ class Gather(LinearOp):
             return zeros, None
         return bind(Scatter(axes, "add", mode, self.is_unique, self.is_sorted), zeros, indices, cotangent), None
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        if masks[0] is not ALL or self.mode != "fill":
+            return masking.moved(self, values, masks)
+        # what lies outside is left out
+        return bind(self, *values), Mask(lambda: bind(self, masking.as_array(ALL, values[0]), values[1]), False)
+
     def batch(self, batched: tuple[bool, ...], x: Any, indices: Any) -> Any:
         a = self.axes
         offset, collapsed, start_map = _up(a.offset), _up(a.collapsed), _up(a.start_map)
@@ -152,6 +160,7 @@ def clip_indices(indices: Any, dims: Sequence[int], start_map: Sequence[int], si
 class Scatter(Op):
     """x with `updates` combined into it at the positions in `indices`: set, add, mul, min or max."""
 
+    selects = True
     axes: ScatterAxes
     combine: str
     mode: str = "drop"
@@ -242,11 +251,14 @@ class Scatter(Op):
             return out, total
         # extrema: those that attain the result share the tangent
         one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
-        old_won = elementwise.select(elementwise.eq(x, out), one, nought)
-        new_won = elementwise.select(elementwise.eq(updates, bind(read, out, indices)), one, nought)
+        old_won, new_won = elementwise.eq(x, out), elementwise.eq(updates, bind(read, out, indices))
         add = self._as("add")
-        count = bind(add, old_won, indices, new_won)
-        total = bind(add, elementwise.mul(zero(s), old_won), indices, elementwise.mul(zero(t), new_won))
+        count = bind(
+            add, *[elementwise.select(old_won, one, nought), indices, elementwise.select(new_won, one, nought)]
+        )
+        total = bind(
+            add, elementwise.select(old_won, zero(s), nought), indices, elementwise.select(new_won, zero(t), nought)
+        )
         return out, elementwise.div(total, elementwise.maximum(count, one))
 
     def _others(self, x: Any, indices: Any, updates: Any) -> Any:
@@ -281,6 +293,11 @@ class Scatter(Op):
             to_x = bind(self, cotangent, indices, shape.zeros(ArrayType(types[1].shape, type_of(cotangent).dtype)))
         return to_x, None, to_updates
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        if self.combine == "set" or (self.combine == "add" and masks[0] is not ALL):
+            return masking.moved(self, values, masks, masks[2] is not ALL)
+        return bind(self, *values), ALL
+
     def _winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:
         """Which updates are still there after all have been written."""
         numbers = shape.reshape(shape.iota(np.int32, (updates.size,), 0), updates.shape)
@@ -301,9 +318,10 @@ class Scatter(Op):
         return bind(Scatter(axes, self.combine, self.mode, self.is_unique, False), x, indices, updates)
 
 
-class DynamicSlice(LinearOp):
+class DynamicSlice(masking.Moving):
     """A window of x of fixed sizes at a position given by scalars, moved inside if it reaches out."""
 
+    selects = True
     sizes: tuple[int, ...]
 
     def result_type(self, x: ArrayType, *starts: ArrayType) -> ArrayType:
@@ -327,9 +345,10 @@ class DynamicSlice(LinearOp):
         return Gather(axes, self.sizes, "clip").batch((batched[0], True), x, indices)
 
 
-class DynamicUpdateSlice(LinearOp):
+class DynamicUpdateSlice(masking.Moving):
     """x with a window overwritten at a position given by scalars, moved inside if it reaches out."""
 
+    selects = True
     linear_in = ((0, 1),)
 
     def result_type(self, x: ArrayType, update: ArrayType, *starts: ArrayType) -> ArrayType:

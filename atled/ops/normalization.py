@@ -53,10 +53,10 @@ class Softmax(_OverAxes):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         out = bind(self, x)
-        scaled = elementwise.shielded(t, out)
+        scaled = elementwise.mul(t, out)
         total = reduction.reduce_sum(scaled, self.axes)
         spread = shape.broadcast(total, type_of(x).shape, self.kept(type_of(x).ndim))
-        return out, elementwise.sub(scaled, elementwise.shielded(spread, out))
+        return out, elementwise.sub(scaled, elementwise.mul(spread, out))  # backwards, out * (t - sum(t * out))
 
 
 class Logsumexp(_OverAxes):
@@ -78,16 +78,20 @@ class Logsumexp(_OverAxes):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        out = bind(self, x)
-        dtype = type_of(x).dtype
-        # the weight of each element: infinite ones share all of it, and minus infinities among themselves have none
-        low, high, zero = (np.asarray(v, dtype) for v in (-np.inf, np.inf, 0))
-        spread = shape.broadcast(out, type_of(x).shape, self.kept(type_of(x).ndim))
-        is_lost = elementwise.eq(spread, low)
-        among = elementwise.select(elementwise.eq(x, high), zero, low)
-        safe = elementwise.select(elementwise.eq(spread, high), among, elementwise.select(is_lost, zero, x))
-        weight = elementwise.select(is_lost, zero, softmax(safe, self.axes))
-        return out, reduction.reduce_sum(elementwise.shielded(t, weight), self.axes)
+        dims, kept = type_of(x).shape, self.kept(type_of(x).ndim)
+        one, zero, high = (np.asarray(v, type_of(x).dtype) for v in (1, 0, np.inf))
+        top = reduction.reduce_max(bind(elementwise.StopGradient(), x), self.axes)
+        is_endless = elementwise.eq(elementary.absolute(top), high)
+        safe = shape.broadcast(elementwise.select(is_endless, zero, top), dims, kept)
+        # infinite elements share all of the weight, and minus infinities among themselves have none
+        among = elementwise.select(elementwise.eq(x, high), one, zero)
+        weight = elementary.exp(elementwise.sub(x, safe))
+        weight = elementwise.select(shape.broadcast(is_endless, dims, kept), among, weight)
+        total = reduction.reduce_sum(weight, self.axes)
+        out = elementwise.add(elementary.log(total), top)
+        whole = elementwise.select(elementwise.eq(total, zero), one, total)
+        share = elementwise.div(weight, shape.broadcast(whole, dims, kept))
+        return out, reduction.reduce_sum(elementwise.mul(t, share), self.axes)
 
 
 def softmax(x: Any, axes: Sequence[int]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from atled.core import tree
@@ -31,6 +32,9 @@ class ShardingConstraint(LinearOp):
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
         return (bind(self, cotangent),)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), masks[0]
 
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
         free = PartitionSpec.UNCONSTRAINED  # the batch may be split, too

@@ -10,6 +10,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import type_of
+from atled.core.mask import ALL, Mask
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
@@ -66,6 +67,10 @@ class ReduceSum(Reduction, LinearOp):
         kept = tuple([a for a in range(x.type.ndim) if a not in self.axes])
         return (shape.broadcast(cotangent, x.type.shape, kept),)
 
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        out, (mask,) = bind(self, *values), masks
+        return out, Mask(lambda: reduce_or(mask.get(), self.axes)) if mask is not ALL and mask.is_cheap else ALL
+
     jvp = LinearOp.jvp
 
 
@@ -82,7 +87,7 @@ class ReduceProd(Reduction):
         # the product of all others is that of those before times that of those after: right also where factors are zero
         rows, tangent = (merge_axes(v, self.axes) for v in (x, t))
         others = elementwise.mul(_exclusive_product(rows, False), _exclusive_product(rows, True))
-        return bind(self, x), reduce_sum(elementwise.shielded(tangent, others), (type_of(rows).ndim - 1,))
+        return bind(self, x), reduce_sum(elementwise.mul(tangent, others), (type_of(rows).ndim - 1,))
 
 
 def merge_axes(x: Any, axes: Sequence[int]) -> Any:
@@ -109,6 +114,7 @@ class Extremum(Reduction):
     """The largest or smallest element; elements that tie share the derivative."""
 
     takes = "biuf"
+    selects = True
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (t,) = tangents
@@ -122,7 +128,7 @@ class Extremum(Reduction):
         weight = elementwise.select(is_chosen, one, zero)
         count = reduce_sum(weight, self.axes)
         total = reduce_sum(elementwise.select(is_chosen, t, zero), self.axes)
-        return out, bind(elementwise.Shielded(divides=True), total, count)  # NaN is chosen nowhere, and counts none
+        return out, elementwise.div(total, elementwise.maximum(count, one))  # NaN is chosen nowhere, and counts none
 
 
 class ReduceMax(Extremum):

@@ -13,14 +13,15 @@ import numpy as np
 from atled.core import dtypes, rewriting
 from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
-from atled.core.op import LinearOp, Op, instantiate
+from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import elementwise, reduction
+from atled.ops.masking import Moving
 
 
-class Reshape(LinearOp):
+class Reshape(Moving):
     """The same elements in row-major order, in another shape."""
 
     is_fusible = True
@@ -45,7 +46,7 @@ class Reshape(LinearOp):
         return reshape(x, (type_of(x).shape[0], *self.shape))
 
 
-class Broadcast(LinearOp):
+class Broadcast(Moving):
     """x repeated into a larger shape: axis i of x becomes axis `axes[i]`, and axes of length 1 are stretched."""
 
     is_fusible = True
@@ -77,7 +78,7 @@ class Broadcast(LinearOp):
         return broadcast(x, (type_of(x).shape[0], *self.shape), (0, *[a + 1 for a in self.axes]))
 
 
-class Transpose(LinearOp):
+class Transpose(Moving):
     """Axis i of the result is axis `permutation[i]` of x."""
 
     is_fusible = True
@@ -102,10 +103,11 @@ def _fit_along(axis: int, x: ArrayType, y: ArrayType) -> bool:
     return (x.shape[:axis], x.shape[axis + 1 :]) == (y.shape[:axis], y.shape[axis + 1 :]) and x.ndim == y.ndim
 
 
-class Concatenate(LinearOp):
+class Concatenate(Moving):
     """Arrays one after another along an axis."""
 
     is_fusible = True
+    selects = True
     axis: int
 
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
@@ -147,10 +149,11 @@ class Concatenate(LinearOp):
         return concatenate([x if b else add_axis(x, size) for x, b in zip(xs, batched, strict=True)], self.axis + 1)
 
 
-class Split(LinearOp):
+class Split(Moving):
     """x cut along an axis into parts of given lengths."""
 
     is_fusible = True
+    selects = True
     sizes: tuple[int, ...]
     axis: int
     gives_tuple = True
@@ -180,10 +183,11 @@ class Split(LinearOp):
         return bind(Split(self.sizes, self.axis + 1), x)
 
 
-class Pad(LinearOp):
+class Pad(Moving):
     """x with `padding[i] = (low, high, interior)` elements of a value added on axis i; low and high may be negative."""
 
     is_fusible = True
+    selects = True
     padding: tuple[tuple[int, int, int], ...]
     linear_in = ((0, 1),)
 
@@ -224,7 +228,7 @@ class Pad(LinearOp):
         return elementwise.select(mask, padded, broadcast(value, type_of(padded).shape, (0,)))
 
 
-class Reverse(LinearOp):
+class Reverse(Moving):
     """x with the order along some axes turned around."""
 
     is_fusible = True
@@ -245,10 +249,11 @@ class Reverse(LinearOp):
         return reverse(x, tuple([a + 1 for a in self.axes]))
 
 
-class Slice(LinearOp):
+class Slice(Moving):
     """Elements from `start` up to `limit` in steps of `stride`, on each axis."""
 
     is_fusible = True
+    selects = True
     start: tuple[int, ...]
     limit: tuple[int, ...]
     stride: tuple[int, ...]
@@ -332,6 +337,9 @@ class OptimizationBarrier(Op):
         given = [c for c in cotangent if type(c) is not Zero]
         moved = iter(bind(self, *given))
         return tuple([c if type(c) is Zero else next(moved) for c in cotangent])
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), tuple(masks)
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         size = next(type_of(x).shape[0] for x, b in zip(operands, batched, strict=True) if b)

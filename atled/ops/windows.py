@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from atled.core.array import type_of
+from atled.core.mask import ALL, Mask
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import elementwise, reduction, shape
+from atled.ops import conversion, elementwise, masking, reduction, shape
 from atled.ops.convolution import dilated
 
 HLO = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
@@ -51,6 +52,7 @@ def _attributes(op: Any) -> dict[str, Any]:
 class ReduceWindow(Op):
     """Elements in sliding windows combined: add, mul, max, min, and, or. Padding does not count."""
 
+    selects = True
     combine: str
     window: tuple[int, ...]
     strides: tuple[int, ...]
@@ -121,6 +123,7 @@ class ReduceWindow(Op):
 class _Selection(LinearOp):
     """Ops that look at the extremum of each window of x. Piecewise linear in the other operand."""
 
+    selects = True
     combine: str
     window: tuple[int, ...]
     strides: tuple[int, ...]
@@ -136,6 +139,18 @@ class _Selection(LinearOp):
         size = type_of(t if batched[0] else x).shape[0]
         t, x = (v if b else shape.add_axis(v, size) for v, b in zip((t, x), batched, strict=True))
         return bind(type(self)(self.combine, (1, *self.window), (1, *self.strides), ((0, 0), *self.padding)), t, x)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        out, (t, x) = bind(self, *values), values
+        if masks[1] is not None or (masks[0] is ALL and type(self) is SelectAndGather):
+            return out, ALL
+
+        def make() -> Any:
+            flags = conversion.convert(masking.as_array(masks[0], t), type_of(t).dtype)
+            found = bind(self, flags, x)
+            return elementwise.ne(found, np.zeros((), type_of(found).dtype))
+
+        return out, Mask(make, masks[0] is not ALL and masks[0].is_cheap)
 
 
 class SelectAndGather(_Selection):

@@ -118,7 +118,9 @@ def _quantile(middle: Any, tail: Any) -> Any:
     outside = ratio(ew.sub(ew.select(is_far, value(r, 5), r), 1.6), _OUTSIDE)
     far = ratio(ew.sub(ew.select(is_far, r, value(r, 5)), 5.0), _FAR)
     size = ew.select(is_far, far, outside)
-    size = ew.select(ew.eq(tail, 0), value(size, np.inf), ew.select(is_inside, size, value(size, np.nan)))
+    is_end = ew.eq(tail, 0)
+    pole = ew.neg(elementary.log(ew.select(is_end, tail, value(tail, 1))))  # infinite, and so is its slope
+    size = ew.select(is_end, pole, ew.select(is_inside, size, value(size, np.nan)))
     out = ew.select(ew.lt(middle, 0), ew.neg(size), size)
     return ew.select(is_near, near, out)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, tree
 from atled.core.array import describe, is_array_like, type_of
+from atled.core.mask import ALL
 from atled.core.op import instantiate
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
@@ -19,8 +20,9 @@ from atled.core.source import here
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, shape
-from atled.transforms.jvp import jvp_flat
+from atled.transforms.jvp import masked_jvp_flat
 from atled.transforms.linearize import linear_program, linearize_flat
+from atled.transforms.masks import mask_program
 from atled.transforms.transpose import transpose_linearized, transpose_program
 from atled.transforms.vmap import vmap
 
@@ -85,6 +87,10 @@ def jvp(
     >>> float(y), float(dy)
     (0.0, 1.0)
     """
+    return _jvp(f, primals, tangents, has_aux)
+
+
+def _jvp(f: Any, primals: Any, tangents: Any, has_aux: bool, is_basis: bool = False) -> tuple[Any, ...]:
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
             f"jvp: primals and tangents must be tuples, one entry for each argument of the function; got "
@@ -99,7 +105,7 @@ def jvp(
         )
     checked = [_check_tangent(x, t) for x, t in zip(leaves, tangent_leaves, strict=True)]
     flat = _Flat(f, structure, {}, has_aux)
-    out, out_tangents = jvp_flat(flat, leaves, checked)
+    out, out_tangents = masked_jvp_flat(flat, leaves, checked, is_basis)
     value, aux = flat.results(out)
     moved = [_visible(t, type_of(y)) for t, y in zip(out_tangents[: flat.count], out)]
     tangent = flat.out_structure.unflatten(moved)
@@ -199,7 +205,7 @@ def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active:
     out_structure, out_types = flat.out_structure, [type_of(x) for x in out[: flat.count]]
 
     @_public
-    def pull(cotangents: Any) -> Any:
+    def pull(cotangents: Any, is_basis: bool = False) -> Any:
         given, given_structure = tree.flatten(cotangents)
         if given_structure != out_structure:
             raise TypeError(
@@ -207,7 +213,7 @@ def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active:
                 "\n  try: one cotangent for each output, in the same tuple or dict."
             )
         checked = [_check_cotangent(t, c) for t, c in zip(out_types, given, strict=True)]
-        back = transpose_linearized(linear, checked)
+        back = transpose_linearized(linear, checked, is_basis)
         types = [type_of(x) for x in leaves]
         found = [Zero(t.tangent()) if c is None else c for t, c in zip(types, back, strict=True)]
         return structure.unflatten([_visible(c, t) for c, t in zip(found, types)])
@@ -255,6 +261,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
         checked = [_check_cotangent(t, c) for t, c in zip(program.output_types, given, strict=True)]
         has = tuple([type(c) is not Zero for c in checked])
         back, nonzero = transpose_program(program, is_linear, has)
+        back = mask_program(back, [None] * len(captured) + [ALL] * sum(has)).values
         out = iter(evaluate(back, [*captured, *[c for c in checked if type(c) is not Zero]]))
         return structure.unflatten(
             [next(out) if n else _visible(Zero(t), t) for n, t in zip(nonzero, types, strict=True)]
@@ -456,8 +463,9 @@ def jacfwd(
             return f(*full, **kwargs)
 
         def push(*basis: Any) -> Any:
-            return jvp(of_chosen, chosen, structure.unflatten(basis), has_aux=has_aux)
+            return _jvp(of_chosen, chosen, structure.unflatten(basis), has_aux, is_basis)
 
+        is_basis = sum(type_of(x).size for x in leaves) > 1  # one number has no zeros
         out_axes = (None, -1, None) if has_aux else (None, -1)
         out = vmap(push, out_axes=out_axes)(*_basis(leaves))
         value, columns = out[0], out[1]
@@ -537,7 +545,8 @@ def jacrev(
         out_leaves, out_structure = tree.flatten(value)
         for y in out_leaves:
             _check_jacobian_output(y, holomorphic)
-        rows = vmap(lambda *basis: pull(out_structure.unflatten(basis)))(*_basis(out_leaves))
+        is_basis = sum(type_of(y).size for y in out_leaves) > 1
+        rows = vmap(lambda *basis: pull(out_structure.unflatten(basis), is_basis))(*_basis(out_leaves))
         parts = structure.flatten_up_to(rows)
         made, start = [], 0
         for y in out_leaves:

@@ -10,6 +10,7 @@ from atled.core.op import instantiate
 from atled.core.program import Program, evaluate, record_closed
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
 from atled.core.types import Zero
+from atled.transforms.masks import Masked
 
 
 class JvpTracer(Tracer):
@@ -31,8 +32,12 @@ class JvpTracer(Tracer):
 class Jvp(Interpreter):
     """Applies `jvp` rules. Ops that no tangent reaches go to the interpreters below, so their values stay concrete."""
 
-    __slots__ = ()
+    __slots__ = ("masks",)
     transform = "differentiation"
+
+    def __init__(self, level: int, masks: Masked | None = None) -> None:
+        super().__init__(level)
+        self.masks = masks  # what tangents run under; None if they are written down, or will run as a program
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         primals, tangents, is_flat = [], [], True
@@ -46,7 +51,11 @@ class Jvp(Interpreter):
                 tangents.append(Zero(type_of(x).tangent()))
         if is_flat:  # a collective over an axis of this level
             return bind(op, *primals)
-        out, tangent = op.jvp(primals, tangents)
+        masks = self.masks
+        if masks is None:
+            out, tangent = op.jvp(primals, tangents)
+        else:
+            out, tangent = masks.differentiate(op, primals, tangents)
         if type(out) is tuple:
             return tuple([self.wrap(x, t) for x, t in zip(out, tangent, strict=True)])
         return self.wrap(out, tangent)
@@ -64,12 +73,25 @@ class Jvp(Interpreter):
 def jvp_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Forward mode on flat lists; tangents in and out may be `Zero`."""
+    """Forward mode on flat lists, for tangents that are masked elsewhere; they may be `Zero`."""
     interpreter = Jvp(state.level + 1)
     with entered(interpreter):
         out = f(*[interpreter.wrap(x, t) for x, t in zip(primals, tangents, strict=True)])
         pairs = [interpreter.split(x) for x in out]
     return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def masked_jvp_flat(
+    f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], is_basis: bool = False
+) -> tuple[list[Any], list[Any]]:
+    """Forward mode on flat lists; the zeros of tangents that are a basis count as left out."""
+    masks = Masked(state.level + 1)
+    interpreter = Jvp(state.level + 2, masks)
+    with entered(masks, interpreter):
+        given = [masks.seed(t) for t in tangents] if is_basis else tangents
+        out = f(*[interpreter.wrap(x, t) for x, t in zip(primals, given, strict=True)])
+        pairs = [interpreter.split(x) for x in out]
+        return [p for p, _ in pairs], [masks.value(t) for _, t in pairs]
 
 
 def jvp_program(

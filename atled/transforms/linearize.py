@@ -13,9 +13,10 @@ from atled.core import source
 from atled.core.array import type_of
 from atled.core.config import scope
 from atled.core.program import Equation, Program, Var, record
-from atled.core.trace import Interpreter, Place, Tracer, bind, entered, state
+from atled.core.trace import Interpreter, Place, Tracer, entered, state
 from atled.core.types import Zero
 from atled.transforms.jvp import Jvp
+from atled.transforms.masks import Masked
 
 
 class TapeTracer(Tracer):
@@ -104,11 +105,15 @@ def linearize_flat(
 def run_linear(linear: Linearized, tangents: Sequence[Any]) -> list[Any]:
     """Apply a linearized function to tangents."""
     env = {v: t for v, t in zip(linear.inputs, tangents, strict=True) if v is not None}
-    for e in linear.equations:
-        out = bind(e.op, *[env[v] if type(v) is Var else v for v in e.operands])
-        for v, x in zip(e.results, out if type(out) is tuple else (out,), strict=True):
-            env[v] = x
-    return [env[v] if type(v) is Var else v for v in linear.outputs]
+    masks = Masked(state.level + 1)
+    with entered(masks):
+        for e in linear.equations:
+            is_linear = [type(v) is Var for v in e.operands]
+            operands = [env[v] if b else v for v, b in zip(e.operands, is_linear, strict=True)]
+            out = masks.apply(e.op, operands, is_linear)
+            for v, x in zip(e.results, out if type(out) is tuple else (out,), strict=True):
+                env[v] = x
+        return [masks.value(env[v]) if type(v) is Var else v for v in linear.outputs]
 
 
 def linear_program(linear: Linearized) -> tuple[Program, list[Any]]:

@@ -9,9 +9,10 @@ from atled.core import source
 from atled.core.arithmetic import arithmetic
 from atled.core.op import instantiate
 from atled.core.program import Equation, Program, Var, record_closed
-from atled.core.trace import bind, state
+from atled.core.trace import bind, entered, state
 from atled.core.types import Linear, Zero
 from atled.transforms.linearize import Linearized
+from atled.transforms.masks import Masked
 
 
 def backward(
@@ -20,15 +21,16 @@ def backward(
     cotangents: Sequence[Any],
     wanted: Sequence[Any],
     value: Callable[[Any], Any] = lambda x: x,
+    masks: Masked | None = None,
 ) -> list[Any]:
     """Cotangents of the `wanted` variables, given those of the outputs of linear equations.
 
-    `value` maps an operand that is not linear to the value it has.
+    `value` maps an operand that is not linear to the value it has; `masks` is what cotangents run under.
     """
     found: dict[Any, Any] = {}
     for v, c in zip(outputs, cotangents, strict=True):
         if type(v) is Var and type(c) is not Zero:
-            _accumulate(found, v, c)
+            _accumulate(found, v, c, masks)
     linear = set(wanted)
     for e in equations:
         if any([v in linear for v in e.operands if type(v) is Var]):
@@ -42,24 +44,34 @@ def backward(
             state.source = source.backward(e.source)
             given = [Zero(v.type) if c is None else c for v, c in zip(e.results, given, strict=True)]
             operands = [Linear(v.type) if type(v) is Var and v in linear else value(v) for v in e.operands]
-            out = e.op.transpose(tuple(given) if e.op.gives_tuple else given[0], *operands)
+            if masks is None:
+                out = e.op.transpose(tuple(given) if e.op.gives_tuple else given[0], *operands)
+            else:
+                out = masks.transpose(e.op, given, operands)
             for v, x, c in zip(e.operands, operands, out, strict=True):
                 if type(x) is Linear and c is not None and type(c) is not Zero:
-                    _accumulate(found, v, c)
+                    _accumulate(found, v, c, masks)
     finally:
         state.source = before
     return [Zero(v.type) if (c := found.get(v)) is None else c for v in wanted]
 
 
-def _accumulate(found: dict[Any, Any], v: Any, c: Any) -> None:
+def _accumulate(found: dict[Any, Any], v: Any, c: Any, masks: Masked | None) -> None:
     known = found.get(v)
-    found[v] = c if known is None else arithmetic.add(known, c)
+    found[v] = c if known is None else arithmetic.add(known, c) if masks is None else masks.add(known, c)
 
 
-def transpose_linearized(linear: Linearized, cotangents: Sequence[Any]) -> list[Any]:
-    """Cotangents for every input of a linearized function; `Zero` where there is none."""
-    given = [v for v in linear.inputs if v is not None]
-    out = iter(backward(linear.equations, linear.outputs, cotangents, given))
+def transpose_linearized(linear: Linearized, cotangents: Sequence[Any], is_basis: bool = False) -> list[Any]:
+    """Cotangents for every input of a linearized function; `Zero` where there is none.
+
+    The zeros of cotangents that are a basis count as left out.
+    """
+    wanted = [v for v in linear.inputs if v is not None]
+    masks = Masked(state.level + 1)
+    with entered(masks):
+        given = [masks.seed(c) for c in cotangents] if is_basis else cotangents
+        found = backward(linear.equations, linear.outputs, given, wanted, masks=masks)
+        out = iter([masks.value(c) for c in found])
     return [None if v is None else next(out) for v in linear.inputs]
 
 

@@ -143,14 +143,14 @@ PLANTS = [
     Plant("cond", in_branch, one, "acosh", "BRANCH"),
     Plant("jit(cond)", atled.jit(in_branch), ones, "acosh", "BRANCH"),
     Plant("vmap(cond)", atled.vmap(in_branch), ones, "acosh", "BRANCH", lanes=(0,)),
-    Plant("grad", atled.grad(infinite_slope), ones, "shielded", "SLOPE", is_backward=True),
-    Plant("jit(grad)", atled.jit(atled.grad(infinite_slope)), ones, "shielded", "SLOPE", is_backward=True),
-    Plant("vmap(grad)", atled.vmap(atled.grad(infinite_slope)), ones, "shielded", "SLOPE", (), (0,), True),
-    Plant("grad(vmap)", atled.grad(lambda x: atled.vmap(infinite_slope)(x).sum()), ones, "shielded", "SLOPE",
+    Plant("grad", atled.grad(infinite_slope), ones, "div", "SLOPE", is_backward=True),
+    Plant("jit(grad)", atled.jit(atled.grad(infinite_slope)), ones, "div", "SLOPE", is_backward=True),
+    Plant("vmap(grad)", atled.vmap(atled.grad(infinite_slope)), ones, "div", "SLOPE", (), (0,), True),
+    Plant("grad(vmap)", atled.grad(lambda x: atled.vmap(infinite_slope)(x).sum()), ones, "div", "SLOPE",
           lanes=(0,), is_backward=True),
-    Plant("grad in scan", atled.grad(slope_in_scan), one, "shielded", "SCANNED", (4,), is_backward=True),
-    Plant("jit(grad) in scan", atled.jit(atled.grad(slope_in_scan)), one, "shielded", "SCANNED", (4,), (), True),
-    Plant("vmap(grad) in scan", atled.vmap(atled.grad(slope_in_scan)), ones, "shielded", "SCANNED", (4,), (0,), True),
+    Plant("grad in scan", atled.grad(slope_in_scan), one, "div", "SCANNED", (4,), is_backward=True),
+    Plant("jit(grad) in scan", atled.jit(atled.grad(slope_in_scan)), one, "div", "SCANNED", (4,), (), True),
+    Plant("vmap(grad) in scan", atled.vmap(atled.grad(slope_in_scan)), ones, "div", "SCANNED", (4,), (0,), True),
     Plant("own rule", atled.grad(lambda x: own(x).sum()), ones, "log", "OWN"),
     Plant("vmap in scan", atled.jit(lanes_in_scan), np.array([9.0, 1.5, 9.0], "f4"), "log", "INNER", (2,), (1,)),
     Plant("scan in scan", atled.jit(atled.value_and_grad(nested)), one, "log", "NESTED", (2, 3)),
@@ -189,11 +189,40 @@ def test_the_switch_says_the_same(plant):
 
 def test_nothing_is_found_where_nothing_is():
     assert atled.find_nans(atled.grad(lambda x: jnp.sum(jnp.sin(x))))(ones) is None
-    shielded = lambda x: jnp.sum(jnp.where(x > 0, jnp.log(x), 0.0))
-    assert atled.find_nans(shielded)(batch) is None
+    guarded = lambda x: jnp.sum(jnp.where(x > 0, jnp.log(x), 0.0))
+    assert atled.find_nans(guarded)(batch) is None
     assert atled.find_nans(atled.grad(only_back))(ones) is None
     with atled.debug_nans():
         assert float(jnp.sum(jnp.sqrt(ones))) == 3.0
+
+
+OBSERVED = np.array([1.0, np.nan, 3.0], "f4")
+GUARDS = [
+    lambda x: jnp.where(x > 0, jnp.log(x), 0.0),
+    lambda x: jnp.where(x > 0, jnp.sqrt(x) * jnp.log(x), 0.0),
+    lambda x: jnp.where(x > 0, jnp.hypot(jnp.log(x), 1.0), 0.0),
+    lambda x: jnp.where(jnp.isnan(OBSERVED), 0.0, (OBSERVED - x) ** 2),
+    lambda x: jnp.sum(jnp.log(x), where=x > 0),
+    lambda x: lax.scan(lambda c, v: (c + jnp.where(v > 0, jnp.log(v), 0), 0.0), 0.0, x)[0],
+]
+
+
+@pytest.mark.parametrize("guard", range(len(GUARDS)))
+@pytest.mark.parametrize("way", [lambda f: f, atled.jit, atled.grad, lambda f: atled.jit(atled.grad(f)), atled.jacfwd],
+                         ids=["value", "jit", "grad", "jit(grad)", "jacfwd"])  # fmt: skip
+def test_what_is_left_out_is_not_reported(guard, way):
+    x = jnp.array([-1.0, 0.0, 2.0])
+    with atled.debug_nans():
+        assert np.isfinite(way(lambda x: jnp.sum(GUARDS[guard](x)))(x)).all()
+
+
+def test_what_is_read_is_reported_once():
+    with atled.debug_nans():
+        kept = jnp.log(jnp.float32(-1.0)) * 2.0
+        assert float(jnp.where(jnp.isnan(kept), 1.0, kept)) == 1.0
+        with pytest.raises(FloatingPointError, match="log"):
+            float(kept)
+        assert np.isnan(float(kept))
 
 
 def test_bad_arguments_are_named():

@@ -135,8 +135,6 @@ ARITHMETIC = [
     *binary(ew.Sub(), np.subtract),
     *binary(ew.Mul(), np.multiply),
     *[Case(ew.Div(), s, c_div, make=nonzero(*s), dtypes=of_kinds("iufc")) for s in (((2, 3), (2, 3)), ((), (3,)), ((3,), ()))],
-    *[Case(ew.Shielded(d), ((2, 3), (2, 3)), f, make=nonzero((2, 3), (2, 3)), dtypes=of_kinds("fc"))
-      for d, f in ((False, np.multiply), (True, np.divide))],
     *[unary(ew.IntegerPow(n), lambda x, n=n: np.asarray(x, np.result_type(x, np.float64)) ** n, (0.5, 2), dtypes=WIDE + COMPLEX)
       for n in (-2, 0, 1, 2, 3, 7)],
     *binary(ew.Max(), np.maximum, dtypes=of_kinds("biuf")),

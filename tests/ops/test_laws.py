@@ -194,6 +194,33 @@ def test_jvp_by_each_operand_alone(case: Case, dtype: str):
         check_adjoint(case, f, xs, vs, tangents)
 
 
+@pytest.mark.parametrize(("case", "dtype"), SMOOTH, ids=ids(SMOOTH))
+def test_nan_reaches_what_depends_on_it(case: Case, dtype: str):
+    """A NaN on the way, forward or back, is in every element that would otherwise move: no zero wins over it."""
+    operands = case.operands(dtype)
+    positions = inexact_positions(operands)
+    f = on_positions(case, operands, positions)
+    xs = [operands[i] for i in positions]
+    if not f(*xs):
+        return
+    rng = rng_of(case)
+    out, pull = atled.vjp(f, *xs)
+    ordinary = [draw(rng, np.shape(y), np.asarray(y).dtype, 0.5, 1) for y in out]
+    check_nans(pull(ordinary), pull([nans_like(y) for y in out]))
+    push = lambda ts: atled.jvp(f, tuple(xs), tuple(ts))[1]
+    check_nans(push(directions(case, xs)), push([nans_like(x) for x in xs]))
+
+
+def nans_like(x: Any) -> np.ndarray:
+    return np.full_like(np.asarray(x), complex(np.nan, np.nan) if np.asarray(x).dtype.kind == "c" else np.nan)
+
+
+def check_nans(ordinary: Any, bad: Any) -> None:
+    for x, y in zip(ordinary, bad, strict=True):
+        moves = np.abs(np.asarray(x)) > 1e-12  # what is less may be rounding
+        assert np.isnan(np.asarray(y))[moves].all()
+
+
 TWICE = [(c, d) for c, d in SMOOTH if c.is_twice]
 
 

@@ -35,32 +35,98 @@ class Edge(NamedTuple):
         return f"{self.expression} at {shown(self.point)}"
 
 
-def shield(expression: str, point: Any, why: str = "not chosen: the zero stays", first: Any = 0) -> Edge:
-    """A branch that is not chosen, with no derivative of any order."""
-    return Edge(expression, point, first, why, np.zeros(np.shape(first) * 2).tolist())
+def guard(expression: str, point: Any, why: str = "not chosen", first: Any = 0, second: Any = None) -> Edge:
+    """A branch that is not chosen, by default with no derivative of any order."""
+    return Edge(expression, point, first, why, np.zeros(np.shape(first) * 2).tolist() if second is None else second)
 
 
-SHIELDS = [
-    shield("jnp.where(x > 0, jnp.sqrt(x), 0)", 0),
-    shield("jnp.where(x > 0, jnp.log(x), 0)", 0),
-    shield("jnp.where(x > 0, jnp.log(x), 0)", -1),
-    shield("jnp.where(x != 0, 1 / x, 0)", 0),
-    shield("jnp.where(x[1] != 0, x[0] / x[1], 0)", [1, 0], first=[0, 0]),
-    shield("jnp.where(x > 0, x**0.5, 0)", 0),
-    shield("jnp.where(x > 0, x**-1, 0)", 0),
-    shield("jnp.where(x > 0, x**x, 0)", 0),
-    shield("jnp.where(x < 1, jnp.arccos(x), 0)", 1),
-    shield("jnp.where(x < 1, jnp.arctanh(x), 0)", 1),
-    shield("jnp.where(x > 1, jnp.arccosh(x), 0)", 0),
-    shield("jnp.where(x > 0, jnp.sqrt(x) * jnp.log(x), 0)", 0, "products are shielded as well"),
-    shield("jnp.where(x > 0, jnp.log(jnp.sqrt(x)), 0)", 0),
-    shield("jnp.where(x > 0, jnp.exp(-1 / x), 0)", 0),
-    shield("jnp.where(jnp.isnan(x), 0, (x - 1) ** 2)", nan, "a missing value has no weight"),
-    shield("jnp.where(jnp.isnan(x), 0, jnp.sin(x) * x)", nan, "a missing value has no weight"),
+def pair(expression: str, point: Any, first: Any = nan, why: str = "an infinite slope times zero") -> Edge:
+    """A function that is x, made of two: 1 is right, and what is not known must say so."""
+    return Edge(expression, point, first, why)
+
+
+GUARDS = [
+    guard("jnp.where(x > 0, jnp.sqrt(x), 0)", 0),
+    guard("jnp.where(x > 0, jnp.log(x), 0)", 0),
+    guard("jnp.where(x > 0, jnp.log(x), 0)", -1),
+    guard("jnp.where(x != 0, 1 / x, 0)", 0),
+    guard("jnp.where(x[1] != 0, x[0] / x[1], 0)", [1, 0], first=[0, 0]),
+    guard("jnp.where(x > 0, x**0.5, 0)", 0),
+    guard("jnp.where(x > 0, x**-1, 0)", 0),
+    guard("jnp.where(x > 0, x**x, 0)", 0),
+    guard("jnp.where(x < 1, jnp.arccos(x), 0)", 1),
+    guard("jnp.where(x < 1, jnp.arctanh(x), 0)", 1),
+    guard("jnp.where(x > 1, jnp.arccosh(x), 0)", 0),
+    guard("jnp.where(x > 0, jnp.sqrt(x) * jnp.log(x), 0)", 0, "both factors are behind it"),
+    guard("jnp.where(x > 0, jnp.log(jnp.sqrt(x)), 0)", 0),
+    guard("jnp.where(x > 0, jnp.exp(-1 / x), 0)", 0),
+    guard("jnp.where(jnp.isnan(x), 0, (x - 1) ** 2)", nan, "a missing value has no weight"),
+    guard("jnp.where(jnp.isnan(x), 0, jnp.sin(x) * x)", nan, "a missing value has no weight"),
     Edge("jnp.nansum(x * x)", [nan, 2], [0, 4], "a missing value has no weight", [[0, 0], [0, 2]]),
     Edge("jnp.sum(jnp.log(x), where=x > 0)", [0, 4], [0, 0.25], "left out of the sum", [[0, 0], [0, -0.0625]]),
-    shield("jnp.where(jnp.any(x > 0), nn.softmax(x)[0], 0)", [-inf, -inf], "a row of which all is masked", [0, 0]),
+    guard("jnp.where(jnp.any(x > 0), nn.softmax(x)[0], 0)", [-inf, -inf], "a row of which all is masked", [0, 0]),
+    guard("jnp.select([x > 0], [jnp.log(x)], 0)", 0),
+    guard("lax.select(x > 0, jnp.log(x), jnp.zeros_like(x))", 0),
+    guard("lax.cond(x > 0, jnp.log, lambda x: 0.0 * x, x)", 0),
+    guard("jnp.piecewise(x, [x > 0], [jnp.log, 0])", 0),
+    guard("(x > 0) * jnp.sqrt(x)", 0, "a boolean times a number selects"),
+    guard("jnp.where(x > 0, jnp.sqrt(x), jnp.where(x < 0, jnp.sqrt(-x), 0))", 0, "one guard in another"),
+    guard("jnp.where(x > 0, jnp.log(x), 0) * jnp.where(x < 0, jnp.sqrt(-x), 1)", 0, "one guard beside another"),
+    guard("jnp.exp(jnp.where(x > 0, jnp.log(x), -jnp.inf))", 0, "what comes after the selection is as good"),
+    guard("jnp.where(x == 0, 1, jnp.sin(x) / x)", 0),
+    guard("jnp.where(x > 0, lax.fori_loop(0, 2, lambda i, c: c * jnp.log(x), x), 0)", 0, "through a loop"),
+    Edge(
+        "lax.scan(lambda c, v: (c + jnp.where(v > 0, jnp.log(v), 0), 0.0), 0.0, x)[0]",
+        [0, 4],
+        [0, 0.25],
+        "in a loop",
+        [[0, 0], [0, -0.0625]],
+    ),
+    Edge("jnp.where(x > 0, jnp.log(x), 0).cumsum()[-1]", [0, 4], [0, 0.25], "before a sum", [[0, 0], [0, -0.0625]]),
+    guard("jnp.where(x[0] > 0, jnp.sum(jnp.log(x)), 0)", [0, 1], "after a sum, all of which is left out", [0, 0]),
+    Edge("(jnp.where(x > 0, jnp.log(x), 0) + x) ** 3", -2, 12, "one of two terms is there", -12),
+    Edge("jnp.where(x > 0, jnp.log(x), 0) + x**2", 4, 8.25, "both are there", 1.9375),
+    Edge("jnp.tril(1 / x)", [[1, 0], [2, 4]], [[-1, 0], [-0.25, -0.0625]], "above the diagonal"),
+    Edge("(1 / x).at[0].set(0)", [0, 2], [0, -0.25], "overwritten", [[0, 0], [0, 0.25]]),
+    Edge("(1 / x).at[x == 0].set(0)", [0, 2], [0, -0.25], "overwritten", [[0, 0], [0, 0.25]]),
+    Edge("jnp.sqrt(x)[1]", [0, 4], [0, 0.25], "not read", [[0, 0], [0, -0.03125]]),
+    Edge("jnp.log(x)[jnp.argmax(x)]", [0, 4], [0, 0.25], "not read", [[0, 0], [0, -0.0625]]),
+    guard("jnp.sqrt(x).at[9].get(mode='fill', fill_value=0)", [0, 4], "nothing is read", [0, 0]),
+    Edge("lax.dynamic_slice(jnp.sqrt(x), (1,), (1,))", [0, 4], [0, 0.25], "not read", [[0, 0], [0, -0.03125]]),
+    Edge("jnp.max(jnp.sqrt(x))", [0, 4], [0, 0.25], "not the largest", [[0, 0], [0, -0.03125]]),
+    Edge("jnp.sort(jnp.sqrt(x))[1]", [0, 4], [0, 0.25], "sorted away", [[0, 0], [0, -0.03125]]),
+    Edge("lax.top_k(jnp.sqrt(x), 1)[0]", [0, 4], [0, 0.25], "not the largest", [[0, 0], [0, -0.03125]]),
+    guard("jnp.sqrt(nn.relu(x))", -1, "constant on this side"),
+    guard("jnp.clip(1 / x, -1, 1)", 0, "beyond the bound"),
+    guard("jnp.minimum(1 / x, 1.0)", 0, "beyond the bound"),
+    guard("jnp.nan_to_num(jnp.log(x))", -1, "replaced"),
+    guard("jnp.nan_to_num(1 / x)", 0, "replaced"),
+    Edge("jnp.mean(jnp.sqrt(x), where=x > 0)", [0, 4], [0, 0.25], "left out of the mean", [[0, 0], [0, -0.03125]]),
+    Edge("jnp.prod(jnp.sqrt(x), where=x > 0)", [0, 4], [0, 0.25], "left out of the product", [[0, 0], [0, -0.03125]]),
 ]
+
+PAIRS = [
+    *[pair(e, 0) for e in (
+        "jnp.sqrt(x) ** 2", "jnp.square(jnp.sqrt(x))", "jnp.cbrt(x) ** 3", "jnp.cbrt(x**3)", "(x**0.5) ** 2",
+        "(x ** (1 / 3)) ** 3", "jnp.exp(jnp.log(x))", "jnp.exp2(jnp.log2(x))", "10 ** jnp.log10(x)",
+        "special.expit(special.logit(x))", "special.ndtr(special.ndtri(x))", "jnp.arccosh(jnp.cosh(x))",
+        "jnp.arccos(jnp.cos(x))", "1 / (1 / x)", "(x**-1) ** -1", "x * x / x",
+        "jnp.where(x > -1, jnp.exp(jnp.log(x)), 0)",
+    )],
+    pair("jnp.expm1(jnp.log1p(x))", -1),
+    pair("jnp.tanh(jnp.arctanh(x))", 1),
+    pair("jnp.sin(jnp.arcsin(x))", 1, -inf, "the cosine is rounded to a negative number"),
+    pair("jnp.cos(jnp.arccos(x))", 1),
+    pair("jnp.cosh(jnp.arccosh(x))", 1),
+    pair("special.erf(special.erfinv(x))", 1),
+    pair("jnp.arctanh(jnp.tanh(x))", 50, why="tanh(50) is rounded to 1"),
+    pair("jnp.log1p(jnp.expm1(x))", 200, why="the exponential overflows"),
+    pair("special.logit(special.expit(x))", 200, why="expit(200) is rounded to 1"),
+    pair("special.erfinv(special.erf(x))", 10, why="erf(10) is rounded to 1"),
+    pair("-jnp.log(jnp.exp(-x))", 200, why="the exponential is rounded to 0"),
+    pair("jnp.angle(jnp.exp(1j * x))", 0, 1, "exact"),
+    pair("jnp.log(jnp.exp(x))", 80, 1, "exact"),
+]  # fmt: skip
 
 ROOTS = [
     Edge("jnp.sqrt(x)", 0, inf, "a vertical tangent, and nothing in front of it", -inf),
@@ -69,13 +135,13 @@ ROOTS = [
     Edge("jnp.arcsin(x)", 1, inf, "a vertical tangent"),
     Edge("jnp.arccos(x)", 1, -inf, "a vertical tangent"),
     Edge("jnp.arccosh(x)", 1, inf, "a vertical tangent"),
-    Edge("jnp.sqrt(x * x)", 0, 0, "inf times 0 is 0: the middle of the slopes -1 and 1"),
-    Edge("jnp.sqrt(x**4)", 0, 0, "inf times 0 is 0, and x**2 has slope 0"),
-    Edge("jnp.sqrt(0 * x)", 1, 0, "a constant", 0),
+    Edge("jnp.sqrt(x * x)", 0, nan, "zero times infinity: the slopes are -1 and 1"),
+    Edge("jnp.sqrt(x**4)", 0, nan, "zero times infinity"),
+    Edge("jnp.sqrt(0 * x)", 1, nan, "zero times infinity"),
     Edge("jnp.sqrt(jnp.maximum(x, 0))", -1, 0, "constant on this side", 0),
     Edge("jnp.sqrt(jnp.clip(x, 0, 1))", -1, 0, "constant on this side", 0),
-    Edge("jnp.sqrt(jnp.sum(x**2))", [0, 0], [0, 0], "as `linalg.norm`"),
-    Edge("jnp.sqrt(jnp.sum((x[:, None] - x) ** 2, axis=-1))[0]", [1, 1], [0, 0], "the distance of a point from itself"),
+    Edge("jnp.sqrt(jnp.sum(x**2))", [0, 0], [nan, nan], "zero times infinity; `linalg.norm` is 0"),
+    Edge("jnp.linalg.norm(x[:, None] - x, axis=-1)[0]", [1, 1], [0, 0], "the distance of a point from itself"),
     Edge("x**0", 0, 0, "a constant", 0),
     Edge("x**1", 0, 1, "exact", 0),
     Edge("x**2", 0, 0, "exact", 2),
@@ -197,7 +263,8 @@ PRODUCTS = [
 ]
 
 TABLE = {
-    "Branches that are not chosen": SHIELDS,
+    "What is not chosen": GUARDS,
+    "Functions and their inverses": PAIRS,
     "Roots, logarithms and powers": ROOTS,
     "Norms and angles": NORMS,
     "Exponentials and their sums": EXPONENTIALS,
@@ -259,11 +326,13 @@ def of_jax() -> dict[str, Any]:
 
     names = {"jnp": jnp, "nn": jax.nn, "lax": jax.lax, "special": special}
     out = {}
-    for edges in TABLE.values():
-        points = [jnp.asarray(np.asarray(e.point, np.float32)) for e in edges]
-        all_at_once = jax.jit(lambda xs: [jax.grad(function(e, names))(x) for e, x in zip(edges, xs, strict=True)])  # noqa: B023
-        for e, found in zip(edges, all_at_once(points), strict=True):
-            out[e.key] = np.asarray(found).tolist()
+    for e in [e for edges in TABLE.values() for e in edges]:
+        slope, x = jax.grad(function(e, names)), jnp.asarray(np.asarray(e.point, np.float32))
+        try:
+            found = jax.jit(slope)(x)
+        except jax.errors.NonConcreteBooleanIndexError:
+            found = slope(x)
+        out[e.key] = np.asarray(found).tolist()
     return out
 
 

@@ -1,0 +1,98 @@
+"""What ops do with the masks of tangents and cotangents (`core/mask.py`), where several do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled import ops
+from atled.core.array import type_of
+from atled.core.mask import ALL, Mask
+from atled.core.op import LinearOp, Op
+from atled.core.trace import bind
+
+
+class Moving(LinearOp):
+    """An op that puts elements elsewhere; with masks it does the same."""
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return moved(self, values, masks)
+
+
+def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], is_cheap: bool = True) -> tuple[Any, Any]:
+    """The result of an op that puts elements elsewhere; its mask is the same op, on masks."""
+    out = bind(op, *values)
+    groups = op.linear_groups(len(values))
+    if len(groups) != 1 or all([masks[i] is ALL for i in groups[0]]):
+        return out, ALL
+    (group,) = groups
+    is_cheap = is_cheap and are_cheap(masks)
+
+    def make() -> Any:
+        return bind(op, *[as_array(masks[i], x) if i in group else x for i, x in enumerate(values)])
+
+    if type(out) is not tuple:
+        return out, Mask(make, is_cheap)
+    every = Mask(make, is_cheap)
+    return out, tuple([Mask(lambda i=i: every.get()[i], is_cheap) for i in range(len(out))])
+
+
+def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+    """A tangent times or divided by a factor: where the tangent is left out, the factor is 1, whatever it was."""
+    i = 0 if masks[0] is not None else 1
+    mask = masks[i]
+    if masks[1 - i] is not None or mask is ALL or (i,) not in op.linear_in:
+        return bind(op, *values), ALL
+    factor = values[1 - i]
+    if not ops.family.is_finite_number(factor):
+        factor = ops.elementwise.select(mask.get(), factor, np.ones((), type_of(factor).dtype))
+    out = bind(op, values[0], factor) if i == 0 else bind(op, factor, values[1])
+    return out, spread(mask, type_of(values[i]).shape, type_of(out).shape)
+
+
+def total(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+    """Elements put together, which are left out where each of them is."""
+    out, masks = bind(op, *values), only_zeros(values, masks)
+    found = [(m, x) for m, x in zip(masks, values, strict=True) if m is not None]
+    if any([m is ALL for m, _ in found]):
+        return out, ALL
+    dims = type_of(out).shape
+    mask, *more = [spread(m, type_of(x).shape, dims) for m, x in found]
+    return out, either(mask, *more) if more else mask
+
+
+def spread(mask: Mask, dims: tuple[int, ...], wanted: tuple[int, ...]) -> Mask:
+    """The mask of a scalar that an elementwise op spread over a shape."""
+    return mask if mask is ALL or dims == wanted else Mask(lambda: filled(mask.get(), wanted), mask.is_cheap)
+
+
+def either(a: Mask, b: Mask) -> Mask:
+    """What one of two masks has."""
+    if a is b:
+        return a
+    return Mask(lambda: ops.elementwise.logical_or(a.get(), b.get()), a.is_cheap and b.is_cheap)
+
+
+def only_zeros(values: Sequence[Any], masks: Sequence[Any]) -> list[Any]:
+    """Masks in which only zeros count as left out: the rule of a user may add other values to a cotangent."""
+    is_zero = lambda x: ops.family.is_static_scalar(x) and not getattr(x, "value", x)  # noqa: E731
+    return [ALL if m is None and not is_zero(x) else m for x, m in zip(values, masks, strict=True)]
+
+
+def as_array(mask: Mask | None, x: Any) -> Any:
+    """A mask as an array in the shape of the operand that has it; zeros that are no tangent are left out."""
+    if mask is not None and mask is not ALL:
+        return mask.get()
+    return filled(np.bool_(mask is ALL), type_of(x).shape)
+
+
+def are_cheap(masks: Sequence[Any]) -> bool:
+    """Whether all masks are."""
+    return all([m is None or m.is_cheap for m in masks])
+
+
+def filled(flag: Any, dims: tuple[int, ...]) -> Any:
+    """A mask, or one truth value for all, in a shape."""
+    return flag if type_of(flag).shape == dims else ops.shape.broadcast(flag, dims, ())

@@ -1,0 +1,238 @@
+"""What a selection left out stays out: tangents and cotangents that know which of their elements are zero by choice.
+
+Behind such a zero there may be an infinite derivative or a NaN. `Masked` is the interpreter that tangents and
+cotangents with a mask (`core/mask.py`) run under. Each op's `masked` rule says what becomes of it: selections make
+masks, ops that move elements move them, a product uses 1 in the place of factors where its mask is false, and ops that
+mix elements drop them. A tangent of which nothing was left out is a plain value, so derivatives without selections
+cost nothing here: only while the rule of an op runs that selects, or has a masked operand, are all of them wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core.arithmetic import arithmetic
+from atled.core.array import type_of
+from atled.core.mask import ALL, Mask
+from atled.core.program import Program, Var, evaluate, pruned, record_closed
+from atled.core.trace import Interpreter, Tracer, bind, entered, state
+from atled.core.types import Zero
+from atled.ops import elementwise, masking
+
+
+class MaskTracer(Tracer):
+    """A tangent or cotangent, and its mask."""
+
+    __slots__ = ("mask", "value")
+
+    def __init__(self, interpreter: Interpreter, value: Any, mask: Mask) -> None:
+        self.interpreter = interpreter
+        self.value = value
+        self.mask = mask
+        self.type = type_of(value)
+
+    def known(self) -> Any:
+        value = self.value
+        return value.known() if isinstance(value, Tracer) else value
+
+
+class Masked(Interpreter):
+    """Applies `masked` rules."""
+
+    __slots__ = ("is_used",)
+    transform = "differentiation"
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.is_used = False  # whether there may be masks
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        values, masks = [], []
+        for x in operands:
+            is_mine = type(x) is MaskTracer and x.interpreter is self
+            values.append(x.value if is_mine else x)
+            masks.append(x.mask if is_mine else None)
+        out, found = op.masked(values, masks)
+        if type(out) is not tuple:
+            return self.wrap(out, found)
+        return tuple([self.wrap(x, m) for x, m in zip(out, found if type(found) is tuple else [found] * len(out))])
+
+    def wrap(self, x: Any, mask: Mask | None = ALL) -> Any:
+        """A tangent with its mask; other values as they are."""
+        if mask is None or type(x) is Zero or type_of(x).kind not in "fc":
+            return x
+        return x if self.owns(x) else MaskTracer(self, x, mask)
+
+    def owns(self, x: Any) -> bool:
+        """Whether a value has a mask here."""
+        return type(x) is MaskTracer and x.interpreter is self
+
+    def value(self, x: Any) -> Any:
+        """A tangent without its mask."""
+        return x.value if self.owns(x) else x
+
+    def bare(self, x: Any) -> Any:
+        """A tangent, as a plain value if nothing was left out of it."""
+        if not self.owns(x):
+            return x
+        if x.mask is ALL:
+            return x.value
+        self.is_used = True
+        return x
+
+    def seed(self, x: Any) -> Any:
+        """A unit vector, whose zeros are left out."""
+        self.is_used = True
+        return self.wrap(x, Mask(lambda: elementwise.ne(x, np.zeros((), type_of(x).dtype))))
+
+    # -- ops on tangents and cotangents ------------------------------------------------------------------------------
+
+    def differentiate(self, op: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        """The result of an op's `jvp` rule."""
+        if not (op.selects or (self.is_used and any([self.owns(t) for t in tangents]))):
+            return op.jvp(primals, tangents)
+        out, tangent = op.jvp(primals, [self.wrap(t) for t in tangents])
+        return out, tuple([self.bare(t) for t in tangent]) if type(tangent) is tuple else self.bare(tangent)
+
+    def transpose(self, op: Any, cotangents: Sequence[Any], operands: Sequence[Any]) -> Sequence[Any]:
+        """The result of an op's `transpose` rule."""
+        is_masked = op.selects or (self.is_used and any([self.owns(c) for c in cotangents]))
+        given = [self.wrap(c) for c in cotangents] if is_masked else cotangents
+        out = op.transpose(tuple(given) if op.gives_tuple else given[0], *operands)
+        return [self.bare(c) for c in out] if is_masked else out
+
+    def apply(self, op: Any, operands: Sequence[Any], is_linear: Sequence[bool]) -> Any:
+        """The result of an op that is linear in some operands."""
+        if not (op.selects or (self.is_used and any([self.owns(x) for x in operands]))):
+            return bind(op, *operands)
+        out = bind(op, *[self.wrap(x) if b else x for x, b in zip(operands, is_linear, strict=True)])
+        return tuple([self.bare(x) for x in out]) if type(out) is tuple else self.bare(out)
+
+    def add(self, x: Any, y: Any) -> Any:
+        """The sum of two cotangents."""
+        if self.owns(x) and self.owns(y):
+            return arithmetic.add(x, y)
+        return arithmetic.add(self.value(x), self.value(y))
+
+
+# -- programs ---------------------------------------------------------------------------------------------------------
+
+
+SOME = Mask(lambda: None)  # stands for any mask, where only its presence counts
+
+
+class MaskedProgram:
+    """What becomes of a program that is linear in some inputs, of which some have masks.
+
+    `values` gives the outputs, `masks` the masks of outputs; both take the inputs, then the masks that there are;
+    `values` only those that it `needs`. Which outputs are linear, and which have a mask: `is_linear`, `has_mask`.
+    """
+
+    def __init__(
+        self, program: Program, linear: tuple[bool, ...], masked: tuple[bool, ...], wanted: tuple[bool, ...] | None
+    ) -> None:
+        count = len(program.inputs)
+
+        def f(*operands: Any) -> list[Any]:
+            given = iter(operands[count:])
+            masks = Masked(state.level + 1)
+            with entered(masks):
+                start = [Mask(lambda m=m: m) if h else ALL for h in masked for m in [next(given) if h else None]]
+                rows = zip(operands[:count], linear, start, strict=True)
+                out = evaluate(program, [masks.wrap(x, m) if b else x for x, b, m in rows])
+                self.is_linear = tuple([masks.owns(x) for x in out])
+                found = [x.mask if b else None for x, b in zip(out, self.is_linear, strict=True)]
+                self.has_mask = wanted or tuple([m is not None and m is not ALL for m in found])
+                out = [masks.value(x) for x in out]
+                rows = zip(out, found, self.has_mask, strict=True)
+                return [*out, *[masking.as_array(m, x) for x, m, h in rows if h]]
+
+        types = program.input_types
+        types = [*types, *[t.with_dtype(np.dtype(bool)) for t, h in zip(types, masked, strict=True) if h]]
+        self.both = record_closed(f, types, program.name)
+        self.has_effect = any([e.op.has_effect for e in self.both.equations])
+        n = len(program.outputs)
+        self.masks = pruned(self.both, [i >= n for i in range(len(self.both.outputs))])
+        values = pruned(self.both, [i < n for i in range(len(self.both.outputs))])
+        used = {v for e in values.equations for v in e.operands if type(v) is Var} | set(values.outputs)
+        self.needs = [v in used for v in values.inputs[count:]]
+        extra = [v for v, b in zip(values.inputs[count:], self.needs, strict=True) if b]
+        self.values = Program([*values.inputs[:count], *extra], values.equations, values.outputs, program.name)
+
+    @property
+    def kinds(self) -> list[Any]:
+        """For each output: None if it is not linear, `ALL` if nothing is left out of it, else `SOME`."""
+        return [SOME if h else ALL if b else None for b, h in zip(self.is_linear, self.has_mask, strict=True)]
+
+    def run(self, apply: Callable[..., Sequence[Any]], values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        """The outputs and their masks, which are computed when one is asked for; `apply` runs a program."""
+        if self.has_effect:  # once
+            n, found = len(self.is_linear), apply(self.both, *values, *arrays_of(masks))
+            return tuple(found[:n]), self.result_masks(lambda: found[n:])
+        given = [m for m in masks if m is not None and m is not ALL]
+        needed = [m.get() for m, b in zip(given, self.needs, strict=True) if b]
+        out = apply(self.values, *values, *needed)
+        return tuple(out), self.result_masks(lambda: apply(self.masks, *values, *arrays_of(masks)))
+
+    def result_masks(self, find: Callable[[], Sequence[Any]]) -> tuple[Any, ...]:
+        """A mask for each output that has one, out of all that `find` gives when one is asked for."""
+        return result_masks(self.is_linear, self.has_mask, find)
+
+
+def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[bool, ...] | None = None) -> MaskedProgram:
+    """A program on tangents or cotangents with these masks; `wanted` names the outputs that are to have one."""
+    linear, masked = tuple([m is not None for m in masks]), given_masks(masks)
+    return program.memo(("masks", linear, masked, wanted), lambda: MaskedProgram(program, linear, masked, wanted))
+
+
+def result_masks(
+    is_linear: Sequence[bool], has_mask: Sequence[bool], find: Callable[[], Sequence[Any]]
+) -> tuple[Any, ...]:
+    """Masks for outputs, out of all that `find` gives when one is asked for."""
+    every = Mask(find)
+    out: list[Any] = [ALL if b else None for b in is_linear]
+    for n, i in enumerate([i for i, h in enumerate(has_mask) if h]):
+        out[i] = Mask(lambda n=n: every.get()[n])
+    return tuple(out)
+
+
+def given_masks(masks: Sequence[Any]) -> tuple[bool, ...]:
+    """For which operands something is left out."""
+    return tuple([m is not None and m is not ALL for m in masks])
+
+
+def arrays_of(masks: Sequence[Any]) -> list[Any]:
+    """The masks that there are, as arrays."""
+    return [m.get() for m in masks if m is not None and m is not ALL]
+
+
+def wider(kind: Any, other: Any) -> Any:
+    """What a carry of a loop is in every step, if it starts as one kind and is another afterwards."""
+    return SOME if SOME in (kind, other) else ALL if ALL in (kind, other) else None
+
+
+def carried_kinds(kinds: Sequence[Any], after: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
+    """The kinds of all carries of a loop, given the masks that they start with and what a step makes of kinds."""
+    kinds, born = [k if k is None or k is ALL else SOME for k in kinds], set()
+    while True:
+        new = []
+        for i, (kind, found) in enumerate(zip(kinds, after(list(kinds)), strict=True)):
+            if kind is None and found is not None:  # zeros, to which steps add: all of them are left out at first
+                born.add(i)
+                new.append(SOME)
+            elif i in born and found is ALL:
+                born.remove(i)
+                new.append(ALL)
+            else:
+                new.append(wider(kind, found))
+        if new == kinds:
+            return new
+        kinds = new
+
+
+def selects(program: Program) -> bool:
+    """Whether an op of a program selects."""
+    return program.memo("selects", lambda: (any([e.op.selects for e in program.equations]),))[0]
