@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import weakref
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any
 
 from atled.core.exact import exact
@@ -45,6 +46,7 @@ class Scope:
         self.scalars: dict[Any, Any] = {}  # Python numbers as arrays, as they are under these settings
         self.is_recording = recording is None
         self.recording = recording or self  # the same scope while a program is recorded
+        self.ordinary = self  # and where none is
         self.refresh()
 
     def refresh(self) -> None:
@@ -67,7 +69,7 @@ _JAX_NAMES = {
 }
 
 _lock = threading.RLock()
-_scopes: dict[Any, Scope] = {}  # by their overrides
+_scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()  # those in use, by their overrides
 
 
 def _scope_of(overrides: dict[str, Any]) -> Scope:
@@ -75,9 +77,8 @@ def _scope_of(overrides: dict[str, Any]) -> Scope:
     with _lock:
         found = _scopes.get(key)
         if found is None:
-            while len(_scopes) >= 1024:
-                _scopes.pop(next(iter(_scopes)))
             found = _scopes[key] = Scope(overrides, Scope(overrides))
+            found.recording.ordinary = found
     return found
 
 
@@ -91,6 +92,9 @@ def trace_key() -> tuple[Any, ...]:
     return (s.x64, s.promotion, s.matmul_precision, s.jit, s.default_device)
 
 
+_blocks: ContextVar[tuple[Any, ...]] = ContextVar("blocks", default=())  # that are open: whose, its scope, the outer
+
+
 class override(contextlib.ContextDecorator):  # noqa: N801
     """Change settings for this context inside a `with` block."""
 
@@ -98,23 +102,44 @@ class override(contextlib.ContextDecorator):  # noqa: N801
         for name in values:
             _check(name)
         self._values = values
-        self._opened: list[tuple[Token[Scope], Scope]] = []
 
     def __enter__(self) -> None:
-        before = scope()
+        before, blocks = scope(), _blocks.get()
         made = _scope_of({**before.overrides, **self._values})
+        made = made.recording if before.is_recording else made
         try:
-            self._opened.append((_current.set(made.recording if before.is_recording else made), before))
+            _blocks.set((*blocks, (id(self), made, before)))
+            _current.set(made)
         except BaseException:  # Ctrl-C, after the change
-            _current.set(before)
+            _restore(before, blocks)
             raise
 
     def __exit__(self, *_: Any) -> None:
-        token, before = self._opened.pop()
+        blocks = _blocks.get()
+        mine = [n for n, block in enumerate(blocks) if block[0] == id(self)]
+        if not mine:  # it was entered in another context
+            return
+        before, here = blocks[mine[-1]][2], scope()
+        is_inside = any([here is made for _, made, _ in blocks[mine[-1] :]])
+        wanted = before if is_inside else here  # a trace that ended meanwhile has restored it already
         try:
-            _current.reset(token)
-        except ValueError:  # left in another context than it was entered in
-            _current.set(before)
+            _restore(wanted, blocks[: mine[-1]])
+        except BaseException:
+            _restore(wanted, blocks[: mine[-1]])
+            raise
+
+    def __del__(self) -> None:
+        """Close a block that Ctrl-C kept from being closed."""
+        if any([block[0] == id(self) for block in _blocks.get()]):
+            self.__exit__()
+
+    def _recreate_cm(self) -> override:
+        return override(**self._values)  # each call of a decorated function has a block of its own
+
+
+def _restore(wanted: Scope, blocks: tuple[Any, ...]) -> None:
+    _current.set(wanted)
+    _blocks.set(blocks)
 
 
 class recording:  # noqa: N801
@@ -146,7 +171,7 @@ def update(name: str, value: Any) -> None:
     with _lock:
         changes[0] += 1
         setattr(Scope, name, value)
-        for one in _scopes.values():
+        for one in list(_scopes.values()):
             one.refresh()
             one.recording.refresh()
     forget_scalars()
@@ -157,15 +182,23 @@ def update(name: str, value: Any) -> None:
 def forget_scalars() -> None:
     """Drop the numbers that scopes keep as arrays."""
     with _lock:
-        for one in _scopes.values():
+        for one in list(_scopes.values()):
             one.scalars = {}
             one.recording.scalars = {}
 
 
 def read(name: str) -> Any:
     """The value of a setting in this context."""
+    name = _JAX_NAMES.get(name, name)
     _check(name)
     return getattr(scope(), name)
+
+
+def __getattr__(name: str) -> Any:
+    """`config.jax_enable_x64` and its like, as programs for JAX read them."""
+    if name in _JAX_NAMES:
+        return read(name)
+    raise AttributeError(f"config: there is no setting {name!r}; the settings are {', '.join(sorted(NAMES))}.")
 
 
 def enable_x64(on: bool = True) -> override:

@@ -57,6 +57,7 @@ _MAKERS: dict[Any, Any] = {
     dict: _dict,
     set: lambda x: (set, frozenset([exact(v) for v in x])),
     frozenset: lambda x: (frozenset, frozenset([exact(v) for v in x])),
+    range: lambda x: (range, x.start, x.stop, x.step),
     slice: lambda x: (slice, exact(x.start), exact(x.stop), exact(x.step)),
     functools.partial: lambda x: (functools.partial, exact(x.func), exact(x.args), _dict(x.keywords)),
     bytes: lambda x: (bytes, x),
@@ -66,7 +67,7 @@ _MAKERS: dict[Any, Any] = {
 
 
 def _other(kind: Any, x: Any) -> Any:
-    if isinstance(x, np.generic):
+    if isinstance(x, np.generic) and kind.__module__ in ("numpy", "ml_dtypes"):
         return kind, x.dtype, x.tobytes()
     if isinstance(x, tuple) and kind.__eq__ is tuple.__eq__:  # a named tuple
         return (kind, *[exact(v) for v in x])

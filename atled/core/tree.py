@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import builtins
 import collections
+import copy
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from atled.core import errors
 from atled.core.exact import exact
@@ -177,30 +180,43 @@ def register_static(cls: type) -> type:
 class Structure:
     """A tree without its leaves. Compares and hashes by value, exactly: the keys 1 and True differ."""
 
-    __slots__ = ("_hash", "changes", "children", "key", "kind", "meta", "num_leaves")
+    __slots__ = ("_hash", "changes", "children", "is_one", "key", "kind", "meta", "num_leaves")
 
     def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[Structure, ...], changes: bool = False) -> None:
         self.kind = kind  # the node's class; None for a leaf
         self.meta = meta
         self.key = key  # of `meta`, by which structures are compared
         self.changes = changes  # `meta` is a dict or list, which somebody may change
+        self.is_one = False  # there is no other object that is equal to it
         self.children = children
         self.num_leaves = sum([c.num_leaves for c in children]) if kind is not None else 1
         self._hash: int | None = None
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self.kind, self.key, self.children))
-        return self._hash
+            waiting = [self]  # a stack of its own, because trees may be deeper than Python's
+            while waiting:
+                rest = [c for c in waiting[-1].children if c._hash is None]
+                waiting.extend(rest)
+                if not rest:
+                    done = waiting.pop()
+                    done._hash = hash((done.kind, done.key, done.children))
+        return self._hash  # type: ignore[return-value]
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Structure) or self.kind is not other.kind or self.num_leaves != other.num_leaves:
-            return False
-        if self._hash != other._hash and self._hash is not None and other._hash is not None:
-            return False
-        return bool(self.key == other.key) and self.children == other.children
+        waiting: list[tuple[Any, Any]] = [(self, other)]
+        while waiting:
+            a, b = waiting.pop()
+            if a is b:
+                continue
+            if not isinstance(b, Structure) or a.kind is not b.kind or a.num_leaves != b.num_leaves:
+                return False
+            if a._hash != b._hash and a._hash is not None and b._hash is not None:
+                return False
+            if len(a.children) != len(b.children) or not a.key == b.key:
+                return False
+            waiting.extend(zip(a.children, b.children))
+        return True
 
     @property
     def num_nodes(self) -> int:
@@ -241,6 +257,7 @@ class _Star:
 
 
 LEAF = Structure(None, None, None, ())
+LEAF.is_one = True
 
 
 def _leaf() -> Structure:
@@ -251,28 +268,54 @@ _interned: dict[Any, Structure] = {}
 
 
 def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structure:
-    """One object for equal structures, as far as their data can be hashed."""
+    """A structure; there is one object for equal ones whose data are plain values."""
     key = meta if meta is None else exact(meta)
+    if key is meta or _is_plain(meta):
+        name = (kind, key, *builtins.map(id, children))  # of children that are in here, too
+        found = _interned.get(name)
+        if found is not None:
+            return found
+        made = Structure(kind, meta, key, children)
+        if builtins.all([c.is_one for c in children]):
+            if len(_interned) > 20_000:
+                _interned.clear()
+            made.is_one = True
+            made = _interned.setdefault(name, made)
+        return made
     try:
-        found = _interned.get((kind, key, children))
-        if found is None:
-            hash(meta)
+        hash(meta)
     except TypeError:  # a dict or list, which may change: the structure is of what it is now
         return Structure(kind, _copied(meta), key, children, True)
-    if found is None:
-        if len(_interned) > 20_000:
-            _interned.clear()
-        found = _interned[kind, key, children] = Structure(kind, meta, key, children)
-    return found
+    return Structure(kind, meta, key, children)  # equal to others, but with data of its own
+
+
+_PLAIN = {int, float, complex, bool, str, bytes, type(None)}
+
+
+def _is_plain(meta: Any) -> bool:
+    """Whether data that is equal by its key is the same in all respects."""
+    if type(meta) is tuple:
+        return builtins.all([_is_plain(v) for v in meta])
+    return type(meta) in _PLAIN
 
 
 def _copied(meta: Any) -> Any:
-    """Data of a node with dicts, lists and sets of its own."""
-    if type(meta) is dict:
-        return {k: _copied(v) for k, v in meta.items()}
+    """Data of a node with dicts, lists, sets and arrays of its own."""
+    if isinstance(meta, (dict, np.ndarray, set, bytearray)):
+        made = meta.copy()
+        if isinstance(made, dict):
+            for k, v in meta.items():
+                made[k] = _copied(v)
+        return made
     if type(meta) in (builtins.list, tuple):
         return type(meta)([_copied(v) for v in meta])
-    return set(meta) if type(meta) is set else meta
+    if hasattr(type(meta), "__dataclass_fields__") and type(meta).__hash__ is None:
+        made = copy.copy(meta)
+        for name in type(meta).__dataclass_fields__:
+            if hasattr(meta, name):
+                object.__setattr__(made, name, _copied(getattr(meta, name)))
+        return made
+    return meta
 
 
 def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:

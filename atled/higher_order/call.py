@@ -12,7 +12,7 @@ from atled.core.trace import bind, entered, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape, TapeTracer
-from atled.transforms.masks import mask_program, selects
+from atled.transforms.masks import mask_program, selects, users_rule
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program
 
@@ -78,10 +78,10 @@ class Call(Op):
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         is_known = tuple([not tape.owns(x) for x in operands])
         parts = split_program(self.program, is_known)
-        known = bind(Call(parts.known), *[x for x, k in zip(operands, is_known, strict=True) if k])
+        known = bind(self.again(parts.known), *[x for x, k in zip(operands, is_known, strict=True) if k])
         count = sum(parts.known_outputs)
         waiting = [x for x, k in zip(operands, is_known, strict=True) if not k]
-        written = iter(tape.write(Call(parts.waiting), [*known[count:], *waiting]))
+        written = iter(tape.write(self.again(parts.waiting), [*known[count:], *waiting]))
         ready = iter(known[:count])
         return tuple([next(ready) if k else next(written) for k in parts.known_outputs])
 
@@ -101,6 +101,17 @@ class Call(Op):
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
         return Partly(bind(self.again(made), *operands), flags)
+
+
+class Rule(Call):
+    """A call of a rule that a user wrote, which may join cotangents with values that are not zero."""
+
+    def again(self, program: Program) -> Call:
+        return Rule(program)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        with users_rule():
+            return super().masked(values, masks)
 
 
 def run_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:

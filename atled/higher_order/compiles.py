@@ -29,7 +29,7 @@ class Compile(NamedTuple):
 
 
 def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
-    names = () if signature.options.is_inline else tuple(leaf_names(signature, call))
+    names = () if signature.options.is_library else tuple(leaf_names(signature, call))
     types = tuple(call.types())
     places = tuple([_place(x) for x in call.leaves])
     return Compile(types, call.statics, milliseconds, names, call.structure, config.trace_key(), places)
@@ -46,7 +46,7 @@ def _place(x: Any) -> str:
 def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float) -> Compile:
     """Remember a compilation, and from the second one on say why it was needed."""
     now = _of(signature, call, milliseconds)
-    if compiles and scope().explain_compiles and not signature.options.is_inline:
+    if compiles and scope().explain_compiles and not signature.options.is_library:
         import logging
 
         total = sum([c.milliseconds for c in compiles]) + milliseconds

@@ -17,13 +17,14 @@ import numpy as np
 from atled.core import dtypes, errors, source, tree
 from atled.core.array import describe, is_array_like, type_of
 from atled.core.op import Op, instantiate
-from atled.core.program import Program, evaluate, record, record_closed
+from atled.core.program import Program, Recorder, evaluate, record, record_closed
 from atled.core.trace import Tracer, bind, responsible, state
 from atled.core.types import ArrayType, Zero
-from atled.higher_order.call import Call, run_program
+from atled.higher_order.call import Call, Rule, run_program
 from atled.higher_order.scan import map as over_slices
 from atled.ops import conversion, reduction, shape
 from atled.transforms.jvp import Jvp, JvpTracer, jvp_flat, jvp_program
+from atled.transforms.masks import users_rule
 from atled.transforms.vmap import BatchTracer, Partly, batch_program
 
 
@@ -164,7 +165,12 @@ class Pullback(Op):
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         kept = operands[: self.residuals]
-        back = self.backward.run([*kept, *[instantiate(c) for c in cotangent]])
+        given = [*kept, *[instantiate(c) for c in cotangent]]
+        if type(state.base) is Recorder and type(self.backward) is not Now:
+            back = bind(Rule(self.backward.program), *given)  # masks may come when this program is run
+        else:
+            with users_rule():
+                back = self.backward.run(given)
         return (*[None] * self.residuals, *[c for c, m in zip(back, self.is_moved) if m])
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:

@@ -31,7 +31,7 @@ from atled.engine.execute import EngineError, Executable, Spread, executable, on
 from atled.higher_order.ahead import Traced, TracedFunction, place
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note
-from atled.higher_order.keys import Heavy, Same, WeakIdentityDict, call_key, keeps, recordings
+from atled.higher_order.keys import Same, WeakIdentityDict, call_key, keeps, recordings
 from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
 from atled.higher_order.signature import Arguments, Boxed, Options, Signature, donations, leaf_names
 
@@ -106,6 +106,7 @@ _by_value: dict[
     Any, Traced
 ] = {}  # traces of functions that are equal to others, by all that they read; the newest last
 _TRACES_LIMIT = 4096
+_SITES_LIMIT = 256
 
 
 def _shared_for(f: Callable[..., Any], options: Options) -> Shared:
@@ -182,7 +183,7 @@ def _missed(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     options = shared.options
-    if not scope().jit and not options.is_inline:
+    if not scope().jit and not options.is_library:
         return shared.f(*args, **kwargs)
     if options.out_at is not None:
         refuse_out(shared.name, args[options.out_at] if len(args) > options.out_at else kwargs.get("out"))
@@ -193,7 +194,7 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return shared.f(*args, **kwargs)
     call = Arguments(shared.signature, args, kwargs)
     if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):
-        if options.is_inline:
+        if options.is_library:
             return _splice(shared, call)
         types = call.types()
         traced = _trace(shared, call, types)
@@ -201,6 +202,8 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operands = [*traced.captured, *given]
         if not scope().jit:
             out = evaluate(traced.program, operands)
+        elif options.is_inline:
+            out = inline(traced.program, operands)
         else:
             out = list(bind(Call(traced.program), *operands))
         return traced.out_structure.unflatten(out)
@@ -231,7 +234,7 @@ def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], f
     key = (call.structure, call.static_key, tuple(types), fixed, here)
     traced = traces.get(key)
     if traced is None:
-        traced = _record(shared, call, types) if shared.options.is_inline else _equal_or_new(shared, call, types, key)
+        traced = _record(shared, call, types) if shared.options.is_library else _equal_or_new(shared, call, types, key)
         if len(traces) >= _TRACES_LIMIT:
             shared.forget()
         if here == _trace_key(shared) and not any([isinstance(x, Tracer) for x in traced.captured]):
@@ -242,7 +245,7 @@ def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], f
 def _trace_key(shared: Shared) -> tuple[Any, ...]:
     """What a trace depends on besides its arguments."""
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
-    is_placed = not shared.options.is_inline or "out_sharding" in shared.options.static_argnames
+    is_placed = not shared.options.is_library or "out_sharding" in shared.options.static_argnames
     return config.trace_key(), axes, current_mesh() if is_placed else None
 
 
@@ -256,11 +259,12 @@ def _equal_or_new(shared: Shared, call: Arguments, types: Sequence[ArrayType | N
     try:
         key = whole()
         traced = _by_value.get(key)
-    except (Heavy, TypeError):  # the latter if something cannot be hashed
+    except Exception:  # Heavy, or an error of something that is looked at and would not be without a key
         return _record(shared, call, types)
     if traced is None:
         traced = _record(shared, call, types)
-        if not any([isinstance(x, Tracer) for x in traced.captured]) and keeps(key, whole):
+        is_whole = traced.out_structure.is_one and not any([isinstance(x, Tracer) for x in traced.captured])
+        if is_whole and keeps(key, whole):
             with _lock:
                 while len(_by_value) >= _TRACES_LIMIT:
                     _by_value.pop(next(iter(_by_value)))
@@ -282,13 +286,13 @@ def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) 
                 _check_result(shared, x)
         return found
 
-    is_inline = shared.options.is_inline
-    names = () if is_inline else leaf_names(shared.signature, call)
+    is_library = shared.options.is_library
+    names = () if is_library else leaf_names(shared.signature, call)
     dynamic = [t for t in types if t is not None]
     before, notes = state.notes, []
-    state.notes = notes if is_inline else None
+    state.notes = notes if is_library else None
     try:
-        program, captured = record(flat, dynamic, shared.name, names, not is_inline, not shared.options.is_shown)  # pyright: ignore[reportArgumentType]
+        program, captured = record(flat, dynamic, shared.name, names, not is_library, not shared.options.is_shown)  # pyright: ignore[reportArgumentType]
     finally:
         state.notes = before
     return Traced(program, captured, call.structure, out_structure[0], shared.name, notes)  # pyright: ignore[reportArgumentType]
@@ -322,7 +326,7 @@ def _check_numbers(shared: Shared, call: Arguments) -> None:
 
 
 def _launch(shared: Shared, call: Arguments) -> Any:
-    if shared.options.is_inline:
+    if shared.options.is_library:
         _check_numbers(shared, call)
     types = call.types()
     arrays = [x if type(x) is DeviceArray else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
@@ -388,13 +392,15 @@ def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[Devi
     shape = (len(call.args), *call.kwargs)
     is_wide = [a.type for a in arrays] != [type_of(x) for x in call.leaves]
     is_clean = tuple([kind in CLEAN for _, kind, _ in call.given_statics])
-    site_key = (shape, call.structure, None if shared.options.is_inline else call.is_array, is_wide, is_clean)
+    site_key = (shape, call.structure, None if shared.options.is_library else call.is_array, is_wide, is_clean)
     site = shared.sites.get(site_key)
     if site is None:
+        if len(shared.sites) >= _SITES_LIMIT:  # its code and constants stay as long as the function does
+            return
         if shared.form is None:
             shared.form = Form(shared.f)
         site = shared.sites[site_key] = Site(
-            len(shared.sites), shared.form, call, traced.out_structure, shared.options.is_inline, is_wide,
+            len(shared.sites), shared.form, call, traced.out_structure, shared.options.is_library, is_wide,
             shared.namespace,
         )  # fmt: skip
         shared.recent.setdefault(shape, []).append(site)
@@ -542,7 +548,7 @@ def library_function(f: Any = None, *, static: Sequence[str] = (), is_thin: bool
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     out_at = names.index("out") if "out" in names else None
     return _wrapped(
-        f, Shared(f, Options(static_argnames=tuple(static), is_inline=True, is_thin=is_thin, out_at=out_at))
+        f, Shared(f, Options(static_argnames=tuple(static), is_library=True, is_thin=is_thin, out_at=out_at))
     )
 
 
@@ -565,7 +571,7 @@ def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
     call.__doc__ = getattr(f, "__doc__", None)
     call.__module__ = getattr(f, "__module__", __name__)
     call.__wrapped__ = f
-    if not shared.options.is_inline:
+    if not shared.options.is_library:
         call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)  # holds f, which `shared` may not
         call.lower = lambda *args, **kwargs: trace(f, shared, args, kwargs).lower()
         call.eval_shape = lambda *args, **kwargs: trace(f, shared, args, kwargs).out_info

@@ -23,7 +23,7 @@ import numpy as np
 from atled.core import config, tree
 from atled.core.config import changes, scope
 from atled.core.exact import exact
-from atled.core.sharding import Mesh, PartitionSpec, Sharding
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from atled.core.source import is_library_file
 from atled.core.trace import state
 from atled.higher_order.reads import reads_of
@@ -42,6 +42,8 @@ _UNTRUSTED = {"random", "config", "distributed", "debug", "profiler", "testing",
 _IMPURE = {
     "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "save", "savez", "savez_compressed", "savetxt", "fromregex",
     "device_put", "devices", "local_devices", "device_count", "pure_callback", "io_callback", "lru_cache", "cache",
+    "geterr", "geterrcall", "get_printoptions", "array2string", "array_repr", "array_str", "vectorize", "frompyfunc",
+    "poly1d",
 }  # fmt: skip
 _BUILTINS = {
     "abs", "all", "any", "bool", "bytes", "callable", "chr", "complex", "dict", "divmod", "enumerate", "filter",
@@ -57,7 +59,18 @@ _OF_CLASSES = {  # what classes have of their own, and no function reads
     "__orig_bases__", "__firstlineno__", "__static_attributes__", "__annotate__", "__annotations_cache__",
     "_field_defaults",
 }  # fmt: skip
+_OF_COMPILED = {
+    "trace",
+    "lower",
+    "eval_shape",
+    "compiles",
+    "clear_cache",
+    "__wrapped__",
+}  # attributes of jitted functions
 _ABSENT = "absent"
+_BUILTIN_VALUES = {name: getattr(builtins, name) for name in _BUILTINS}
+_DISPATCHER = type(np.sum)  # of NumPy's functions
+_NO_CODE = (lambda: None).__code__
 
 
 class Heavy(Exception):  # noqa: N818
@@ -115,13 +128,17 @@ class _Reader:
         if kind is types.MethodType:
             return self.method(x.__func__, x.__self__)
         if kind is functools.partial:
-            named = [(k, self.value(v)) for k, v in x.keywords.items()]
-            return (kind, self.value(x.func), self.value(x.args), *named)
+            named = [(k, self.value(v)) for k, v in (*x.keywords.items(), *x.__dict__.items())]
+            return (kind, self.value(x.func), self.value(x.args), len(x.keywords), *named)
         if isinstance(x, type):
             return self.class_(x)
-        if isinstance(x, _FROZEN):
+        if isinstance(x, PartitionSpec):
+            return (kind, *[exact(v) for v in x])
+        if isinstance(x, NamedSharding):
+            return kind, x.mesh, self.value(x.spec), x.memory_kind
+        if isinstance(x, _FROZEN) and kind.__module__.partition(".")[0] in ("numpy", "ml_dtypes", "atled"):
             return exact(x)
-        if isinstance(x, (types.BuiltinFunctionType, np.ufunc)) or kind.__module__ == "numpy":
+        if kind is types.BuiltinFunctionType or kind is np.ufunc or kind is _DISPATCHER:
             return _offered(x)
         if kind.__module__ == "atled.numpy.scalar_types":
             return kind, x.dtype
@@ -141,29 +158,32 @@ class _Reader:
 
     # -- functions ----------------------------------------------------------------------------------------------------
 
-    def function(self, f: Any) -> Any:
+    def function(self, f: Any, is_method: bool = False) -> Any:
         code, known = f.__code__, f.__globals__
         if code.co_filename == "<atled>":  # a compiled function, which keeps its traces until it is cleared
-            return Same(f), Same(known.get("miss"))
+            more = [(k, self.value(v)) for k, v in f.__dict__.items() if k not in _OF_COMPILED]
+            return (Same(f), Same(known.get("miss")), f.__name__, f.__qualname__, *more)
         found = self.number(f)
         if found is not None:
             return found
-        defaults = self.value(f.__defaults__) if f.__defaults__ else None
-        named = tuple([(k, self.value(v)) for k, v in f.__kwdefaults__.items()]) if f.__kwdefaults__ else None
+        named = [(k, self.value(v)) for k, v in (f.__kwdefaults__ or {}).items()]
+        more = [(k, self.value(v)) for k, v in f.__dict__.items()]
+        more += [(k, Same(v)) for k, v in f.__annotations__.items()]
+        words = (f.__name__, f.__qualname__, exact(f.__doc__))
+        own = (Same(code), words, self.value(f.__defaults__), len(named), *named, len(more), *more)
         if str(known.get("__name__")).startswith("namedtuple_"):  # written by `collections`
-            return Same(code), defaults, named
-        if is_library_file(code.co_filename) or str(known.get("__name__")).partition(".")[0] in _TRUSTED:
+            return own
+        if is_library_file(code.co_filename) or _trusts(str(known.get("__name__"))):
             if not f.__closure__ or not is_library_file(code.co_filename):
                 return _offered(f)
-            cells = [self.content(_content(c)) for c in f.__closure__]
-            return (Same(code), defaults, named, *cells)
+            return (*own, *[self.content(_content(c)) for c in f.__closure__])
         reads = reads_of(code)
-        if not reads.is_closed:
+        if not reads.is_closed or (reads.changes_first and not is_method):
             raise Heavy
         cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
         inside = [self.chain(_content(cells[n]), rest) for n, *rest in reads.cells]
         outside = [self.name(f, n, rest) for n, *rest in reads.names]
-        return (Same(code), defaults, named, *inside, *outside)
+        return (*own, *inside, *outside)
 
     def method(self, f: Any, owner: Any) -> Any:
         if type(f) is not types.FunctionType or f.__code__.co_filename == "<atled>":
@@ -174,7 +194,7 @@ class _Reader:
         found = self.number(f, owner)
         if found is not None:
             return found
-        return ("method", self.function(f), *[self.chain(owner, rest) for rest in reads.first])
+        return ("method", self.function(f, True), *[self.chain(owner, rest) for rest in reads.first])
 
     def content(self, x: Any) -> Any:
         """The key of something that a function of the library holds: its containers count by what is in them."""
@@ -192,7 +212,7 @@ class _Reader:
         found = f.__builtins__.get(name, _ABSENT) if isinstance(f.__builtins__, dict) else _ABSENT
         if found is _ABSENT:
             return _ABSENT, name
-        if name not in _BUILTINS or found is not getattr(builtins, name):
+        if name not in _BUILTINS or found is not _BUILTIN_VALUES[name]:
             raise Heavy
         return "builtin", name, *rest
 
@@ -202,6 +222,8 @@ class _Reader:
             if isinstance(x, types.ModuleType) and _is_trusted(x):
                 x = getattr(x, name, _ABSENT)
                 if not isinstance(x, types.ModuleType):
+                    if type(x) is types.FunctionType and not _is_ours(x):  # somebody put it there
+                        return self.value(x), *rest[i + 1 :]
                     _check_pure(x, name)
                     return Same(x), *rest[i + 1 :]
                 continue
@@ -211,19 +233,23 @@ class _Reader:
     # -- classes ------------------------------------------------------------------------------------------------------
 
     def class_(self, cls: Any) -> Any:
-        if not cls.__flags__ & (1 << 9) or _is_offered(cls):  # written in C, or of a module that is trusted
+        if _is_offered(cls):
             return Same(cls)
+        if not cls.__flags__ & (1 << 9):  # written in C, of a module that is not trusted
+            raise Heavy
         if type(cls).__getattribute__ is not type.__getattribute__ or hasattr(type(cls), "__getattr__"):
             raise Heavy
         found = self.number(cls)
         if found is not None:
             return found
-        parts: list[Any] = [Same(cls)]
+        parts: list[Any] = [Same(cls), cls.__name__, cls.__qualname__]
+        if type(cls) is not type:
+            parts.append(self.class_(type(cls)))
         node = tree._nodes.get(cls)
-        if node is not None and not issubclass(cls, tuple):
+        if node is not None and not is_library_file(getattr(node.flatten, "__code__", _NO_CODE).co_filename):
             parts += [self.value(f) for f in (node.flatten, node.unflatten)]
         for base in cls.__mro__:
-            if not base.__flags__ & (1 << 9) or _is_offered(base):
+            if _is_offered(base):
                 parts.append(Same(base))
                 continue
             for name, x in list(base.__dict__.items()):
@@ -232,10 +258,12 @@ class _Reader:
         return tuple(parts)
 
     def member(self, x: Any) -> Any:
+        if type(x) is types.FunctionType:
+            return self.function(x, True)
         if isinstance(x, (staticmethod, classmethod)):
             return type(x), self.value(x.__func__)
         if type(x) is property:
-            return tuple([f and self.value(f) for f in (x.fget, x.fset, x.fdel)])
+            return tuple([f and self.member(f) for f in (x.fget, x.fset, x.fdel)])
         if type(x).__name__ == "_tuplegetter":
             return Same(type(x))
         return self.value(x)
@@ -275,7 +303,10 @@ def _attribute(x: Any, name: str) -> Any:
         raise Heavy
     found = _looked_up(kind, name)
     if isinstance(found, types.MemberDescriptorType):
-        return found.__get__(x, kind)
+        try:
+            return found.__get__(x, kind)
+        except AttributeError:  # it was never assigned
+            raise Heavy from None
     if hasattr(type(found), "__set__"):
         raise Heavy
     own = getattr(x, "__dict__", {})
@@ -307,6 +338,11 @@ def _trusts(name: str) -> bool:
     return root in _TRUSTED and _UNTRUSTED.isdisjoint(parts)
 
 
+def _is_ours(f: Any) -> bool:
+    code = f.__code__
+    return is_library_file(code.co_filename) or _trusts(str(f.__globals__.get("__name__")))
+
+
 def _check_pure(x: Any, name: str) -> None:
     if x is _ABSENT or name in _IMPURE or isinstance(x, (list, dict, set, np.ndarray)):
         raise Heavy
@@ -320,7 +356,10 @@ def _offered(x: Any) -> Same:
     name = getattr(x, "__name__", "")
     if module == "builtins" and name not in _BUILTINS:
         raise Heavy
-    if (module != "builtins" and not _trusts(str(module))) and not isinstance(x, np.ufunc):
+    if isinstance(x, np.ufunc):
+        if getattr(np, name, None) is not x:
+            raise Heavy  # of `frompyfunc`
+    elif module != "builtins" and not _trusts(str(module)):
         raise Heavy
     _check_pure(x, name)
     return Same(x)
@@ -329,6 +368,8 @@ def _offered(x: Any) -> Same:
 def _is_offered(cls: Any) -> bool:
     """Whether a module that is trusted has this class."""
     module = sys.modules.get(cls.__module__)
+    if module is builtins:
+        return not cls.__flags__ & (1 << 9)
     return module is not None and _is_trusted(module) and getattr(module, cls.__name__, None) is cls
 
 
@@ -374,20 +415,27 @@ def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], ma
     try:
         whole = now()
         found = recordings.get(whole)
-    except (Heavy, TypeError):  # the latter if something cannot be hashed
+    except Exception:  # Heavy, or an error of something that is looked at and would not be without a key
         return make()
     if found is None:
         found = make()
-        if keeps(whole, now):
+        if keeps(whole, now) and all([s.is_one for s in _structures(found)]):
             while len(recordings) >= _RECORDINGS_LIMIT:
                 recordings.pop(next(iter(recordings), None), None)
             recordings[whole] = found
     return found
 
 
+def _structures(found: Any) -> list[tree.Structure]:
+    """The trees of results, whose data would be those of another function."""
+    parts = found if isinstance(found, tuple) else (found,)
+    trees = [getattr(x, "structure", x) for x in parts]
+    return [t for t in trees if isinstance(t, tree.Structure)]
+
+
 def keeps(key: Any, now: Callable[[], Any]) -> bool:
     """Whether what was made under a key may be kept: nobody changed meanwhile what the key is made of."""
     try:
         return bool(key == now())
-    except Heavy:
+    except Exception:
         return False

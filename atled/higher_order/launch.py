@@ -55,6 +55,7 @@ class Form:
             parameters = []
         odd = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         is_named = parameters and not any([p.kind in odd or _OWN_NAME.fullmatch(p.name) for p in parameters])
+        is_named = is_named and not hasattr(f, "__signature__")  # which may say what does not hold
         parameters = parameters if is_named else []
         keyword_only = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -87,7 +88,7 @@ class Site:
     """Generated code for calls of one shape: so many arguments, these keywords, these trees, this kind of result."""
 
     def __init__(
-        self, number: int, form: Form, call: Arguments, result: tree.Structure, is_inline: bool, is_wide: bool,
+        self, number: int, form: Form, call: Arguments, result: tree.Structure, is_library: bool, is_wide: bool,
         namespace: dict[str, Any],
     ) -> None:  # fmt: skip
         self.entries: dict[Any, Any] = {}
@@ -117,7 +118,7 @@ class Site:
         # a function of the library may get an array now and a number next; other functions have a site for each
         other = "wide_leaf({0})" if is_wide else "leaf({0})"
         either = f"{{0}} if type({{0}}) is A else {other}"
-        take = {True: either, False: either} if is_inline else {True: "{0}", False: other}
+        take = {True: either, False: either} if is_library else {True: "{0}", False: other}
         leaves = iter(call.is_array)
         for key, _ in items:
             value = names[key] if isinstance(key, int) else named[key]

@@ -62,7 +62,7 @@ def check_results(shared: Any, call: Any, results: Any) -> None:
     if found is None:
         what = "nan" if nans else "inf"
         found = f"{shared.name}: a result has a {what}, which does not come up when it runs op by op."
-    if not shared.options.is_inline:
+    if not shared.options.is_library:
         raise FloatingPointError(str(found))
     for x in bad:
         suspect(x, found)

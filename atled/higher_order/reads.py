@@ -65,8 +65,9 @@ def _reads_of(key: _Identity) -> Reads:
         if name in _CHANGES or (name.startswith("STORE_DEREF") and value in code.co_freevars):
             is_closed = False
         elif name == "STORE_ATTR":
-            owner = steps[n - 1].argval
-            if first is not None and (owner == first or (isinstance(owner, tuple) and owner[-1] == first)):
+            owner = steps[n - 1]
+            loaded = owner.argval if isinstance(owner.argval, tuple) else (owner.argval,)
+            if first is not None and loaded[-1] == first and owner.opname.startswith(("LOAD_FAST", "LOAD_DEREF")):
                 changes_first = True
             else:
                 is_closed = False
@@ -87,7 +88,7 @@ def _reads_of(key: _Identity) -> Reads:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = reads_of(constant)
-            is_closed = is_closed and inner.is_closed
+            is_closed = is_closed and inner.is_closed and not inner.changes_first
             found["names"].update(dict.fromkeys(inner.names))
             for chain in inner.cells:
                 if chain[0] in code.co_freevars:

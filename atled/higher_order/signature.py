@@ -36,7 +36,8 @@ class Options(NamedTuple):
     static_argnames: tuple[str, ...] = ()
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
-    is_inline: bool = False
+    is_inline: bool = False  # when traced, put the equations in
+    is_library: bool = False  # a function of the library: it takes axes in many forms, and numbers are written in
     is_thin: bool = False  # when traced, just run the function: it is hardly more than one op
     device: Any = None
     max_compiles: int | None = None  # complain beyond
@@ -152,7 +153,7 @@ class Arguments:
             signature.static if signature.options.static_argnums or signature.options.static_argnames else ((), ())
         )
         statics: list[Any] = []
-        self.is_library = is_library = signature.options.is_inline
+        self.is_library = is_library = signature.options.is_library
         if positions or names:
             dynamic: list[Any] = []
             for i, x in enumerate(args):
@@ -246,7 +247,7 @@ def _check_leaf(signature: Signature, call: Arguments, x: Any) -> None:
         which = f"argument {names[0]} of {signature.name}" if names else "an argument"
         raise TypeError(
             f"{signature.name}: {which} must be an array or a number, or trees of those; got {describe(x)}."
-            + ("" if signature.options.is_inline or not names else _static_hint(names[0]))
+            + ("" if signature.options.is_library or not names else _static_hint(names[0]))
         ) from None
 
 
@@ -308,8 +309,8 @@ class Boxed:
     __slots__ = ("_key", "tree")
 
     def __init__(self, made: Any) -> None:
-        self.tree = made
         leaves, structure = tree.flatten(made, is_leaf=_is_sharding)
+        self.tree = structure.unflatten(leaves)  # lists of our own
         self._key = (tuple(leaves), structure)
 
     def __eq__(self, other: object) -> bool:

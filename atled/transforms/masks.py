@@ -9,6 +9,7 @@ cost nothing here: only while the rule of an op runs that selects, or has a mask
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,7 +56,7 @@ class Masked(Interpreter):
             is_mine = type(x) is MaskTracer and x.interpreter is self
             values.append(x.value if is_mine else x)
             masks.append(x.mask if is_mine else None)
-        out, found = op.masked(values, masks)
+        out, found = op.masked(values, _only_tangents(op, values, masks) if _users.on else masks)
         if type(out) is not tuple:
             return self.wrap(out, found)
         return tuple([self.wrap(x, m) for x, m in zip(out, found if type(found) is tuple else [found] * len(out))])
@@ -116,6 +117,32 @@ class Masked(Interpreter):
         if self.owns(x) and self.owns(y):
             return arithmetic.add(x, y)
         return arithmetic.add(self.value(x), self.value(y))
+
+
+class _Users(threading.local):
+    on = False
+
+
+_users = _Users()
+
+
+class users_rule:  # noqa: N801
+    """A block in which a rule that a user wrote runs: what it joins with a cotangent need not be zero."""
+
+    def __enter__(self) -> None:
+        self.before, _users.on = _users.on, True
+
+    def __exit__(self, *_: Any) -> None:
+        _users.on = self.before
+
+
+def _only_tangents(op: Any, values: Sequence[Any], masks: Sequence[Any]) -> Sequence[Any]:
+    """The masks of operands, where those that an op joins to masked ones count as a whole."""
+    groups = op.linear_groups(len(values))
+    if len(groups) != 1 or len(groups[0]) == 1:
+        return masks
+    strict = masking.only_zeros(values, masks)
+    return [s if i in groups[0] else m for i, (s, m) in enumerate(zip(strict, masks, strict=True))]
 
 
 # -- programs ---------------------------------------------------------------------------------------------------------
@@ -185,7 +212,8 @@ class MaskedProgram:
 def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[bool, ...] | None = None) -> MaskedProgram:
     """A program on tangents or cotangents with these masks; `wanted` names the outputs that are to have one."""
     linear, masked = tuple([m is not None for m in masks]), given_masks(masks)
-    return program.memo(("masks", linear, masked, wanted), lambda: MaskedProgram(program, linear, masked, wanted))
+    key = ("masks", linear, masked, wanted, _users.on)
+    return program.memo(key, lambda: MaskedProgram(program, linear, masked, wanted))
 
 
 def result_masks(

@@ -172,7 +172,7 @@ def test_settings_are_restored_after_ctrl_c():
                         assert scope().x64
             except KeyboardInterrupt:
                 hits += 1
-                assert not scope().overrides, scope().overrides
+            assert not scope().overrides, scope().overrides
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         thread.join()
         assert hits > 50 and not scope().x64, hits

@@ -30,7 +30,7 @@ def traces(monkeypatch):
     record = jit_file._record
 
     def recording(shared, call, types):
-        if not shared.options.is_inline:
+        if not shared.options.is_library:
             seen.append(shared.name)
         return record(shared, call, types)
 
@@ -477,3 +477,155 @@ def test_methods_of_classes_can_be_decorated():
 
     a, b = Net(2.0), Net(3.0)
     assert [float(n(1.0)) for n in (a, b, a, b)] == [2, 3, 2, 3] and Net.calls == 2
+
+
+# -- found by attack ---------------------------------------------------------------------------------------------------
+
+
+def made(name, gain):
+    def f(x):
+        return x
+
+    f.__name__, f.gain = name, gain
+    return f
+
+
+def by_name(x, f):
+    return x * 2 if f.__name__ == "relu" else x * 3
+
+
+def by_gain(x, f):
+    return x * f.gain
+
+
+def test_attributes_of_functions_are_read():
+    found = [float(atled.jit(lambda x: by_name(x, f))(1.0)) for f in (made("relu", 1.0), made("gelu", 1.0))]  # noqa: B023
+    assert found == [2.0, 3.0]
+    for wrap in (lambda f: f, atled.jit, lambda f: functools.partial(f)):
+        f, found = wrap(made("f", 2.0)), []
+        for gain in (2.0, 3.0):
+            f.gain = gain
+            found.append(float(atled.jit(lambda x: by_gain(x, f))(1.0)))  # noqa: B023
+        assert found == [2.0, 3.0]
+
+
+def test_functions_that_are_put_into_trusted_modules(monkeypatch):
+    found = []
+    for k in (2.0, 3.0):
+        monkeypatch.setattr(jnp, "of_mine", lambda x, k=k: x * k, raising=False)
+        found.append(float(atled.jit(lambda x: jnp.of_mine(x))(1.0)))
+    assert found == [2.0, 3.0]
+
+
+def test_functions_of_users_inside_numpy_objects():
+    found = []
+    for k in (2.0, 3.0):
+        f = np.frompyfunc(lambda x, k=k: x * k, 1, 1)
+        found.append(float(atled.jit(lambda x: x * f(1.0))(1.0)))  # noqa: B023
+    assert found == [2.0, 3.0]
+
+
+def test_metaclasses_and_registered_tuples():
+    class Meta(type):
+        def __call__(cls, x):
+            return x * GLOBAL
+
+    class Made(metaclass=Meta):
+        pass
+
+    class Row(tuple):
+        pass
+
+    atled.tree_util.register_pytree_node(Row, lambda r: (tuple(r), None), lambda _, xs: Row([x * GLOBAL for x in xs]))
+
+    def change(v):
+        global GLOBAL
+        GLOBAL = v
+
+    assert seen(lambda: lambda x: Made(x), change, (2.0, 3.0)) == [2.0, 3.0]
+    found = []
+    for v in (2.0, 3.0):
+        change(v)
+        found.append(float(atled.jit(lambda r: r[0])(Row([jnp.float32(1.0)]))))
+    change(1.0)
+    assert found == [2.0, 3.0]
+
+
+def test_making_a_key_raises_nothing():
+    class Slots:
+        __slots__ = ("k", "never")
+
+    slots = Slots()
+    slots.k = 2.0
+    assert float(atled.jit(lambda x: x * slots.k if slots.k else x * slots.never)(1.0)) == 2.0
+    own = functools.partial(lambda f, x: x * 2)
+    own.itself = own
+    assert float(atled.jit(functools.partial(own, own))(1.0)) == 2.0
+
+
+def test_results_hold_what_their_own_function_put_there():
+    def make():
+        def q(x):
+            return x
+
+        return q, atled.jit(lambda x: atled.tree_util.Partial(q, x))
+
+    for _ in range(2):
+        q, f = make()
+        assert f(1.0).func is q
+
+
+def test_data_that_is_equal_but_not_the_same():
+    @dataclasses.dataclass(frozen=True)
+    class Data:
+        k: float
+        h: float = dataclasses.field(default=1.0, compare=False)
+
+    class Node:
+        def __init__(self, x, data):
+            self.x, self.data = x, data
+
+    atled.tree_util.register_pytree_node(Node, lambda n: ((n.x,), n.data), lambda d, xs: Node(*xs, d))
+    for h in (1.0, 2.0):
+        assert atled.tree.map(lambda x: x, [Node(1.0, Data(1.0, h))])[0].data.h == h
+
+
+def test_shardings_given_as_lists_are_of_the_time_of_jit():
+    from atled.sharding import SingleDeviceSharding
+
+    given = [SingleDeviceSharding(atled.devices()[0]), None]
+    f = atled.jit(lambda x, y: x + y, in_shardings=given)
+    given[0] = "not a sharding"
+    assert float(f(1.0, 2.0)) == 3.0
+
+
+def test_inline_functions_of_users_are_users():
+    f = atled.jit(lambda x, s: x * (2.0 if type(s) is np.float32 else 1.0), inline=True, static_argnums=1)
+    assert float(f(1.0, np.float32(1))) == 2.0
+    runs = []
+    g = atled.jit(lambda x: runs.append(1) or x, inline=True)
+    with atled.disable_jit():
+        g(1.0)
+        g(1.0)
+    assert len(runs) == 2
+
+
+def test_a_decorated_function_has_a_block_for_each_call():
+    barrier, found = threading.Barrier(2), {}
+
+    @atled.enable_x64()
+    def wide(name):
+        barrier.wait()
+        found[name] = jnp.asarray(1.0).dtype.name
+        barrier.wait()
+
+    def run(name, precision):
+        with atled.default_matmul_precision(precision):
+            wide(name)
+            found[name, "after"] = atled.core.config.scope().matmul_precision, jnp.asarray(1.0).dtype.name
+
+    threads = [threading.Thread(target=run, args=a) for a in (("a", "highest"), ("b", "float32"))]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert found["a"] == found["b"] == "float64"
+    assert found["a", "after"] == ("highest", "float32") and found["b", "after"] == ("float32", "float32")

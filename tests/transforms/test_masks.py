@@ -193,3 +193,40 @@ def test_masks_that_nobody_reads_are_not_computed():
     read = str(atled.make_program(atled.grad(lambda x: jnp.sum(inner(jnp.sqrt(x)))))(X))
     unread = str(atled.make_program(atled.grad(lambda x: jnp.sum(inner(x @ jnp.eye(2)))))(X))
     assert read.count("= call") == 3 and unread.count("= call") == 2
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, atled.jit], ids=["eager", "jit"])
+def test_guards_of_python_numbers(mode):
+    for f, x in [
+        (lambda x: jnp.where(x != 0, 1 / x, 0.0), 0.0),
+        (lambda x: jnp.where(x > 0, jnp.log(x), 0.0), -1.0),
+        (lambda x: jnp.where(x > 0, x / jnp.sqrt(x), 0.0), 0.0),
+        (lambda x: jnp.where(x != 0, jnp.sin(x) / x, 1.0), 0.0),
+    ]:
+        assert float(atled.grad(mode(f))(x)) == 0.0 and float(atled.jvp(mode(f), (x,), (1.0,))[1]) == 0.0
+
+
+JOINS = {
+    "set": lambda g: g.at[0].set(5.0),
+    "concatenate": lambda g: jnp.concatenate([g[:1], 5.0 * jnp.ones(2)]),
+    "pad": lambda g: jnp.pad(g[:2], (1, 0), constant_values=5.0),
+    "update a slice": lambda g: lax.dynamic_update_slice(g, 5.0 * jnp.ones(1), (1,)),
+    "inside a call": lambda g: atled.jit(lambda h: h.at[0].set(5.0) * 2)(g),
+    "add": lambda g: g + 5.0,
+    "where": lambda g: jnp.where(jnp.arange(3) > 1, g, 5.0),
+    "stack": lambda g: jnp.stack([g[0], jnp.float32(5.0), g[2]]),
+}
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_what_a_rule_joins_to_a_cotangent_is_not_left_out(name):
+    @atled.custom_vjp
+    def f(x):
+        return x
+
+    f.defvjp(lambda x: (x, None), lambda _, g: (JOINS[name](g),))
+    factor = jnp.full(3, 3.0)
+    loss = lambda x: jnp.sum(jnp.where(jnp.array([False, True, True]), f(x * factor), 0.0))
+    want = np.asarray(JOINS[name](jnp.array([0.0, 1.0, 1.0]))) * 3.0
+    for mode in (lambda f: atled.grad(f), lambda f: atled.jit(atled.grad(f)), lambda f: atled.grad(atled.jit(f))):
+        np.testing.assert_array_equal(mode(loss)(jnp.array([1.0, 2.0, 3.0])), want)
