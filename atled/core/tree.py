@@ -194,7 +194,7 @@ class Structure:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            waiting = [self]  # a stack of its own, because trees may be deeper than Python's
+            waiting: list[Structure] = [self]  # a stack of its own, because trees may be deeper than Python's
             while waiting:
                 rest = [c for c in waiting[-1].children if c._hash is None]
                 waiting.extend(rest)
@@ -302,8 +302,8 @@ def _is_plain(meta: Any) -> bool:
 def _copied(meta: Any) -> Any:
     """Data of a node with dicts, lists, sets and arrays of its own."""
     if isinstance(meta, (dict, np.ndarray, set, bytearray)):
-        made = meta.copy()
-        if isinstance(made, dict):
+        made: Any = meta.copy()
+        if isinstance(meta, dict):
             for k, v in meta.items():
                 made[k] = _copied(v)
         return made

@@ -136,7 +136,7 @@ class DeviceArray(Array):
     def __buffer__(self, flags: int) -> memoryview:  # Python asks for it from 3.12 on
         host = self.__array__()
         try:
-            return memoryview(host)
+            return memoryview(host)  # pyright: ignore[reportArgumentType]
         except ValueError:
             raise BufferError(
                 f"memoryview: Python's buffers have no {self.dtype.name}; got {self.type}."

@@ -60,5 +60,5 @@ def to_host(x: Any) -> np.ndarray:
     packed = [prod(dims[i + 1 :]) for i in range(tensor.ndim)]
     strides = tensor.strides[: tensor.ndim] if tensor.strides else packed
     size = (1 + sum([(n - 1) * s for n, s in zip(dims, strides)])) * dtype.itemsize
-    raw = (ctypes.c_char * size).from_address(tensor.data + tensor.byte_offset)
+    raw: Any = (ctypes.c_char * size).from_address(tensor.data + tensor.byte_offset)
     return np.ndarray(dims, dtype, raw, strides=tuple([s * dtype.itemsize for s in strides])).copy()

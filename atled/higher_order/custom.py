@@ -74,7 +74,7 @@ class Now(Later):
 class CustomJvp(Call):
     """A call with a forward-mode rule: a program from primals and their tangents to results and theirs."""
 
-    selects = True  # for all that is known of the rule
+    selects = True  # type: ignore[assignment]  # for all that is known of the rule
     unlowered = ("rule", "captured")
     rule: Later
     captured: int  # how many operands, the first ones, the function closes over

@@ -136,7 +136,7 @@ class _Reader:
             return (kind, *[exact(v) for v in x])
         if isinstance(x, NamedSharding):
             return kind, x.mesh, self.value(x.spec), x.memory_kind
-        if isinstance(x, _FROZEN) and kind.__module__.partition(".")[0] in ("numpy", "ml_dtypes", "atled"):
+        if issubclass(kind, _FROZEN) and kind.__module__.partition(".")[0] in ("numpy", "ml_dtypes", "atled"):
             return exact(x)
         if kind is types.BuiltinFunctionType or kind is np.ufunc or kind is _DISPATCHER:
             return _offered(x)

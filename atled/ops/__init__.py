@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from atled.ops.segments import segment_max, segment_min, segment_prod, segment_sum
 
-if TYPE_CHECKING:  # `family.py` reaches these as attributes of the package, because they import it
+if TYPE_CHECKING:  # `family.py` and `masking.py` reach these as attributes of the package, because they import it
     from atled.ops import approximation as approximation
     from atled.ops import elementwise as elementwise
+    from atled.ops import family as family
     from atled.ops import reduction as reduction
     from atled.ops import shape as shape
 

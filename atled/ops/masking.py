@@ -46,7 +46,8 @@ def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, A
     if masks[1 - i] is not None or mask is ALL or (i,) not in op.linear_in:
         return bind(op, *values), ALL
     factor = values[1 - i]
-    if not ops.family.is_finite_number(factor) or (not op.linear_in[1:] and not getattr(factor, "value", factor)):
+    divides = len(op.linear_in) == 1
+    if not ops.family.is_finite_number(factor) or (divides and not getattr(factor, "value", factor)):
         factor = ops.elementwise.select(mask.get(), factor, np.ones((), type_of(factor).dtype))
     out = bind(op, values[0], factor) if i == 0 else bind(op, factor, values[1])
     return out, spread(mask, type_of(values[i]).shape, type_of(out).shape)

@@ -104,7 +104,7 @@ def linearize_flat(
 
 def run_linear(linear: Linearized, tangents: Sequence[Any]) -> list[Any]:
     """Apply a linearized function to tangents."""
-    env = {v: t for v, t in zip(linear.inputs, tangents, strict=True) if v is not None}
+    env: dict[Any, Any] = {v: t for v, t in zip(linear.inputs, tangents, strict=True) if v is not None}
     masks = Masked(state.level + 1)
     with entered(masks):
         for e in linear.equations:

@@ -158,6 +158,9 @@ class MaskedProgram:
     `values` only those that it `needs`. Which outputs are linear, and which have a mask: `is_linear`, `has_mask`.
     """
 
+    is_linear: tuple[bool, ...]
+    has_mask: tuple[bool, ...]
+
     def __init__(
         self, program: Program, linear: tuple[bool, ...], masked: tuple[bool, ...], wanted: tuple[bool, ...] | None
     ) -> None:
