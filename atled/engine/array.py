@@ -89,6 +89,8 @@ class DeviceArray(Array):
         t, made = self.type, DeviceArray()
         made._buffer = self._buffer
         made._placed = Placed(ArrayType(t.shape, t.dtype, weak), self.sharding, self.committed)
+        if id(self) in suspects:
+            suspect(made, suspects[id(self)][1])
         return made
 
     def is_ready(self) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, errors, tree
-from atled.core.array import describe, is_array_like, type_of
+from atled.core.array import Array, describe, is_array_like, type_of
+from atled.core.config import scope
 from atled.core.mask import ALL
 from atled.core.op import instantiate
 from atled.core.program import evaluate, record
@@ -32,7 +33,12 @@ def _public(f: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return f(*args, **kwargs)
+            out = f(*args, **kwargs)
+            if scope().is_watched:  # what leaves a transform counts as read: a NaN in it is told
+                for x in tree.leaves(out):
+                    if isinstance(x, Array) and not isinstance(x, Tracer):
+                        x.block_until_ready()
+            return out
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 

@@ -247,3 +247,11 @@ def test_the_setting_for_the_whole_process():
     finally:
         atled.config.update("debug_nans", False)
     assert np.isnan(float(atled.jit(log_of)(batch)))
+
+
+def test_a_nan_in_a_derivative_is_told_without_reading_it():
+    with atled.debug_nans():
+        for f in (atled.grad, atled.value_and_grad, atled.jacfwd, atled.jacrev):
+            for x in (0.0, jnp.float32(0.0)):
+                with pytest.raises(FloatingPointError, match="nan"):
+                    f(lambda x: jnp.sqrt(x) * 0.0)(x)
