@@ -155,7 +155,13 @@ def test_settings_are_restored_after_ctrl_c():
         f, x = atled.jit(lambda x: x + 1.0), jnp.ones(3)
         with atled.enable_x64(), atled.debug_nans(False): f(x)
         f(x)
-        hits, end = 0, time.time() + 4
+        hits, end, armed = 0, time.time() + 4, False
+        def interrupted(*_):
+            global armed
+            if armed:  # once in each round
+                armed = False
+                raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, interrupted)
         def shoot():
             while time.time() < end:
                 time.sleep(0.003)
@@ -164,16 +170,17 @@ def test_settings_are_restored_after_ctrl_c():
         thread.start()
         while time.time() < end:
             try:
-                while True:
+                armed = True
+                for _ in range(200):
                     with atled.enable_x64():
                         with atled.debug_nans(False):
                             f(x)
                             sum(range(2000))
                         assert scope().x64
+                armed = False
             except KeyboardInterrupt:
                 hits += 1
             assert not scope().overrides, scope().overrides
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         thread.join()
         assert hits > 50 and not scope().x64, hits
         print("ok")
