@@ -84,6 +84,8 @@ def test_promotion(wide):
     with atled.enable_x64(wide):
         for a, b in itertools.product(NAMES, repeat=2):
             want = dtype_of(joined(a, b), wide)
+            if "uint64" in (a, b) and (a.startswith("int") or b.startswith("int")):
+                want = jnp.dtype("float64")  # no narrower dtype comes close to holding both
             assert promote_types(a, b) == want, (a, b)
             assert promote_types(jnp.dtype(a), getattr(jnp, "bool_" if b == "bool" else b)) == want
             assert result_type(jnp.zeros(1, a), jnp.zeros(1, b)) == want

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from worlds import programs, run
+from mutations import programs, run
 
 
 @seed(1)
