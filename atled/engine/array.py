@@ -84,7 +84,7 @@ class DeviceArray(Array):
             raise failed(self._buffer, error) from None
         return self
 
-    def with_weakness(self, weak: bool) -> DeviceArray:
+    def _with_weakness(self, weak: bool) -> DeviceArray:
         """The same memory as an array of weak type, or not."""
         t, made = self.type, DeviceArray()
         made._buffer = self._buffer

@@ -579,7 +579,8 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
         return shape.slice_in_axis(steps, start, stop, 0), shape.slice_in_axis(steps, start + 1, stop + 1, 0)
 
     if edge_order == 1:
-        first, last = (ew.div(1, shape.slice_in_axis(steps, i, i + 1, 0)) for i in (0, n - 2))
+        one = np.ones((), t.dtype)
+        first, last = (ew.div(one, shape.slice_in_axis(steps, i, i + 1, 0)) for i in (0, n - 2))
         edges = [combined([ew.neg(first), first], 0, 1), combined([ew.neg(last), last], n - 2, 1)]
     else:
         back = [ew.neg(w) for w in reversed(_slope_at_start(*reversed(pair(n - 3, n - 2))))]
@@ -634,7 +635,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
         step = shape.broadcast(step, dims, (at,)) if s.ndim == 1 else broadcast_to(step, dims)
     elif type_of(step).ndim:
         step = broadcast_to(step, dims)
-    return reduction.reduce_sum(ew.mul(ew.mul(pairs, 0.5), step), (at,))
+    return reduction.reduce_sum(ew.mul(ew.mul(pairs, np.asarray(0.5, t.dtype)), step), (at,))
 
 
 @library_function(static=("axis",))

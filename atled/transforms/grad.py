@@ -150,8 +150,8 @@ def _visible(t: Any, like: ArrayType) -> Any:
     found = type_of(t)
     if found.weak == like.weak or found.dtype is not like.dtype:
         return t
-    if hasattr(t, "with_weakness"):  # an array on a device: nothing is computed
-        return t.with_weakness(like.weak)
+    if hasattr(t, "_with_weakness"):  # an array on a device: nothing is computed
+        return t._with_weakness(like.weak)
     return conversion.convert(t, like.dtype, like.weak)
 
 
