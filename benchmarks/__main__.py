@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import functions, measure, mesh
+from benchmarks import functions, kernels, measure, mesh
 from benchmarks.loops import loops
 from benchmarks.models import MODELS, SMALL, Library, atled_library, jax_library
 
@@ -28,8 +28,16 @@ class Report:
         self.rows: list[dict[str, Any]] = []
 
     def add(
-        self, section: str, what: str, ours: float, peer: float, target: float | None = None, peer_name: str = "jax"
+        self,
+        section: str,
+        what: str,
+        ours: float,
+        peer: float,
+        target: float | None = None,
+        peer_name: str = "jax",
+        others: dict[str, float] | None = None,
     ) -> None:
+        """A row. `others` are seconds of further candidates, shown as ratios."""
         row = {
             "section": section,
             "what": what,
@@ -38,6 +46,7 @@ class Report:
             "peer_name": peer_name,
             "ratio": ours / peer,
             "target": target,
+            "others": others or {},
         }
         self.rows.append(row)
         print(_line(row), flush=True)
@@ -51,6 +60,7 @@ class Report:
             "peer_name": "jax",
             "ratio": ratio,
             "target": target,
+            "others": {},
         }
         self.rows.append(row)
         print(_line(row), flush=True)
@@ -68,9 +78,10 @@ def _line(row: dict[str, Any]) -> str:
     target = (
         "" if row["target"] is None else f"≤ {row['target']:.2f} {'ok' if row['ratio'] <= row['target'] else 'MISSED'}"
     )
+    others = "".join(f"  {name} {row['atled'] / seconds:.2f}" for name, seconds in row["others"].items())
     return (
-        f"{row['section']:<9}{row['what']:<34}{_seconds(row['atled']):>12}{_seconds(row['peer']):>12} "
-        f"{row['peer_name']:<7}{row['ratio']:>7.3f}  {target}"
+        f"{row['section']:<9}{row['what']:<40}{_seconds(row['atled']):>12}{_seconds(row['peer']):>12} "
+        f"{row['peer_name']:<7}{row['ratio']:>7.3f}  {target}{others}"
     )
 
 
@@ -221,10 +232,12 @@ _numbers = itertools.count()
 
 
 def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) -> None:
-    """Trace and lower, compile, and step time of the four models."""
+    """Trace and lower, compile, and step time of the models."""
     import jax
 
     import atled
+
+    torch = torch_step(rounds)
 
     libraries = {"atled": atled_library(), "jax": jax_library()}
     for name, make in MODELS.items():
@@ -269,7 +282,29 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
         for n in libraries:
             step(n)
         best = measure.once_each({n: (lambda n=n, step=step: step(n)) for n in libraries}, max(10, rounds))
-        report.add(name, "step", best["atled"], best["jax"], 1.02)
+        others = {"limit": kernels.step_limit(compiled["atled"], args["atled"])} if not is_small else {}
+        if torch is not None and name != "per_example":  # vmap of grad is another program there
+            others["torch"] = torch(make, SMALL[name] if is_small else {}, lambda step=step: step("atled"))
+        report.add(name, "step", best["atled"], best["jax"], 1.02, others=others)
+
+
+def torch_step(rounds: int) -> Callable[..., float] | None:
+    """A function that measures a model's step in PyTorch, if that is installed. It takes turns with another step."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    from benchmarks.torch_library import torch_library
+
+    library = torch_library()
+
+    def measured(make: Any, sizes: dict[str, Any], other: Callable[[], Any]) -> float:
+        f, args = make(library, **sizes)
+        args = library.tree.map(torch.as_tensor, args)
+        found = measure.once_each({"torch": lambda: measure.timed(lambda: f(*args))[0], "other": other}, max(5, rounds))
+        return found["torch"]
+
+    return measured
 
 
 def _forget_executables() -> None:
@@ -313,14 +348,21 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="small models and few rounds: a smoke test, not a measurement"
     )
-    parser.add_argument("--sections", default="start,launch,eager,numpy,models,loops,mesh", help="comma separated")
+    parser.add_argument(
+        "--sections", default="start,launch,eager,numpy,kernels,models,loops,mesh", help="comma separated"
+    )
     parser.add_argument("--models", default="", help="comma separated names of models")
+    parser.add_argument("--kernels", default="", help="comma separated words: rows of the kernels section to run")
+    parser.add_argument("--scale", type=float, default=1.0, help="lengths of the kernels' arrays are multiplied by it")
+    parser.add_argument(
+        "--strict", action="store_true", help="a row of the kernels section over its target is a failure"
+    )
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
     rounds = 3 if options.quick else options.rounds
     report = Report()
     began = time.time()
-    print(f"{'section':<9}{'what':<34}{'atled':>12}{'peer':>12} {'':<7}{'ratio':>7}  target")
+    print(f"{'section':<9}{'what':<40}{'atled':>12}{'peer':>12} {'':<7}{'ratio':>7}  target")
     chosen = options.sections.split(",")
     if "start" in chosen:
         start(report, 3 if options.quick else 12)
@@ -330,6 +372,9 @@ def main() -> None:
         eager(report, rounds)
     if "numpy" in chosen:
         numpy_functions(report, rounds, options.quick)
+    if "kernels" in chosen:
+        words = [w for w in options.kernels.split(",") if w]
+        kernels.table(report, rounds, options.scale, options.quick, words)
     if "models" in chosen:
         models(report, rounds, options.quick, [m for m in options.models.split(",") if m] or None)
     if "loops" in chosen:
@@ -343,7 +388,7 @@ def main() -> None:
     plot(report.rows, RESULTS / f"{name}.png")
     missed = [r for r in report.rows if r["target"] is not None and r["ratio"] > r["target"]]
     print(f"{len(report.rows)} rows, {len(missed)} over target; written to {RESULTS / name}.json and .png")
-    sys.exit(0)
+    sys.exit(options.strict and any(r["section"] == "kernels" for r in missed))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The four models of the benchmark, written once for any library with JAX's names.
+"""The models of the benchmark, written once for any library with JAX's names.
 
 `Library` holds the modules; a model is a pair of a function and the arguments it is called with. The arguments are
 NumPy arrays made from fixed seeds, so both libraries compute the same numbers.
@@ -211,6 +211,85 @@ def lstm(lib: Library, steps: int = 128, batch: int = 16, inputs: int = 64, widt
     return top.value_and_grad(loss), (params, xs, target)
 
 
+# -- ViT-S ------------------------------------------------------------------------------------------------------------
+
+
+def vit(
+    lib: Library, layers: int = 12, width: int = 384, heads: int = 6, batch: int = 4, size: int = 224, patch: int = 16
+) -> Any:
+    """A train step of a small vision transformer, with momentum."""
+    jnp, nn, top, tree = lib.numpy, lib.nn, lib.top, lib.tree
+    r = np.random.RandomState(0)
+    draw = lambda *s: (r.randn(*s) * 0.02).astype("f4")
+    side, classes = size // patch, 1000
+    block = lambda: {
+        "ln1": np.ones(width, "f4"), "ln2": np.ones(width, "f4"),
+        "qkv": draw(width, 3 * width), "out": draw(width, width),
+        "up": draw(width, 4 * width), "down": draw(4 * width, width),
+    }  # fmt: skip
+    params = {
+        "patches": draw(patch * patch * 3, width), "positions": draw(side * side, width),
+        "blocks": [block() for _ in range(layers)], "head": draw(width, classes),
+    }  # fmt: skip
+    images, labels = r.randn(batch, size, size, 3).astype("f4"), r.randint(0, classes, (batch, 1)).astype("i4")
+
+    def norm(g, x):
+        mean = jnp.mean(x, axis=-1, keepdims=True)
+        return (x - mean) * lib.lax.rsqrt(jnp.var(x, axis=-1, keepdims=True) + 1e-6) * g
+
+    def attention(p, x):
+        b, t, d = x.shape
+        q, k, v = (y.reshape(b, t, heads, d // heads) for y in jnp.split(x @ p["qkv"], 3, axis=-1))
+        weights = nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) * (d // heads) ** -0.5, axis=-1)
+        return jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(b, t, d) @ p["out"]
+
+    def loss(params, images, labels):
+        x = images.reshape(batch, side, patch, side, patch, 3)
+        x = jnp.einsum("bipjqc->bijpqc", x).reshape(batch, side * side, patch * patch * 3) @ params["patches"]
+        x = x + params["positions"]
+        for p in params["blocks"]:
+            x = x + attention(p, norm(p["ln1"], x))
+            x = x + nn.gelu(norm(p["ln2"], x) @ p["up"]) @ p["down"]
+        logp = nn.log_softmax(jnp.mean(x, axis=1) @ params["head"], axis=-1)
+        return -jnp.mean(jnp.take_along_axis(logp, labels, axis=-1))
+
+    def step(params, velocity, images, labels):
+        value, grads = top.value_and_grad(loss)(params, images, labels)
+        velocity = tree.map(lambda v, g: 0.9 * v + g, velocity, grads)
+        return tree.map(lambda p, v: p - 0.01 * v, params, velocity), velocity, value
+
+    return step, (params, _map(np.zeros_like, params), images, labels)
+
+
+# -- convolutions over time -------------------------------------------------------------------------------------------
+
+
+def conv1d(
+    lib: Library, batch: int = 16, length: int = 1024, width: int = 64, layers: int = 6, classes: int = 10
+) -> Any:
+    """Loss and gradients of a residual network of convolutions over time, as for audio."""
+    jnp, lax, nn, top = lib.numpy, lib.lax, lib.nn, lib.top
+    r = np.random.RandomState(0)
+    kernel = lambda k, i, o: (r.randn(k, i, o) / np.sqrt(k * i)).astype("f4")
+    params = {
+        "in": kernel(7, 1, width), "layers": [kernel(5, width, width) for _ in range(layers)],
+        "head": (r.randn(width, classes) * 0.1).astype("f4"),
+    }  # fmt: skip
+    signal, labels = r.randn(batch, length, 1).astype("f4"), r.randint(0, classes, (batch, 1)).astype("i4")
+
+    def conv(x, w, stride=1):
+        return lax.conv_general_dilated(x, w, (stride,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+
+    def loss(params, signal, labels):
+        x = nn.relu(conv(signal, params["in"], 2))
+        for w in params["layers"]:
+            x = x + nn.relu(conv(x, w))
+        logp = nn.log_softmax(jnp.mean(x, axis=1) @ params["head"], axis=-1)
+        return -jnp.mean(jnp.take_along_axis(logp, labels, axis=-1))
+
+    return top.value_and_grad(loss), (params, signal, labels)
+
+
 # -- per-example gradients --------------------------------------------------------------------------------------------
 
 
@@ -232,10 +311,14 @@ def per_example(lib: Library, batch: int = 128, widths: tuple[int, ...] = (256, 
     return top.vmap(top.grad(loss), in_axes=(None, 0, 0)), (params, x, y)
 
 
-MODELS = {"gpt2": gpt2, "resnet18": resnet18, "lstm": lstm, "per_example": per_example}
+MODELS = {
+    "gpt2": gpt2, "resnet18": resnet18, "vit": vit, "lstm": lstm, "conv1d": conv1d, "per_example": per_example,
+}  # fmt: skip
 SMALL = {
     "gpt2": {"layers": 2, "width": 64, "heads": 4, "vocab": 503, "batch": 2, "length": 16},
     "resnet18": {"batch": 4, "size": 8, "widths": (8, 16)},
     "lstm": {"steps": 16, "batch": 4, "inputs": 16, "width": 16},
+    "vit": {"layers": 2, "width": 32, "heads": 2, "batch": 2, "size": 32, "patch": 8},
+    "conv1d": {"batch": 2, "length": 64, "width": 8, "layers": 2},
     "per_example": {"batch": 8, "widths": (16, 32, 10)},
 }
