@@ -456,23 +456,34 @@ def step_limit(compiled: Any, arguments: Any) -> float:
     return compiled.cost_analysis()["flops"] / flops_a_second + moved / bytes_a_second
 
 
-def measured(kernel: Kernel, torch: Any, rounds: int, seconds: float = 0.02) -> dict[str, float]:
+def keep_pages() -> None:
+    """Tell malloc to keep what is freed. Otherwise page faults, which come by chance, take most of the time of large
+    results."""
+    import ctypes
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it
+    for option, value in [(-4, 0), (-1, 2**31 - 1), (-8, 1)] if mallopt else []:  # no mmap, no trimming, one arena
+        mallopt(option, value)
+
+
+def measured(kernel: Kernel, torch: Any, rounds: int, seconds: float = 0.004) -> dict[str, float]:
     """Best seconds of each library, and the machine's limit."""
     libraries = (atled_library(), jax_library())
     candidates = {lib.name: kernel.call(lib) for lib in libraries}
-    if torch is not None and kernel.torch is not None:
-        candidates["torch"] = kernel.call_torch(torch)
     out = candidates["atled"]()
     size = sum(int(x.nbytes) for x in libraries[0].tree.leaves(out))
     began = time.perf_counter()
     candidates["jax"]()
     calls = max(1, min(1000, int(seconds / (time.perf_counter() - began))))
     best = measure.interleaved(candidates, calls, rounds)
+    if torch is not None and kernel.torch is not None:  # after the others: its threads spin for a while
+        best |= measure.interleaved({"torch": kernel.call_torch(torch)}, calls, max(3, rounds // 2))
     return {**best, "limit": limit(kernel, size)}
 
 
 def table(report: Any, rounds: int, scale: float, is_quick: bool, only: list[str]) -> None:
     """Rows for the report: each kernel, the mean of each family, and the mean over families."""
+    keep_pages()
     try:
         import torch
     except ImportError:
@@ -484,7 +495,7 @@ def table(report: Any, rounds: int, scale: float, is_quick: bool, only: list[str
     for kernel in shown[:: 9 if is_quick else 1]:
         if only and not any(word in f"{kernel.family}: {kernel.name}" for word in only):
             continue
-        best = measured(kernel, torch, max(3, rounds // 4))
+        best = measured(kernel, torch, 3 if is_quick else rounds)
         families.setdefault(kernel.family, []).append(best["atled"] / best["jax"])
         others = {name: best[name] for name in ("torch", "limit") if name in best}
         report.add("kernels", f"{kernel.family}: {kernel.name}", best["atled"], best["jax"], STRICT, others=others)

@@ -39,6 +39,8 @@ class Builder(Protocol):
 
     platform: str
     is_nested: bool
+    has_matrix_unit: bool  # of a CPU, for products of bfloat16
+    on_one_cpu: bool  # an op may take a form that is fast there, and that the partitioner would not split
     token: Value | None  # what the next callback with an effect waits for; ops with regions pass it through them
 
     def at(self, source: Any, name: str) -> None:

@@ -31,6 +31,7 @@ class Op:
     only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
     selects: ClassVar[bool] = False  # its derivatives leave elements out by choice
+    scatters: ClassVar[bool] = False  # puts elements next to each other that were far apart, or the other way round
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which is run where values are at hand
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis

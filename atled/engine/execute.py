@@ -28,7 +28,7 @@ import numpy as np
 
 from atled.compiler.digest import NotPortable, digest
 from atled.core import errors, sharding, source
-from atled.core.program import Program
+from atled.core.program import Program, subprograms
 from atled.core.sharding import (
     Mesh,
     NamedSharding,
@@ -448,16 +448,31 @@ def _description(where: Where) -> str:
 def _option_values(program: Program, where: Where) -> dict[str, Any]:
     found: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
-    # compile in half the time. Large programs run faster with them (measured in benchmarks/), and so do long ops over a
-    # mesh, where they are not one loop each.
-    if len(program.equations) <= SMALL and not (isinstance(where, Spread) and where.mesh.size > 1):
+    # compile in half the time. Programs that move many elements run up to three times as fast with them, large programs
+    # run faster, too (measured in benchmarks/), and so do long ops over a mesh, where they are not one loop each.
+    is_spread = isinstance(where, Spread) and where.mesh.size > 1
+    if len(program.equations) <= SMALL and not is_spread and not _scatters_many(program):
         found["xla_cpu_use_fusion_emitters"] = False
     else:
         found["xla_cpu_parallel_codegen_split_count"] = PARTS
     return found
 
 
+def _scatters_many(program: Program) -> bool:
+    """Whether elements of a large array are moved far, by the program or one within it."""
+
+    def make() -> bool:
+        return any(
+            (e.op.scatters and any(v.type.size >= MANY for v in (*e.operands, *e.results)))
+            or any(_scatters_many(inner) for inner in subprograms(e.op))
+            for e in program.equations
+        )
+
+    return program.memo("scatters", make)
+
+
 SMALL = 24  # equations
+MANY = 2**14  # elements
 PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
 
 

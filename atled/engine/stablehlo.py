@@ -6,6 +6,7 @@ classes or text would. Everything that is made more than once (types, attributes
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import threading
@@ -135,6 +136,17 @@ def _dense(value: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
             return ir.Attribute.parse(f"dense<{text}> : tensor<{dims}i1>")
         return ir.DenseElementsAttr.get(value, type=_ELEMENT[dtype], shape=list(shape))
     return ir.DenseElementsAttr.get(value, type=_ELEMENT[dtype], shape=list(shape))
+
+
+@functools.cache
+def cpu_features() -> frozenset[str]:
+    """What this machine's processor can do, in Linux's words; empty elsewhere."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            flags = next((line for line in file if line.startswith("flags")), "")
+    except OSError:
+        return frozenset()
+    return frozenset(flags.split())
 
 
 class Module:
@@ -372,9 +384,17 @@ class BlockBuilder:
         self.location = location
         return out[0] if single[0] else tuple(out)
 
+    @property
+    def has_matrix_unit(self) -> bool:
+        return self.platform == "cpu" and "amx_bf16" in cpu_features()
+
+    @property
+    def on_one_cpu(self) -> bool:
+        return self.platform == "cpu" and not self.module.is_spread
+
     def map(self, f: Callable[..., Any], *operands: Value) -> Value:
         t = operands[0].type
-        if not t.shape or self.platform != "cpu" or self.module.is_spread:  # the partitioner does not split it
+        if not t.shape or not self.on_one_cpu:  # the partitioner does not split it
             return self.apply(f, *operands)
         scalars = [ArrayType((), v.type.dtype) for v in operands]
         region = self.region(scalars, lambda b, *xs: b.apply(f, *xs))

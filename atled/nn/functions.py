@@ -254,15 +254,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """log(softmax(x)), without losing small probabilities."""
     (x,) = promote_inexact("log_softmax", x)
-    t = type_of(x)
-    axes = check_axes("log_softmax", axis, t.ndim)
+    axes = check_axes("log_softmax", axis, type_of(x).ndim)
     picked = x if where is None else _masked(x, where, -np.inf)
-    # subtract the largest first, so that the logarithm of the sum is exact where it is small
-    kept = tuple([a for a in range(t.ndim) if a not in axes])
-    top = reduction.reduce_max(picked, axes)
-    top = ew.select(elementary.is_finite(top), top, np.zeros((), t.dtype))
-    shifted = ew.sub(picked, shape.broadcast(constant(top), t.shape, kept))
-    out = ew.sub(shifted, shape.broadcast(normalization.logsumexp(shifted, axes), t.shape, kept))
+    out = normalization.log_softmax(picked, axes)
     return out if where is None else _masked(out, where, -np.inf)
 
 

@@ -154,23 +154,52 @@ class IntegerPow(Elementwise):
         return mul(integer_pow(x, self.n - 1), self.n) if self.n != 1 else one_like(x)
 
 
-class Max(Elementwise):
+class Pick(Elementwise):
+    """One of two numbers; NaN if either is."""
+
+    selects = True
+    takes = "biufc"
+
+    def loses(self, x: Any, y: Any) -> Any:
+        """Whether y is better than x."""
+        raise NotImplementedError
+
+    def lower(self, build: Any, x: Any, y: Any) -> Any:
+        if build.platform != "cpu" or x.type.kind != "f":
+            return super().lower(build, x, y)
+        if x.literal is not None:
+            x, y = y, x
+        is_number = y.literal is not None and not np.isnan(np.asarray(y.literal, np.float64)).any()
+        return build.apply(self._compare_to_number if is_number else self._compare, x, y)
+
+    # By comparisons, because the CPU's fast kernels take the other number where one is NaN.
+
+    def _compare_to_number(self, x: Any, y: Any) -> Any:
+        return select(self.loses(x, y), y, x)
+
+    def _compare(self, x: Any, y: Any) -> Any:
+        return select(logical_or(self.loses(x, y), ne(y, y)), y, x)
+
+
+class Max(Pick):
     """The larger of x and y; NaN if either is."""
 
     hlo = "stablehlo.maximum"
-    selects = True
-    takes = "biufc"
+
+    def loses(self, x: Any, y: Any) -> Any:
+        return lt(x, y)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return _shared(self, primals, tangents, gt)
 
 
-class Min(Elementwise):
+class Min(Pick):
     """The smaller of x and y; NaN if either is."""
 
     hlo = "stablehlo.minimum"
-    selects = True
-    takes = "biufc"
+
+    def loses(self, x: Any, y: Any) -> Any:
+        return gt(x, y)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return _shared(self, primals, tangents, lt)
@@ -195,6 +224,13 @@ class Clamp(Elementwise):
     hlo = "stablehlo.clamp"
     selects = True
     takes = "biuf"
+
+    def lower(self, build: Any, low: Any, x: Any, high: Any) -> Any:
+        if (
+            build.platform == "cpu" and x.type.kind == "f" and dtypes.bits(x.type.dtype) < 32
+        ):  # it becomes two ops there
+            return build.apply(lambda low, x, high: minimum(maximum(low, x), high), low, x, high)
+        return super().lower(build, low, x, high)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (low, x, high), out, total = primals, bind(self, *primals), None

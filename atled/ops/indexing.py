@@ -161,6 +161,7 @@ class Scatter(Op):
     """x with `updates` combined into it at the positions in `indices`: set, add, mul, min or max."""
 
     selects = True
+    scatters = True
     axes: ScatterAxes
     combine: str
     mode: str = "drop"

@@ -1,4 +1,8 @@
-"""Softmax and log-sum-exp as ops of their own: their derivatives are shorter and stabler than those of their parts."""
+"""Softmax, its logarithm and log-sum-exp as ops of their own.
+
+Their derivatives are shorter and stabler than those of their parts. Each is written with ops that the CPU's compiler
+makes one kernel of: with a comparison, a selection or a test for infinity among them it makes several.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,10 @@ class _OverAxes(Op):
     def kept(self, ndim: int) -> tuple[int, ...]:
         return tuple([a for a in range(ndim) if a not in self.axes])
 
+    def largest(self, x: Any) -> Any:
+        """The largest element, without a look for NaN, which is found in sums anyway."""
+        return bind(reduction.ReduceMax(self.axes, True), x)
+
     def batch(self, batched: Any, x: Any) -> Any:
         return bind(type(self)(tuple([a + 1 for a in self.axes])), x)
 
@@ -45,7 +53,7 @@ class Softmax(_OverAxes):
     def _compute(self, x: Any) -> Any:
         t = type_of(x)
         kept = self.kept(t.ndim)
-        top = reduction.reduce_max(x, self.axes)
+        top = self.largest(x)
         weight = elementary.exp(elementwise.sub(x, shape.broadcast(top, t.shape, kept)))
         total = reduction.reduce_sum(weight, self.axes)
         return elementwise.div(weight, shape.broadcast(total, t.shape, kept))
@@ -54,9 +62,37 @@ class Softmax(_OverAxes):
         (x,), (t,) = primals, tangents
         out = bind(self, x)
         scaled = elementwise.mul(t, out)
-        total = reduction.reduce_sum(scaled, self.axes)
+        total = elementwise.neg(reduction.reduce_sum(scaled, self.axes))  # the sign goes to the smaller array
         spread = shape.broadcast(total, type_of(x).shape, self.kept(type_of(x).ndim))
-        return out, elementwise.sub(scaled, elementwise.mul(spread, out))  # backwards, out * (t - sum(t * out))
+        return out, elementwise.add(scaled, elementwise.mul(spread, out))  # backwards, out * (t - sum(t * out))
+
+
+class LogSoftmax(_OverAxes):
+    """x less the logarithm of the sum of exp(x) over `axes`, without losing small probabilities.
+
+    NaN where plus infinity is among them, or nothing but minus infinity.
+    """
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        self.check(x)
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.apply(self._compute, x) if x.type.size else x
+
+    def _compute(self, x: Any) -> Any:
+        t = type_of(x)
+        kept = self.kept(t.ndim)
+        # the largest is subtracted first, so that the logarithm of the sum is exact where it is small
+        shifted = elementwise.sub(x, shape.broadcast(self.largest(x), t.shape, kept))
+        total = reduction.reduce_sum(elementary.exp(shifted), self.axes)
+        return elementwise.sub(shifted, shape.broadcast(elementary.log(total), t.shape, kept))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        out = bind(self, x)
+        total = elementwise.neg(reduction.reduce_sum(elementwise.mul(t, elementary.exp(out)), self.axes))
+        return out, elementwise.add(t, shape.broadcast(total, type_of(x).shape, self.kept(type_of(x).ndim)))
 
 
 class Logsumexp(_OverAxes):
@@ -70,33 +106,45 @@ class Logsumexp(_OverAxes):
         return build.apply(self._compute, x)
 
     def _compute(self, x: Any) -> Any:
+        top, _, total = self._parts(x)
+        return elementwise.add(elementary.log(total), top)
+
+    def _parts(self, x: Any) -> tuple[Any, Any, Any]:
+        """The largest element, the weights exp(x - largest), which are 1 for infinite elements, and their sum."""
         t = type_of(x)
-        top = reduction.reduce_max(x, self.axes)
-        safe = elementwise.select(elementary.is_finite(top), top, np.zeros((), t.dtype))
-        weight = elementary.exp(elementwise.sub(x, shape.broadcast(safe, t.shape, self.kept(t.ndim))))
-        return elementwise.add(elementary.log(reduction.reduce_sum(weight, self.axes)), safe)
+        top = self.largest(x)
+        below = shape.broadcast(_finite(top), t.shape, self.kept(t.ndim))
+        weight = elementary.exp(elementwise.sub(elementwise.minimum(x, _most(t.dtype)), below))
+        return top, weight, reduction.reduce_sum(weight, self.axes)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        dims, kept = type_of(x).shape, self.kept(type_of(x).ndim)
-        one, zero, high = (np.asarray(v, type_of(x).dtype) for v in (1, 0, np.inf))
-        top = reduction.reduce_max(bind(elementwise.StopGradient(), x), self.axes)
-        is_endless = elementwise.eq(elementary.absolute(top), high)
-        safe = shape.broadcast(elementwise.select(is_endless, zero, top), dims, kept)
-        # infinite elements share all of the weight, and minus infinities among themselves have none
-        among = elementwise.select(elementwise.eq(x, high), one, zero)
-        weight = elementary.exp(elementwise.sub(x, safe))
-        weight = elementwise.select(shape.broadcast(is_endless, dims, kept), among, weight)
-        total = reduction.reduce_sum(weight, self.axes)
-        out = elementwise.add(elementary.log(total), top)
-        whole = elementwise.select(elementwise.eq(total, zero), one, total)
-        share = elementwise.div(weight, shape.broadcast(whole, dims, kept))
+        out = bind(self, x)
+        _, weight, total = self._parts(x)  # the compiler finds them in `out`
+        whole = elementwise.maximum(total, np.ones((), type_of(x).dtype))  # less only if all are minus infinity
+        share = elementwise.div(weight, shape.broadcast(whole, type_of(x).shape, self.kept(type_of(x).ndim)))
         return out, reduction.reduce_sum(elementwise.mul(t, share), self.axes)
+
+
+def _most(dtype: Any) -> Any:
+    """The largest finite number."""
+    return np.asarray(reduction.dtypes_limit(dtype, "max"), dtype)
+
+
+def _finite(x: Any) -> Any:
+    """x with the largest numbers instead of infinities, so that a difference of two is not NaN."""
+    most = _most(type_of(x).dtype)
+    return elementwise.maximum(elementwise.minimum(x, most), -most)
 
 
 def softmax(x: Any, axes: Sequence[int]) -> Any:
     """exp(x) scaled to sum to one over axes."""
     return bind(Softmax(tuple(axes)), x)
+
+
+def log_softmax(x: Any, axes: Sequence[int]) -> Any:
+    """The logarithm of softmax over axes."""
+    return bind(LogSoftmax(tuple(axes)), x)
 
 
 def logsumexp(x: Any, axes: Sequence[int]) -> Any:

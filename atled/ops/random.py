@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from atled.core.array import type_of
 from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.ops import elementwise, shape
+from atled.ops import conversion, elementwise, shape
 from atled.ops.family import align
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -32,7 +33,12 @@ class Threefry2x32(Op):
 
     def lower(self, build: Any, *words: Any) -> Any:
         dims = self.result_type(*[w.type for w in words])[0].shape
-        return build.apply(_rounds, *[build.spread(w, dims) for w in words])
+        k0, k1, x0, x1 = (build.spread(w, dims) for w in words)
+        if math.prod(dims) < _MANY:
+            return build.apply(_rounds, k0, k1, x0, x1)
+        # one loop over the counters, of which both words are one of 64 bits, instead of a dozen over the memory
+        both = build.map(_rounds_of_both, build.apply(_joined, x0, x1), k0, k1)
+        return build.apply(_parted, both)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         out = bind(self, *primals)
@@ -40,6 +46,25 @@ class Threefry2x32(Op):
 
     def batch(self, batched: tuple[bool, ...], *words: Any) -> Any:
         return bind(self, *align(batched, words))
+
+
+_MANY = 1024
+
+
+def _joined(high: Any, low: Any) -> Any:
+    """Two words of 32 bits as one of 64."""
+    high, low = (conversion.convert(w, np.uint64) for w in (high, low))
+    return elementwise.logical_or(elementwise.shift_left(high, np.uint64(32)), low)
+
+
+def _parted(both: Any) -> tuple[Any, Any]:
+    """The two words of 32 bits in one of 64."""
+    high = elementwise.shift_right_logical(both, np.uint64(32))
+    return conversion.convert(high, np.uint32), conversion.convert(both, np.uint32)
+
+
+def _rounds_of_both(counters: Any, k0: Any, k1: Any) -> Any:
+    return _joined(*_rounds(k0, k1, *_parted(counters)))
 
 
 def _rounds(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:

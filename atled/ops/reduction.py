@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from atled.core.mask import ALL, Mask
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.ops import cumulative, elementwise, shape
+from atled.ops import conversion, cumulative, elementwise, shape
 
 
 class Reduction(Op):
@@ -111,10 +112,28 @@ def _exclusive_product(x: Any, is_reversed: bool) -> Any:
 
 
 class Extremum(Reduction):
-    """The largest or smallest element; elements that tie share the derivative."""
+    """The largest or smallest element, NaN if one is among them; elements that tie share the derivative.
+
+    If `is_loose`, a NaN may go unnoticed, which saves a pass over the elements.
+    """
 
     takes = "biuf"
     selects = True
+    is_loose: bool = False
+
+    def lower(self, build: Any, x: Any) -> Any:
+        out = super().lower(build, x)
+        if self.is_loose or build.platform != "cpu" or x.type.kind != "f":
+            return out
+        return build.apply(self._or_nan, x, out)
+
+    def _or_nan(self, x: Any, extremum: Any) -> Any:
+        """The CPU's fast kernels take the other number where one is NaN."""
+        is_nan = reduce_or(elementwise.ne(x, x), self.axes)
+        return elementwise.select(is_nan, np.asarray(np.nan, type_of(x).dtype), extremum)
+
+    def batch(self, batched: Any, x: Any) -> Any:
+        return bind(type(self)(tuple([a + 1 for a in self.axes]), self.is_loose), x)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (t,) = tangents
@@ -208,6 +227,9 @@ class ReduceXor(Logical):
         return False if dtypes.kind(dtype) == "b" else 0
 
 
+_LONG = 64  # elements of a row
+
+
 class ArgExtremum(Op):
     """The position of the first extremum along an axis, which disappears. NaN counts as extreme."""
 
@@ -226,6 +248,8 @@ class ArgExtremum(Op):
         raise NotImplementedError
 
     def lower(self, build: Any, x: Any) -> Any:
+        if build.on_one_cpu:
+            return build.apply(self._in_two_passes, x)
         out = self.result_type(x.type)
         value, index = ArrayType((), x.type.dtype), ArrayType((), self.dtype)
         positions = build.emit(
@@ -247,6 +271,32 @@ class ArgExtremum(Op):
         types = (x.type.with_shape(out.shape), out)
         found = build.emit("stablehlo.reduce", (x, positions, *starts), types, {"dimensions": (self.axis,)}, [region])
         return found[1]
+
+    def _in_two_passes(self, x: Any) -> Any:
+        """The extremum, then the first position that has it: reductions of one value each, which become vector code."""
+        t = type_of(x)
+        length = t.shape[self.axis]
+        others = [a for a in range(t.ndim) if a != self.axis]
+        extremum = bind((ReduceMax if self.hlo == "GT" else ReduceMin)((self.axis,), True), x)
+        has = elementwise.eq(x, shape.broadcast(extremum, t.shape, others))
+        dtype = np.dtype(np.int32 if length < 2**30 else np.int64)
+        at, last = shape.iota(dtype, t.shape, self.axis), np.asarray(length - 1, dtype)
+        if t.kind != "f":
+            at = elementwise.select(has, at, last)
+        else:  # positions of NaN are less than all others, which start at zero
+            behind = elementwise.sub(at, np.asarray(length, dtype))
+            at = elementwise.select(elementwise.ne(x, x), behind, elementwise.select(has, at, last))
+        if self.axis == t.ndim - 1 and length >= _LONG:  # four chains of minima at a time; parts may overlap
+            part = -(-length // 4)
+            starts = [min(i * part, length - part) for i in range(4)]
+            parts = [shape.slice_in_axis(at, i, i + part, self.axis) for i in starts]
+            at = functools.reduce(elementwise.minimum, parts)
+        first = reduce_min(at, (self.axis,))
+        if t.kind == "f":
+            first = elementwise.select(
+                elementwise.lt(first, np.asarray(0, dtype)), elementwise.add(first, np.asarray(length, dtype)), first
+            )
+        return conversion.convert(first, self.dtype)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         out = bind(self, *primals)

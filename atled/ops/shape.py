@@ -82,6 +82,7 @@ class Transpose(Moving):
     """Axis i of the result is axis `permutation[i]` of x."""
 
     is_fusible = True
+    scatters = True
     permutation: tuple[int, ...]
 
     def result_type(self, x: ArrayType) -> ArrayType:

@@ -14,6 +14,7 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, indexing, shape
 
+_MANY = 64  # elements along the axis, from which packing them pays
 _BYTE = {"i": dtypes.int8, "u": dtypes.uint8, "f": dtypes.float32}
 
 
@@ -37,6 +38,8 @@ class Sort(Op):
     def lower(self, build: Any, *xs: Any) -> Any:
         if any([dtypes.bits(x.type.dtype) < 8 for x in xs]):  # the compiler's sort mixes these up
             return build.apply(self._as_bytes, *xs)
+        if build.on_one_cpu and self._packs([x.type for x in xs]):
+            return build.apply(self._packed, *xs)
         types = [x.type for x in xs]
         pairs = [ArrayType((), t.dtype) for t in types for _ in range(2)]
         region = build.region(pairs, lambda b, *args: b.apply(self._before, *args))
@@ -51,6 +54,24 @@ class Sort(Op):
             conversion.convert(x, _BYTE[t.kind] if dtypes.bits(t.dtype) < 8 else t.dtype) for x, t in zip(xs, kinds)
         ]
         return tuple([conversion.convert(y, t.dtype) for y, t in zip(bind(self, *wide), kinds)])
+
+    def _packs(self, types: Sequence[ArrayType]) -> bool:
+        """Whether a sort of packed keys and positions is faster: unless there are few, or integers alone."""
+        x = types[0]
+        fits = self.keys == 1 and x.kind in "biuf" and dtypes.bits(x.dtype) <= 32 and x.shape[self.axis] < 2**31
+        return fits and x.shape[self.axis] >= _MANY and (len(types) > 1 or x.kind == "f")
+
+    def _packed(self, *xs: Any) -> tuple[Any, ...]:
+        """The same by sorting integers, which is several times as fast as with a comparison of our own.
+
+        The key is the upper half of 64 bits and the position is the lower one, so equal keys stay in order.
+        """
+        low = np.int64(2**32 - 1)
+        place = shape.iota(np.int64, type_of(xs[0]).shape, self.axis)
+        packed = elementwise.logical_or(elementwise.shift_left(_rank(xs[0]), np.int64(32)), place)
+        (ordered,) = bind(Sort(self.axis, 1, False), packed)
+        order = conversion.convert(elementwise.logical_and(ordered, low), np.int32)
+        return tuple([indexing.take_along(x, order, self.axis) for x in xs])
 
     def _before(self, *pairs: Any) -> Any:
         """Whether the first of two rows comes before the second."""
@@ -85,6 +106,21 @@ class Sort(Op):
         size = next(type_of(x).shape[0] for x, b in zip(xs, batched, strict=True) if b)
         full = [x if b else shape.add_axis(x, size) for x, b in zip(xs, batched, strict=True)]
         return bind(Sort(self.axis + 1, self.keys, self.is_stable), *full)
+
+
+def _rank(x: Any) -> Any:
+    """Integers of 32 bits in a wide dtype, in the order of x: zeros are equal, and so are NaNs, which come last."""
+    t = type_of(x)
+    if t.kind != "f":
+        wide = conversion.convert(x, np.int64)
+        return elementwise.sub(wide, np.int64(2**31)) if t.kind == "u" else wide
+    x = conversion.convert(x, np.float32)
+    zero, most = np.float32(0), np.int32(2**31 - 1)
+    bits = conversion.bitcast_convert(elementwise.select(elementwise.eq(x, zero), zero, x), np.int32)
+    bits = elementwise.select(elementwise.ne(x, x), most, bits)
+    # the order of negative numbers is that of their bits reversed
+    flipped = elementwise.logical_and(elementwise.shift_right_arithmetic(bits, np.int32(31)), most)
+    return conversion.convert(elementwise.logical_xor(bits, flipped), np.int64)
 
 
 class TopK(Op):

@@ -70,7 +70,11 @@ class ReduceWindow(Op):
     def lower(self, build: Any, x: Any) -> Any:
         out = self.result_type(x.type)
         start = build.constant(identity(self.combine, x.type.dtype), ArrayType((), x.type.dtype))
-        region = reduction.monoid(build, f"stablehlo.{HLO[self.combine]}", x.type.dtype)
+        if self.combine in ("max", "min"):  # a window over all would become a kernel that loses NaN
+            pick, scalar = getattr(elementwise, f"{self.combine}imum"), ArrayType((), x.type.dtype)
+            region = build.region((scalar, scalar), lambda b, u, v: b.apply(pick, u, v))
+        else:
+            region = reduction.monoid(build, f"stablehlo.{HLO[self.combine]}", x.type.dtype)
         return build.emit("stablehlo.reduce_window", (x, start), (out,), _attributes(self), [region])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

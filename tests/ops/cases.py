@@ -284,6 +284,7 @@ REDUCTION = [
     Case(R.ReduceXor((1,)), ((2, 3),), lambda x: np.bitwise_xor.reduce(x, 1), dtypes=("bool", "int32", "uint8")),
     Case(R.Argmax(1, np.dtype("int32")), ((2, 5),), lambda x: np.argmax(x, 1), dtypes=of_kinds("biuf")),
     Case(R.Argmin(0, np.dtype("int32")), ((4, 3),), lambda x: np.argmin(x, 0), dtypes=of_kinds("biuf")),
+    *[Case(op(a, np.dtype("int32")), ((67, 66),), lambda x, a=a, f=f: f(x, a), dtypes=("bool", "int8", "float32", "bfloat16"), note="long") for a in (0, 1) for op, f in ((R.Argmax, np.argmax), (R.Argmin, np.argmin))],
     Case(R.Argmax(0, np.dtype("int32")), ((5,),), lambda x: np.argmax(x, 0), dtypes=("float32",), make=lambda r, d: [np.array([1, np.nan, 3, np.nan, 2], d)], note="nan"),
 ]  # fmt: skip
 
@@ -383,6 +384,8 @@ def _put(x: Any, u: Any) -> Any:
 
 SORTING = [
     *[Case(sorting.Sort(a), ((4, 3),), lambda x, a=a: np.sort(x, a), dtypes=("int32", "uint8", "bool", *WIDE)) for a in (0, 1)],
+    *[Case(sorting.Sort(a), ((70, 65),), lambda x, a=a: np.sort(x, a), dtypes=("uint16", "float16", "bfloat16", "float32"), has_jvp=False, note="long") for a in (0, 1)],
+    *[Case(sorting.Sort(0), ((70,), (70,)), lambda x, y: [v[np.argsort(x, kind="stable")] for v in (x, y)], dtypes=("bool", "int8", "int32", "uint32", "float16", "float32"), has_jvp=False, note="long, two")],
     Case(sorting.Sort(0), ((6,),), np.sort, dtypes=("float32",), make=lambda r, d: [np.array([3, np.nan, -1, np.inf, -np.inf, np.nan], d)], has_jvp=False, note="nan"),
     Case(sorting.Sort(0, 2), ((6,), (6,), (6,)), lambda a, b, c: [v[np.lexsort((b, a))] for v in (a, b, c)], dtypes=("float64",),
          make=lambda r, d: [r.randint(0, 2, 6).astype(d), draw(r, (6,), d), draw(r, (6,), d)], has_jvp=False),
@@ -706,6 +709,7 @@ COLLECTIVES = (
 
 NORMALIZATION = [
     *[Case(normalization.Softmax(a), ((3, 4),), lambda x, a=a: scipy.special.softmax(x, a), dtypes=FLOATS) for a in ((1,), (0, 1))],
+    *[Case(normalization.LogSoftmax(a), ((3, 4),), lambda x, a=a: scipy.special.log_softmax(x, a), dtypes=FLOATS) for a in ((1,), (0, 1))],
     *[Case(normalization.Logsumexp(a), ((3, 4),), lambda x, a=a: scipy.special.logsumexp(x, a), dtypes=FLOATS) for a in ((0,), (0, 1))],
     Case(normalization.Logsumexp((0,)), ((3,),), lambda x: scipy.special.logsumexp(x, 0), dtypes=("float64",), make=lambda r, d: [np.array([-np.inf, 900.0, 901.0], d)], has_jvp=False, note="far"),
 ]  # fmt: skip
