@@ -185,8 +185,8 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     """
     (x,) = promote_inexact("gelu", x)
     if approximate:
-        cube = ew.mul(ew.mul(x, ew.mul(x, x)), 0.044715)
-        inner = ew.mul(ew.add(x, cube), math.sqrt(2 / math.pi))
+        slope = math.sqrt(2 / math.pi)
+        inner = ew.mul(x, ew.add(ew.mul(ew.square(x), 0.044715 * slope), slope))
         return ew.mul(x, ew.mul(ew.add(elementary.tanh(inner), 1), 0.5))
     return ew.mul(x, special.ndtr(x))
 

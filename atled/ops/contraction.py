@@ -80,10 +80,11 @@ class DotGeneral(LinearOp):
             summed = kernel or common
             if dtypes.kind(summed) == "f" and dtypes.bits(out.dtype) < dtypes.bits(summed):
                 work = out.with_dtype(summed)
-            n = x.type.ndim
-            if kernel and xc != tuple(range(n - len(xc), n)) and x.type.size >= _MANY:
-                x = build.apply(self._contracted_last, x)
-                xc, xb = tuple(range(n - len(xc), n)), tuple(range(len(xb)))
+            if kernel and max(x.type.size, y.type.size) >= _MANY:
+                free = [a for a in range(x.type.ndim) if a not in xc and a not in xb]
+                x = build.apply(lambda v: _in_memory(v, [*xb, *free, *xc]), x)
+                y = build.apply(lambda v: _in_memory(v, range(y.type.ndim)), y)
+                xb, xc = tuple(range(len(xb))), tuple(range(len(xb) + len(free), x.type.ndim))
         numbers = (
             f"#stablehlo.dot<lhs_batching_dimensions = {list(xb)}, rhs_batching_dimensions = {list(yb)}, "
             f"lhs_contracting_dimensions = {list(xc)}, rhs_contracting_dimensions = {list(yc)}>"
@@ -93,13 +94,6 @@ class DotGeneral(LinearOp):
             attributes["precision_config"] = (f"#stablehlo<precision {self.precision}>",) * 2
         found = build.emit("stablehlo.dot_general", (x, y), (work,), attributes)
         return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)
-
-    def _contracted_last(self, x: Any) -> Any:
-        """x with the axes that are summed over last, in memory as well: a flat array has but one layout."""
-        t, ((xc, _), (xb, _)) = type_of(x), (self.contracting, self.batch_axes)
-        order = [*xb, *[a for a in range(t.ndim) if a not in xc and a not in xb], *xc]
-        (flat,) = shape.optimization_barrier(shape.reshape(shape.transpose(x, order), (t.size,)))
-        return shape.reshape(flat, [t.shape[a] for a in order])
 
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
         if type(x) is Linear:
@@ -151,11 +145,18 @@ class DotGeneral(LinearOp):
 _MANY = 4096  # elements, from which a kernel is worth a transposed copy
 
 
+def _in_memory(x: Any, order: Sequence[int]) -> Any:
+    """x with its axes in an order, in memory as well: a flat array has but one layout."""
+    t = type_of(x)
+    (flat,) = shape.optimization_barrier(shape.reshape(shape.transpose(x, order), (t.size,)))
+    return shape.reshape(flat, [t.shape[a] for a in order])
+
+
 def _kernel(build: Any, x: Any, y: Any, out: Any) -> Any:
     """The dtype in which a kernel for narrow operands sums their products, or None where there is none.
 
-    The CPU's compiler has such kernels, several times as fast as its loops, for left operands that are summed over
-    their last axes.
+    The CPU's compiler has such kernels, several times as fast as its loops, for operands as they lie in memory, if the
+    left one is summed over its last axes.
     """
     if not build.on_one_cpu or x is not y:
         return None

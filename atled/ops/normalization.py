@@ -81,18 +81,24 @@ class LogSoftmax(_OverAxes):
         return build.apply(self._compute, x) if x.type.size else x
 
     def _compute(self, x: Any) -> Any:
+        shifted, _, total = self._parts(x)
+        return elementwise.sub(
+            shifted, shape.broadcast(elementary.log(total), type_of(x).shape, self.kept(type_of(x).ndim))
+        )
+
+    def _parts(self, x: Any) -> tuple[Any, Any, Any]:
+        """x less the largest, so that small logarithms are exact; its exponential, and the sum of that."""
         t = type_of(x)
-        kept = self.kept(t.ndim)
-        # the largest is subtracted first, so that the logarithm of the sum is exact where it is small
-        shifted = elementwise.sub(x, shape.broadcast(self.largest(x), t.shape, kept))
-        total = reduction.reduce_sum(elementary.exp(shifted), self.axes)
-        return elementwise.sub(shifted, shape.broadcast(elementary.log(total), t.shape, kept))
+        shifted = elementwise.sub(x, shape.broadcast(self.largest(x), t.shape, self.kept(t.ndim)))
+        weight = elementary.exp(shifted)
+        return shifted, weight, reduction.reduce_sum(weight, self.axes)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        out = bind(self, x)
-        total = elementwise.neg(reduction.reduce_sum(elementwise.mul(t, elementary.exp(out)), self.axes))
-        return out, elementwise.add(t, shape.broadcast(total, type_of(x).shape, self.kept(type_of(x).ndim)))
+        dims, kept = type_of(x).shape, self.kept(type_of(x).ndim)
+        _, weight, total = self._parts(x)  # the compiler finds them in the result
+        moved = elementwise.div(reduction.reduce_sum(elementwise.mul(t, weight), self.axes), elementwise.neg(total))
+        return bind(self, x), elementwise.add(t, shape.broadcast(moved, dims, kept))
 
 
 class Logsumexp(_OverAxes):
@@ -106,35 +112,26 @@ class Logsumexp(_OverAxes):
         return build.apply(self._compute, x)
 
     def _compute(self, x: Any) -> Any:
-        top, _, total = self._parts(x)
-        return elementwise.add(elementary.log(total), top)
-
-    def _parts(self, x: Any) -> tuple[Any, Any, Any]:
-        """The largest element, the weights exp(x - largest), which are 1 for infinite elements, and their sum."""
         t = type_of(x)
         top = self.largest(x)
-        below = shape.broadcast(_finite(top), t.shape, self.kept(t.ndim))
-        weight = elementary.exp(elementwise.sub(elementwise.minimum(x, _most(t.dtype)), below))
-        return top, weight, reduction.reduce_sum(weight, self.axes)
+        safe = elementwise.select(elementary.is_finite(top), top, np.zeros((), t.dtype))
+        weight = elementary.exp(elementwise.sub(x, shape.broadcast(safe, t.shape, self.kept(t.ndim))))
+        return elementwise.add(elementary.log(reduction.reduce_sum(weight, self.axes)), safe)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        out = bind(self, x)
-        _, weight, total = self._parts(x)  # the compiler finds them in `out`
-        whole = elementwise.maximum(total, np.ones((), type_of(x).dtype))  # less only if all are minus infinity
-        share = elementwise.div(weight, shape.broadcast(whole, type_of(x).shape, self.kept(type_of(x).ndim)))
+        dims, kept, dtype = type_of(x).shape, self.kept(type_of(x).ndim), type_of(x).dtype
+        most = np.asarray(reduction.dtypes_limit(dtype, "max"), dtype)
+        top = self.largest(x)
+        # with the largest numbers instead of infinities: infinite elements share all of the weight, and minus
+        # infinities among themselves have none
+        safe = elementwise.maximum(elementwise.minimum(top, most), -most)
+        weight = elementary.exp(elementwise.sub(elementwise.minimum(x, most), shape.broadcast(safe, dims, kept)))
+        total = reduction.reduce_sum(weight, self.axes)
+        whole = elementwise.maximum(total, np.ones((), dtype))
+        share = elementwise.div(weight, shape.broadcast(whole, dims, kept))
+        out = elementwise.add(elementary.log(total), top)
         return out, reduction.reduce_sum(elementwise.mul(t, share), self.axes)
-
-
-def _most(dtype: Any) -> Any:
-    """The largest finite number."""
-    return np.asarray(reduction.dtypes_limit(dtype, "max"), dtype)
-
-
-def _finite(x: Any) -> Any:
-    """x with the largest numbers instead of infinities, so that a difference of two is not NaN."""
-    most = _most(type_of(x).dtype)
-    return elementwise.maximum(elementwise.minimum(x, most), -most)
 
 
 def softmax(x: Any, axes: Sequence[int]) -> Any:

@@ -111,6 +111,19 @@ def _exclusive_product(x: Any, is_reversed: bool) -> Any:
     return cumulative.cumprod(shifted, last, is_reversed)
 
 
+def _folded(x: Any, axis: int, parts: int, combine: Any) -> Any:
+    """A long axis cut into parts that are combined element by element, which shortens the chain of what remains to do.
+
+    The last part may overlap the one before: only for ops that may see an element twice.
+    """
+    length = type_of(x).shape[axis]
+    if length < 64:
+        return x
+    part = -(-length // parts)
+    starts = [min(i * part, length - part) for i in range(parts)]
+    return functools.reduce(combine, [shape.slice_in_axis(x, i, i + part, axis) for i in starts])
+
+
 class Extremum(Reduction):
     """The largest or smallest element, NaN if one is among them; elements that tie share the derivative.
 
@@ -129,7 +142,8 @@ class Extremum(Reduction):
 
     def _or_nan(self, x: Any, extremum: Any) -> Any:
         """The CPU's fast kernels take the other number where one is NaN."""
-        is_nan = reduce_or(elementwise.ne(x, x), self.axes)
+        longest = max(self.axes, key=lambda a: type_of(x).shape[a])
+        is_nan = reduce_or(_folded(elementwise.ne(x, x), longest, 8, elementwise.logical_or), self.axes)
         return elementwise.select(is_nan, np.asarray(np.nan, type_of(x).dtype), extremum)
 
     def batch(self, batched: Any, x: Any) -> Any:
@@ -227,9 +241,6 @@ class ReduceXor(Logical):
         return False if dtypes.kind(dtype) == "b" else 0
 
 
-_LONG = 64  # elements of a row
-
-
 class ArgExtremum(Op):
     """The position of the first extremum along an axis, which disappears. NaN counts as extreme."""
 
@@ -286,11 +297,8 @@ class ArgExtremum(Op):
         else:  # positions of NaN are less than all others, which start at zero
             behind = elementwise.sub(at, np.asarray(length, dtype))
             at = elementwise.select(elementwise.ne(x, x), behind, elementwise.select(has, at, last))
-        if self.axis == t.ndim - 1 and length >= _LONG:  # four chains of minima at a time; parts may overlap
-            part = -(-length // 4)
-            starts = [min(i * part, length - part) for i in range(4)]
-            parts = [shape.slice_in_axis(at, i, i + part, self.axis) for i in starts]
-            at = functools.reduce(elementwise.minimum, parts)
+        if self.axis == t.ndim - 1:
+            at = _folded(at, self.axis, 4, elementwise.minimum)
         first = reduce_min(at, (self.axis,))
         if t.kind == "f":
             first = elementwise.select(
