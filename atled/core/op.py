@@ -6,6 +6,7 @@ can be cache keys. A rule is written with public op functions, so it can itself 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, dataclass_transform
@@ -31,7 +32,7 @@ class Op:
     only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
     selects: ClassVar[bool] = False  # its derivatives leave elements out by choice
-    scatters: ClassVar[bool] = False  # puts elements next to each other that were far apart, or the other way round
+    emitted_from: ClassVar[float] = math.inf  # elements of an array, from which fusion emitters make faster code of it
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which is run where values are at hand
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis

@@ -448,31 +448,30 @@ def _description(where: Where) -> str:
 def _option_values(program: Program, where: Where) -> dict[str, Any]:
     found: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
-    # compile in half the time. Programs that move many elements run up to three times as fast with them, large programs
-    # run faster, too (measured in benchmarks/), and so do long ops over a mesh, where they are not one loop each.
+    # compile in half the time. Some ops on large arrays run up to three times as fast with them, large programs run
+    # faster, too (measured in benchmarks/), and so do long ops over a mesh, where they are not one loop each.
     is_spread = isinstance(where, Spread) and where.mesh.size > 1
-    if len(program.equations) <= SMALL and not is_spread and not _scatters_many(program):
+    if len(program.equations) <= SMALL and not is_spread and not _gains_by_emitters(program):
         found["xla_cpu_use_fusion_emitters"] = False
     else:
         found["xla_cpu_parallel_codegen_split_count"] = PARTS
     return found
 
 
-def _scatters_many(program: Program) -> bool:
-    """Whether elements of a large array are moved far, by the program or one within it."""
+def _gains_by_emitters(program: Program) -> bool:
+    """Whether the program, or one within it, has an op on an array that is large for it."""
 
     def make() -> bool:
         return any(
-            (e.op.scatters and any(v.type.size >= MANY for v in (*e.operands, *e.results)))
-            or any(_scatters_many(inner) for inner in subprograms(e.op))
+            any(v.type.size >= e.op.emitted_from for v in (*e.operands, *e.results))
+            or any(_gains_by_emitters(inner) for inner in subprograms(e.op))
             for e in program.equations
         )
 
-    return program.memo("scatters", make)
+    return program.memo("emitters", make)
 
 
 SMALL = 24  # equations
-MANY = 2**14  # elements
 PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
 
 

@@ -32,7 +32,7 @@ class Convolution(LinearOp):
     """The cross-correlation of x with a kernel."""
 
     linear_in = ((0,), (1,))
-    scatters = True  # the compiler transposes what is not in the order of its kernels
+    emitted_from = 2**14  # the compiler transposes what is not in the order of its kernels
     axes: ConvAxes
     strides: tuple[int, ...]
     padding: tuple[tuple[int, int], ...]

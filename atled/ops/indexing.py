@@ -161,7 +161,7 @@ class Scatter(Op):
     """x with `updates` combined into it at the positions in `indices`: set, add, mul, min or max."""
 
     selects = True
-    scatters = True
+    emitted_from = 1
     axes: ScatterAxes
     combine: str
     mode: str = "drop"

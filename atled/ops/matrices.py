@@ -96,7 +96,7 @@ class Matrices(Op):
     """The family: ops on the last two axes of arrays. A batch axis is one more leading axis."""
 
     gives_tuple = True
-    scatters = True  # matrices are column-major in LAPACK
+    emitted_from = 2**14  # matrices are column-major in LAPACK
 
     def check(self, *types: ArrayType, square: bool = False) -> None:
         for t in types:
@@ -158,7 +158,7 @@ class TriangularSolve(LinearOp):
     """x such that a x = b (or x a = b), for triangular a. The other triangle of a is not looked at."""
 
     linear_in = ((1,),)
-    scatters = True
+    emitted_from = 2**14
     is_left: bool
     is_lower: bool
     form: str = "N"  # a itself, its transpose "T", or its adjoint "C"

@@ -21,6 +21,8 @@ from atled.ops import elementary, elementwise, reduction, shape
 class _OverAxes(Op):
     """Ops on floating arrays over some axes."""
 
+    emitted_from = 2**16
+
     axes: tuple[int, ...]
 
     def check(self, x: ArrayType) -> None:

@@ -82,7 +82,7 @@ class Transpose(Moving):
     """Axis i of the result is axis `permutation[i]` of x."""
 
     is_fusible = True
-    scatters = True
+    emitted_from = 2**20
     permutation: tuple[int, ...]
 
     def result_type(self, x: ArrayType) -> ArrayType:
