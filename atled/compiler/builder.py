@@ -39,9 +39,17 @@ class Builder(Protocol):
 
     platform: str
     is_nested: bool
-    has_matrix_unit: bool  # of a CPU, for products of bfloat16
-    on_one_cpu: bool  # an op may take a form that is fast there, and that the partitioner would not split
     token: Value | None  # what the next callback with an effect waits for; ops with regions pass it through them
+
+    @property
+    def on_one_cpu(self) -> bool:
+        """Whether an op may take a form that is fast on a CPU, and that the partitioner would not split."""
+        ...
+
+    @property
+    def has_matrix_unit(self) -> bool:
+        """Whether the CPU has one for products of bfloat16."""
+        ...
 
     def at(self, source: Any, name: str) -> None:
         """Operations emitted from here on come from this place."""

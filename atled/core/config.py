@@ -46,7 +46,7 @@ class Scope:
         self.scalars: dict[Any, Any] = {}  # Python numbers as arrays, as they are under these settings
         self.is_recording = recording is None
         self.recording = recording or self  # the same scope while a program is recorded
-        self.ordinary = self  # and where none is
+        self.ordinary = self  # the same where none is; a scope lives as long as one that refers to it
         self.refresh()
 
     def refresh(self) -> None:

@@ -37,6 +37,21 @@ def exact(x: Any) -> Any:
     return make(x) if make is not None else _other(kind, x)
 
 
+class Same:
+    """Equal to itself alone, and keeps what it stands for alive."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 def _float(x: float) -> Any:
     return (float, x) if x == x and x != 0.0 else (float, struct.pack("<d", x))
 

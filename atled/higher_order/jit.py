@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from atled.core import config, dtypes, errors, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.config import scope
-from atled.core.exact import exact
+from atled.core.exact import Same, exact
 from atled.core.program import Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh
 from atled.core.trace import Tracer, bind, state
@@ -31,7 +31,7 @@ from atled.engine.execute import EngineError, Executable, Spread, executable, on
 from atled.higher_order.ahead import Traced, TracedFunction, place
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note
-from atled.higher_order.keys import Same, WeakIdentityDict, call_key, keeps, recordings
+from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
 from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
 from atled.higher_order.signature import Arguments, Boxed, Options, Signature, donations, leaf_names
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from atled.core import config, tree
 from atled.core.config import changes, scope
-from atled.core.exact import exact
+from atled.core.exact import Same, exact
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from atled.core.source import is_library_file
 from atled.core.trace import state
@@ -59,14 +59,7 @@ _OF_CLASSES = {  # what classes have of their own, and no function reads
     "__orig_bases__", "__firstlineno__", "__static_attributes__", "__annotate__", "__annotations_cache__",
     "_field_defaults",
 }  # fmt: skip
-_OF_COMPILED = {
-    "trace",
-    "lower",
-    "eval_shape",
-    "compiles",
-    "clear_cache",
-    "__wrapped__",
-}  # attributes of jitted functions
+_OF_COMPILED = {"trace", "lower", "eval_shape", "compiles", "clear_cache", "__wrapped__"}  # of jitted functions
 _ABSENT = "absent"
 _BUILTIN_VALUES = {name: getattr(builtins, name) for name in _BUILTINS}
 _DISPATCHER = type(np.sum)  # of NumPy's functions
@@ -77,28 +70,11 @@ class Heavy(Exception):  # noqa: N818
     """A function refers to something that cannot be part of a key."""
 
 
-class Same:
-    """Equal to itself alone, and keeps what it stands for alive."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def function_key(f: Any) -> Any:
-    """A hashable key that is equal for functions that do the same now; raises `Heavy` if there is none."""
-    return _Reader().value(f)
-
-
 def call_key(functions: Iterable[Any], statics: Iterable[Any], structures: Iterable[tree.Structure]) -> Any:
-    """The same for several functions, for values that they get as they are, and for the classes of their arguments."""
+    """A hashable key, equal for functions that do the same now with the same values and classes of arguments.
+
+    Raises `Heavy` if there is none.
+    """
     reader = _Reader()
     found = [reader.value(f) for f in functions]
     found += [reader.value(x) for x in statics]

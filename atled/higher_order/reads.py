@@ -11,6 +11,8 @@ import functools
 from types import CodeType
 from typing import Any, NamedTuple
 
+from atled.core.exact import Same
+
 Chain = tuple[str, ...]
 
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME"}
@@ -32,29 +34,14 @@ class Reads(NamedTuple):
     is_closed: bool  # there is nothing else, and it changes nothing outside
 
 
-class _Identity:
-    """A code object by identity: equal code may stand in different places."""
-
-    __slots__ = ("code",)
-
-    def __init__(self, code: CodeType) -> None:
-        self.code = code
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.code is other.code
-
-    def __hash__(self) -> int:
-        return id(self.code)
-
-
 def reads_of(code: CodeType) -> Reads:
     """What code, and the functions inside it, read from outside."""
-    return _reads_of(_Identity(code))
+    return _reads_of(Same(code))  # by identity: equal code may stand in different places
 
 
 @functools.lru_cache(maxsize=4096)
-def _reads_of(key: _Identity) -> Reads:
-    code = key.code
+def _reads_of(key: Same) -> Reads:
+    code: CodeType = key.value
     first = code.co_varnames[0] if code.co_argcount else None
     found: dict[str, dict[Chain, None]] = {"names": {}, "cells": {}, "first": {}}
     is_bare = changes_first = False  # whether the first parameter is used as a whole
