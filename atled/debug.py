@@ -157,7 +157,8 @@ class Console(cmd.Cmd):
 def _closed_tracers() -> list[Tracer]:
     """Tracers whose transformation has ended, and which are still there."""
     gc.collect()
-    return [x for x in gc.get_objects() if isinstance(x, Tracer) and not x.interpreter.is_open]
+    # by class: `isinstance` asks objects for theirs, and those of others may do something then
+    return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and not x.interpreter.is_open]
 
 
 @contextlib.contextmanager

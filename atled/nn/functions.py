@@ -185,8 +185,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     """
     (x,) = promote_inexact("gelu", x)
     if approximate:
-        slope = math.sqrt(2 / math.pi)
-        inner = ew.mul(x, ew.add(ew.mul(ew.square(x), 0.044715 * slope), slope))
+        inner = ew.mul(ew.add(x, ew.mul(ew.integer_pow(x, 3), 0.044715)), math.sqrt(2 / math.pi))
         return ew.mul(x, ew.mul(ew.add(elementary.tanh(inner), 1), 0.5))
     return ew.mul(x, special.ndtr(x))
 

@@ -161,7 +161,7 @@ class Pick(Elementwise):
     takes = "biufc"
 
     def loses(self, x: Any, y: Any) -> Any:
-        """Whether y is better than x."""
+        """Whether y is as good as x, or better; of equal numbers NumPy, too, takes the second."""
         raise NotImplementedError
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
@@ -187,7 +187,7 @@ class Max(Pick):
     hlo = "stablehlo.maximum"
 
     def loses(self, x: Any, y: Any) -> Any:
-        return lt(x, y)
+        return le(x, y)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return _shared(self, primals, tangents, gt)
@@ -199,7 +199,7 @@ class Min(Pick):
     hlo = "stablehlo.minimum"
 
     def loses(self, x: Any, y: Any) -> Any:
-        return gt(x, y)
+        return ge(x, y)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return _shared(self, primals, tangents, lt)

@@ -83,3 +83,21 @@ def test_the_first_of_equal_extrema_counts_and_nan_before_all(find, length):
 def test_positions_in_a_narrow_dtype():
     assert lax.argmax(jnp.arange(100.0), 0, np.int8).dtype == np.int8
     assert int(lax.argmax(jnp.arange(100.0), 0, np.int8)) == 99
+
+
+@pytest.mark.parametrize("dims", [(0, 100), (100, 0), (0, 0), (3, 0, 70)], ids=str)
+def test_arrays_without_elements(dims):
+    x = np.zeros(dims, np.float32)
+    for f in (lambda v: jnp.sort(v, -1), lambda v: jnp.argsort(v, 0), atled.nn.softmax, atled.nn.log_softmax):
+        assert f(x).shape == atled.jit(f)(x).shape == dims
+    if dims[-1]:
+        assert jnp.max(x, -1).shape == jnp.argmax(x, -1).shape == dims[:-1]
+    assert atled.random.bits(atled.random.key(0), dims).shape == dims
+
+
+def test_the_second_of_two_zeros():
+    zeros = np.array([0.0, -0.0] * 50, np.float32)
+    for f, want in ((jnp.maximum, np.maximum), (jnp.minimum, np.minimum)):
+        for x, y in ((zeros, -zeros), (-zeros, zeros)):
+            np.testing.assert_array_equal(np.signbit(np.asarray(f(x, y))), np.signbit(want(x, y)))
+    assert not np.signbit(np.asarray(atled.nn.relu(zeros))).any()
