@@ -328,7 +328,16 @@ def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -
         leaves.append(tree)
         return LEAF
     children, meta = node.flatten(tree)
-    return _structure(kind, meta, tuple([_walk(c, leaves, is_leaf) for c in children]))
+    if is_leaf is not None:
+        return _structure(kind, meta, tuple([_walk(c, leaves, is_leaf) for c in children]))
+    parts = []
+    for c in children:
+        if type(c) in _nodes or isinstance(c, tuple):
+            parts.append(_walk(c, leaves, None))
+        else:  # most are leaves, and need no call
+            leaves.append(c)
+            parts.append(LEAF)
+    return _structure(kind, meta, tuple(parts))
 
 
 def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
