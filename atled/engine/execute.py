@@ -27,7 +27,7 @@ import jaxlib._jax as _jax
 import numpy as np
 
 from atled.compiler.digest import NotPortable, digest
-from atled.core import errors, sharding, source
+from atled.core import dtypes, errors, sharding, source
 from atled.core.program import Program, subprograms
 from atled.core.sharding import (
     Mesh,
@@ -459,19 +459,26 @@ def _option_values(program: Program, where: Where) -> dict[str, Any]:
 
 
 def _gains_by_emitters(program: Program) -> bool:
-    """Whether the program, or one within it, has an op on an array that is large for it."""
+    """Whether the program, or one within it, has an op on an array that is large for it, or rounds many to 16 bits."""
 
     def make() -> bool:
         return any(
-            any(v.type.size >= e.op.emitted_from for v in (*e.operands, *e.results))
+            any(
+                v.type.size >= (min(e.op.emitted_from, NARROW) if is_narrow(v.type) else e.op.emitted_from)
+                for v in (*e.operands, *e.results)
+            )
             or any(_gains_by_emitters(inner) for inner in subprograms(e.op))
             for e in program.equations
         )
+
+    def is_narrow(t: Any) -> bool:
+        return t.kind == "f" and dtypes.bits(t.dtype) < 32
 
     return program.memo("emitters", make)
 
 
 SMALL = 24  # equations
+NARROW = 2**16  # elements
 PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
 
 
