@@ -75,7 +75,7 @@ def test_nan_is_not_lost(name, kind):
     "length", [1, 2, 7, 31, 63, 64, 65, 127, 128, 129, 255, 256, 512, 1023, 1024, 1025, 4096, 65536]
 )
 def test_nan_at_each_kind_of_place_in_rows_of_each_length(length):
-    for at in {0, length // 3, length - 1}:
+    for at in {0, length // 3, max(0, length - 5), max(0, length - 2), length - 1}:
         x = np.ones((3, length), np.float32)
         x[1, at] = np.nan
         for f in (jnp.max, jnp.min):
