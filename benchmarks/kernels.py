@@ -33,14 +33,13 @@ class Kernel:
     torch: Callable[[Any], Callable[..., Any]] | None = None
     flops: float = 0.0
     gradient: tuple[int, ...] = ()  # with respect to these arguments; the last array is the cotangent
-    jitted: bool = True
 
     def call(self, lib: Library) -> Callable[[], Any]:
         """The kernel with its arrays in place, for atled or JAX."""
         f = self.ours(lib)
         if self.gradient:
             f = _pullback(lib, f, self.gradient)
-        f = lib.top.jit(f) if self.jitted else f
+        f = lib.top.jit(f)
         arrays = [lib.numpy.asarray(a) for a in self.arrays]
         return lambda: lib.top.block_until_ready(f(*arrays))
 
@@ -50,8 +49,7 @@ class Kernel:
         f = self.torch(torch)
         arrays = [_tensor(torch, a) for a in self.arrays]
         if not self.gradient:
-            with torch.no_grad():
-                return torch.no_grad()(lambda: f(*arrays))
+            return torch.no_grad()(lambda: f(*arrays))
         *args, cotangent = arrays
         wanted = [args[i].requires_grad_() for i in self.gradient]
         return lambda: torch.autograd.grad(f(*args), wanted, cotangent)

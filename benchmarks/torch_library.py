@@ -14,8 +14,6 @@ def torch_library() -> Library:
     from torch.nn import functional
     from torch.utils import _pytree as pytree
 
-    torch.set_num_threads(torch.get_num_threads())
-
     def split(x: Any, parts: int, axis: int) -> Any:
         return x.split(x.shape[axis] // parts, axis)
 

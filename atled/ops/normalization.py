@@ -42,8 +42,8 @@ class _OverAxes(Op):
         return bind(type(self)(tuple([a + 1 for a in self.axes])), x)
 
 
-class Softmax(_OverAxes):
-    """exp(x) scaled to sum to one over `axes`."""
+class _SameShape(_OverAxes):
+    """Those whose result has the type of x."""
 
     def result_type(self, x: ArrayType) -> ArrayType:
         self.check(x)
@@ -51,6 +51,13 @@ class Softmax(_OverAxes):
 
     def lower(self, build: Any, x: Any) -> Any:
         return build.apply(self._compute, x) if x.type.size else x
+
+    def _compute(self, x: Any) -> Any:
+        raise NotImplementedError
+
+
+class Softmax(_SameShape):
+    """exp(x) scaled to sum to one over `axes`."""
 
     def _compute(self, x: Any) -> Any:
         t = type_of(x)
@@ -69,18 +76,11 @@ class Softmax(_OverAxes):
         return out, elementwise.add(scaled, elementwise.mul(spread, out))  # backwards, out * (t - sum(t * out))
 
 
-class LogSoftmax(_OverAxes):
+class LogSoftmax(_SameShape):
     """x less the logarithm of the sum of exp(x) over `axes`, without losing small probabilities.
 
     NaN where plus infinity is among them, or nothing but minus infinity.
     """
-
-    def result_type(self, x: ArrayType) -> ArrayType:
-        self.check(x)
-        return x
-
-    def lower(self, build: Any, x: Any) -> Any:
-        return build.apply(self._compute, x) if x.type.size else x
 
     def _compute(self, x: Any) -> Any:
         shifted, _, total = self._parts(x)

@@ -138,13 +138,16 @@ class Extremum(Reduction):
         out = super().lower(build, x)
         if self.is_loose or build.platform != "cpu" or x.type.kind != "f":
             return out
-        return build.apply(self._or_nan, x, out)
+        # axes that may be split over devices are not cut into parts
+        longest = max(self.axes, key=lambda a: x.type.shape[a], default=None) if build.on_one_cpu else None
+        return build.apply(lambda v, extremum: self._or_nan(v, extremum, longest), x, out)
 
-    def _or_nan(self, x: Any, extremum: Any) -> Any:
+    def _or_nan(self, x: Any, extremum: Any, longest: int | None) -> Any:
         """The CPU's fast kernels take the other number where one is NaN."""
-        longest = max(self.axes, key=lambda a: type_of(x).shape[a])
-        is_nan = reduce_or(_folded(elementwise.ne(x, x), longest, 8, elementwise.logical_or), self.axes)
-        return elementwise.select(is_nan, np.asarray(np.nan, type_of(x).dtype), extremum)
+        is_nan = elementwise.ne(x, x)
+        if longest is not None:
+            is_nan = _folded(is_nan, longest, 8, elementwise.logical_or)
+        return elementwise.select(reduce_or(is_nan, self.axes), np.asarray(np.nan, type_of(x).dtype), extremum)
 
     def batch(self, batched: Any, x: Any) -> Any:
         return bind(type(self)(tuple([a + 1 for a in self.axes]), self.is_loose), x)
