@@ -18,8 +18,9 @@ import numpy as np
 def exact(x: Any) -> Any:
     """A hashable key, equal for values of the same class with the same contents.
 
-    Strings, integers, None and tuples of those are their own keys. All others are tuples that begin with a class, which
-    no such tuple does. Containers count by what is in them now, so that a key does not change when they do.
+    Strings, integers, None and tuples of those are their own keys, and so is what is `Interned`. All others are tuples
+    that begin with a class, which no such tuple does. Containers count by what is in them now, so that a key does not
+    change when they do.
 
     >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact(float("nan")) == exact(float("nan"))
     (False, False, True)
@@ -35,6 +36,12 @@ def exact(x: Any) -> Any:
         return x
     make = _MAKERS.get(kind)
     return make(x) if make is not None else _other(kind, x)
+
+
+class Interned:
+    """A base of classes with one object for equal ones: such an object is its own key."""
+
+    __slots__ = ()
 
 
 class Same:
@@ -82,6 +89,8 @@ _MAKERS: dict[Any, Any] = {
 
 
 def _other(kind: Any, x: Any) -> Any:
+    if isinstance(x, Interned):
+        return x
     if isinstance(x, np.generic) and kind.__module__ in ("numpy", "ml_dtypes"):
         return kind, x.dtype, x.tobytes()
     if isinstance(x, tuple) and kind.__eq__ is tuple.__eq__:  # a named tuple

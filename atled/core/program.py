@@ -275,6 +275,21 @@ def pruned(program: Program, keep: Sequence[bool]) -> Program:
     return Program(program.inputs, kept, outputs, program.name, program.input_names)
 
 
+def used(program: Program) -> tuple[Program, tuple[int, ...]]:
+    """The program without the inputs that nothing in it needs, and which inputs are left."""
+
+    def make() -> tuple[Program, tuple[int, ...]]:
+        needed = _needed(program.equations, program.outputs)
+        left = tuple([i for i, v in enumerate(program.inputs) if v in needed])
+        if len(left) == len(program.inputs):
+            return program, left
+        names = [program.input_names[i] for i in left] if program.input_names else ()
+        inputs = [program.inputs[i] for i in left]
+        return Program(inputs, program.equations, program.outputs, program.name, names), left
+
+    return program.memo("used", make)
+
+
 def evaluate(program: Program, operands: Sequence[Any]) -> list[Any]:
     """Run a program under the current interpreters."""
     env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))

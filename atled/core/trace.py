@@ -19,13 +19,14 @@ from atled.core.types import ArrayType
 class Interpreter:
     """Gives ops a meaning. `level` orders interpreters; `is_open` turns False when the transformation ends."""
 
-    __slots__ = ("is_open", "level")
+    __slots__ = ("assigned", "is_open", "level")
     transform = "evaluation"  # what to call it in messages
     is_watching = False  # wants to see each op, also those of functions that could be launched as a whole
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.is_open = True
+        self.assigned: list[Any] | None = None  # what its function assigned to objects that it was given
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         raise NotImplementedError
@@ -46,6 +47,7 @@ class Axis(NamedTuple):
 class _State(threading.local):
     base: Any  # the interpreter for ops without traced operands
     level: int
+    innermost: Interpreter | None  # that was entered
     axes: dict[Any, Axis]
     source: Any  # overrides where new equations say they come from
     lanes: tuple[int, ...]  # while watched: the sizes of the vmaps that an op is under, the outermost first
@@ -55,6 +57,7 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.base = _bottom[0]
         self.level = 0
+        self.innermost = None
         self.axes = {}
         self.source = None
         self.lanes = ()
@@ -269,6 +272,16 @@ def _origin(tracer: Any) -> str:
     return ""
 
 
+def leaving(name: str, *results: Any) -> None:
+    """Tell objects that a transformed function assigned to that it is done, and returns these trees."""
+    home = state.innermost
+    if home is not None and home.assigned:
+        done, home.assigned = home.assigned, None
+        for tell in done:
+            if tell(name, results):  # one warning is enough
+                break
+
+
 class entered:  # noqa: N801
     """A `with` block in which interpreters of `levels` new levels live, and optionally a new base or axis."""
 
@@ -280,8 +293,9 @@ class entered:  # noqa: N801
         self.axis = axis
 
     def __enter__(self) -> None:
-        self.before = (state.base, state.level, state.axes, state.source)
-        state.level = self.interpreters[-1].level
+        self.before = (state.base, state.level, state.axes, state.source, state.innermost)
+        state.innermost = self.interpreters[-1]
+        state.level = state.innermost.level
         if self.base is not None:
             state.base = self.base
             state.source = None
@@ -289,6 +303,6 @@ class entered:  # noqa: N801
             state.axes = {**state.axes, self.axis.name: self.axis}
 
     def __exit__(self, *_: Any) -> None:
-        state.base, state.level, state.axes, state.source = self.before
+        state.base, state.level, state.axes, state.source, state.innermost = self.before
         for interpreter in self.interpreters:
             interpreter.is_open = False

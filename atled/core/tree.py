@@ -47,6 +47,20 @@ class GetAttrKey(NamedTuple):
         return f".{self.name}"
 
 
+class FieldKey(GetAttrKey):
+    """The step to an attribute that was declared as something: `kind` is a class. Equal to a plain step."""
+
+    kind: Any
+
+    def __new__(cls, name: str, kind: Any) -> FieldKey:
+        made = super().__new__(cls, name)
+        made.kind = kind
+        return made
+
+    def __reduce__(self) -> Any:
+        return FieldKey, (self.name, self.kind)
+
+
 class FlattenedIndexKey(NamedTuple):
     """The step of a path into a custom node that names no keys."""
 
@@ -62,6 +76,26 @@ class _Node(NamedTuple):
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, Sequence[Any]], Any]
     keys: Callable[[Any, int], Sequence[Any]]  # (node, number of children) -> one key a child
+    code: NodeCode | None = None
+
+
+class NodeCode:
+    """How generated code takes nodes of a class apart and builds them, where that is faster than by calls.
+
+    Children of such nodes may be declared as something, which the keys of their paths say (`FieldKey`).
+    """
+
+    def match(self, code: Any, structure: Structure, value: str, indent: str) -> list[str]:
+        """Emit lines that say `raise Mismatch` unless `value` is of this structure; gives an expression a child."""
+        raise NotImplementedError
+
+    def build(self, code: Any, structure: Structure, parts: list[str]) -> str:
+        """An expression for the node, of those for its children; may emit lines that go before."""
+        raise NotImplementedError
+
+    def difference(self, before: Structure, now: Structure) -> tuple[str, str, str]:
+        """How the data of two nodes of the class differ: the step to what does, and what is there in each."""
+        raise NotImplementedError
 
 
 def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
@@ -118,6 +152,7 @@ def register_node(
     flatten: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten: Callable[[Any, Sequence[Any]], Any],
     keys: Callable[[Any], Sequence[Any]] | None = None,
+    code: NodeCode | None = None,
 ) -> None:
     """Make instances of `cls` nodes: `flatten(x)` is children and hashable data, `unflatten(data, children)` x again.
 
@@ -130,7 +165,7 @@ def register_node(
     if cls in _nodes:
         raise ValueError(f"tree: {cls.__name__} is registered already; a class can be registered once.")
     named = keys and (lambda x, n: keys(x))
-    _nodes[cls] = _Node(flatten, unflatten, named or (lambda x, n: [FlattenedIndexKey(i) for i in range(n)]))
+    _nodes[cls] = _Node(flatten, unflatten, named or (lambda x, n: [FlattenedIndexKey(i) for i in range(n)]), code)
 
 
 def register_dataclass(
@@ -180,7 +215,7 @@ def register_static(cls: type) -> type:
 class Structure:
     """A tree without its leaves. Compares and hashes by value, exactly: the keys 1 and True differ."""
 
-    __slots__ = ("_hash", "changes", "children", "is_one", "key", "kind", "meta", "num_leaves")
+    __slots__ = ("_hash", "_kinds", "changes", "children", "is_one", "key", "kind", "meta", "num_leaves")
 
     def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[Structure, ...], changes: bool = False) -> None:
         self.kind = kind  # the node's class; None for a leaf
@@ -191,6 +226,7 @@ class Structure:
         self.children = children
         self.num_leaves = sum([c.num_leaves for c in children]) if kind is not None else 1
         self._hash: int | None = None
+        self._kinds: tuple[Any, ...] | None = None
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -217,6 +253,26 @@ class Structure:
                 return False
             waiting.extend(zip(a.children, b.children))
         return True
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """How each leaf was declared, as the first step of its path that tells; None where nothing was declared."""
+        if self._kinds is None:
+            if self._declares():
+                paths = [p for p, _ in leaves_with_path(self.unflatten([_Star()] * self.num_leaves))]
+                self._kinds = tuple([declared(p) for p in paths])
+            else:
+                self._kinds = (None,) * self.num_leaves
+        return self._kinds
+
+    def _declares(self) -> bool:
+        waiting: list[Structure] = [self]
+        while waiting:
+            s = waiting.pop()
+            if s.kind is not None and _nodes[s.kind].code is not None:
+                return True
+            waiting.extend(s.children)
+        return False
 
     @property
     def num_nodes(self) -> int:
@@ -527,6 +583,11 @@ def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") ->
     if simple:
         return separator.join([str(k[0]) if isinstance(k, tuple) else str(k) for k in path])
     return separator.join([str(k) for k in path])
+
+
+def declared(path: Iterable[Any]) -> Any:
+    """What a path's leaf was declared as, alone or with all around it; None if it was not."""
+    return next((key.kind for key in path if type(key) is FieldKey), None)
 
 
 def all_leaves(items: Iterable[Any]) -> bool:

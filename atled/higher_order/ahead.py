@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from atled.core import tree
 from atled.core.array import type_of
-from atled.core.program import Program, Recorder
+from atled.core.program import Program, Recorder, used
 from atled.core.sharding import Mesh
 from atled.core.trace import Tracer, state
 from atled.core.types import ShapeDtypeStruct
@@ -15,7 +15,7 @@ from atled.engine import client
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
 from atled.engine.execute import Executable, Spread, Where, compiled_anew, executable, lowered, on_device
-from atled.higher_order.launch import MISS, NAMESPACE, Form, Site, result_builder
+from atled.higher_order.launch import MISS, NAMESPACE, Form, Site, result_builder, taking
 from atled.higher_order.signature import Arguments, Signature, donations, flat_shardings, leaf_names
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Traced:
         self.in_structure = in_structure
         self.out_structure = out_structure
         self.name = name
+
+    def run(self, keeps_unused: bool) -> tuple[Program, tuple[int, ...]]:
+        """The program that is compiled for it, and which of its inputs that one takes."""
+        return (self.program, tuple(range(len(self.program.inputs)))) if keeps_unused else used(self.program)
 
 
 def _info(traced: Traced, shardings: Sequence[Any]) -> Any:
@@ -86,9 +90,10 @@ class Lowered:
         self._traced = traced
         t = traced._traced
         given = [as_array(x) for x in t.captured] + [_Like(x) for x in traced._call.leaves]
-        self._donated = donations(traced._signature, traced._call, t.program, len(t.captured))
-        self._where, self._committed = place(traced._signature, t, traced._call, given, self._donated)
-        self._module = lowered(t.program, self._where, self._donated)
+        self._program, self._donated, (self._where, self._committed) = prepared(
+            traced._signature, t, traced._call, given
+        )
+        self._module = lowered(self._program, self._where, self._donated)
 
     @property
     def out_info(self) -> Any:
@@ -110,7 +115,7 @@ class Lowered:
         """
         from atled.engine import topology as topologies  # hardly anybody compiles for machines that are not here
 
-        program, where, module = self._traced.program, self._where, self._module
+        program, where, module = self._program, self._where, self._module
         if topology is not None and topologies.of(where) is None:
             if isinstance(where, Spread):
                 raise ValueError(
@@ -134,7 +139,7 @@ class Lowered:
 
         if topologies.of(self._where) is not None:
             return self.compile()
-        ready = compiled_anew(self._traced.program, self._where, self._committed, self._donated, self._module)
+        ready = compiled_anew(self._program, self._where, self._committed, self._donated, self._module)
         return Compiled(ready, self._traced)
 
 
@@ -148,10 +153,24 @@ class _Like:
         self.sharding = asked if asked is not None else on_device(client.default_device())
 
 
-def place(
-    signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any], donated: tuple[int | None, ...]
+def prepared(
+    signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any]
+) -> tuple[Program, tuple[int | None, ...], tuple[Where, bool]]:
+    """What runs for a recorded function: the program, what it may overwrite, and where."""
+    program, left = traced.run(signature.options.keeps_unused)
+    donated = donations(signature, call, traced.program, len(traced.captured), left)
+    return program, donated, _place(signature, traced, call, arrays, donated, left)
+
+
+def _place(
+    signature: Signature,
+    traced: Traced,
+    call: Arguments,
+    arrays: Sequence[Any],
+    donated: tuple[int | None, ...],
+    left: Sequence[int],
 ) -> tuple[Where, bool]:
-    """Where a recorded function runs: the device or mesh of its arguments, or the one that was asked for."""
+    """Where a recorded function runs: the device or mesh of what it uses, or the one that was asked for."""
     options = signature.options
     if options.device is not None:
         return options.device, True
@@ -170,7 +189,7 @@ def place(
         for s, t in zip(outs, traced.program.output_types, strict=True):
             if s is not None:
                 s.check(t.shape, f"out_shardings of {traced.name}")
-    where, committed = placement(traced.program, arrays, ins, outs)
+    where, committed = placement(traced.program, [arrays[i] for i in left], [ins[i] for i in left] if ins else (), outs)
     if donated and isinstance(where, Spread):  # a result that takes over memory is split as that is
         kept = list(where.outs)
         for s, i in zip(where.ins, donated, strict=True):
@@ -211,13 +230,18 @@ class Compiled:
         if any(isinstance(x, Tracer) for x in call.leaves) or type(state.base) is Recorder:
             raise TypeError(f"{traced.name}: a compiled function cannot be transformed; use the jitted function.")
         arrays = [as_array(x, t) for x, t in zip(call.leaves, got, strict=True)]
-        there = moved([*[as_array(x) for x in traced.captured], *arrays], ready.where)
-        held = [a._buffer for a in there[: len(traced.captured)]]
+        left = traced.run(signature.options.keeps_unused)[1]
+        given = [*[as_array(x) for x in traced.captured], *arrays]
+        used = [given[i] for i in left]
+        there = moved(used, ready.where)
+        count = len(traced.captured)
         if self._site is None:
             is_wide = got != [type_of(x) for x in call.leaves]
-            self._site = Site(0, Form(None), call, traced.out_structure, True, is_wide, dict(NAMESPACE))
-        if all([a is b for a, b in zip(arrays, there[len(held) :], strict=True)]):
-            entry = (ready.execute, ready.handlers, ready.placed, held)
+            names = leaf_names(signature, call)
+            self._site = Site(0, Form(None), call, traced.out_structure, True, is_wide, names, dict(NAMESPACE))
+        if all([a is b for a, b in zip(used[count:], there[count:], strict=True)]):
+            held = [a._buffer for a in there[:count]]
+            entry = (taking(ready.execute, left, len(given)), ready.handlers, ready.placed, held)
             self._site.remember(call, arrays, entry, traced.out_structure)
         out = ready([a._buffer for a in there])
         return result_builder(traced.out_structure)(out, ready.placed)
@@ -235,13 +259,13 @@ class Compiled:
 
     @property
     def input_shardings(self) -> Any:
-        """How the arguments are split: positional ones, and those by name."""
-        count = len(self._traced._traced.captured)
-        where, structure = self._executable.where, self._traced._traced.in_structure
-        one = None if isinstance(where, Spread) else on_device(where)
-        return structure.unflatten(
-            list(where.ins[count:]) if isinstance(where, Spread) else [one] * structure.num_leaves
-        )
+        """How the arguments are split: positional ones, and those by name. None for those that are not used."""
+        traced, where = self._traced._traced, self._executable.where
+        left = traced.run(self._traced._signature.options.keeps_unused)[1]
+        ins = where.ins if isinstance(where, Spread) else [on_device(where)] * len(left)
+        taken = dict(zip(left, ins, strict=True))
+        count = len(traced.captured)
+        return traced.in_structure.unflatten([taken.get(count + i) for i in range(traced.in_structure.num_leaves)])
 
     @property
     def output_shardings(self) -> Any:

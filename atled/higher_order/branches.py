@@ -14,9 +14,10 @@ import numpy as np
 from atled.core import dtypes, errors, rewriting, source, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.config import scope
+from atled.core.differences import difference
 from atled.core.op import Op
 from atled.core.program import Program, Recorder, evaluate, pruned, record
-from atled.core.trace import Tracer, bind, state
+from atled.core.trace import Tracer, bind, leaving, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.keys import remembered
@@ -341,14 +342,17 @@ def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequenc
     found: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
-        out, made = tree.flatten(f(*structure.unflatten(list(leaves))))
+        result = f(*structure.unflatten(list(leaves)))
+        leaving(name, result)
+        out, made = tree.flatten(result)
         for x in out:
             if not isinstance(x, Array):
                 type_of(x)  # complains if it is not a number
         found.append(made)
         return out
 
-    program, captured = record(flat, types, getattr(f, "__name__", type(f).__name__))
+    name = getattr(f, "__name__", type(f).__name__)
+    program, captured = record(flat, types, name)
     return Recorded(program, captured, found[0])
 
 
@@ -373,9 +377,12 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
     first = recorded[0]
     for other, label in zip(recorded[1:], names[1:]):
         if first.structure != other.structure:
+            path, one, another = difference(first.structure, other.structure) or ("", "", "")
             raise TypeError(
                 f"{name}: the branches must return the same tree; {names[0]} gives {first.structure}, "
-                f"{label} gives {other.structure}." + source.describe(source.here())
+                f"{label} gives {other.structure}."
+                + f"\n  The first difference: result{path} is {one} from {names[0]}, and {another} from {label}."
+                + source.describe(source.here())
                 + "\n  try: return as many arrays from each, with zeros where a branch has nothing to give."
             )  # fmt: skip
         rows = list(zip(first.program.output_types, other.program.output_types))

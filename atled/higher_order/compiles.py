@@ -6,11 +6,13 @@ static value, the tree of arguments, or a setting.
 
 from __future__ import annotations
 
+import re
 import reprlib
 from typing import Any, NamedTuple
 
 from atled.core import config, source, tree
 from atled.core.config import scope
+from atled.core.differences import difference
 from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
 from atled.higher_order.signature import Arguments, Signature, leaf_names
@@ -78,7 +80,7 @@ def reason(compiles: list[Compile], now: Compile, signature: Signature) -> str:
 
 def _differences(before: Compile, now: Compile, signature: Signature) -> list[str]:
     if before.structure != now.structure:
-        return [f"the tree of arguments changed: {_changes(before.names, now.names)}"] * 99
+        return [f"the tree of arguments changed: {_changes(before, now, signature)}"] * 99
     rows = [
         f"argument {name} was {a} and is {b}"
         for name, a, b in zip(now.names, before.types, now.types, strict=True)
@@ -99,11 +101,18 @@ def _differences(before: Compile, now: Compile, signature: Signature) -> list[st
     return rows or ["the function itself, what it closes over, or the device is another one"]
 
 
-def _changes(before: tuple[str, ...], now: tuple[str, ...]) -> str:
-    """Which arguments came and went, the first of each."""
+def _changes(before: Compile, now: Compile, signature: Signature) -> str:
+    """Which arguments came and went, the first of each; or where the trees differ."""
     found = []
-    for names, others, what in ((before, now, "gone"), (now, before, "new")):
+    for names, others, what in ((before.names, now.names, "gone"), (now.names, before.names, "new")):
         only = [n for n in names if n not in set(others)]
         if only:
             found.append(f"{only[0]} is {what}" + (f", and {len(only) - 1} more" if len(only) > 1 else ""))
-    return "; ".join(found) or "containers of another kind"
+    if found or before.structure is None or now.structure is None:
+        return "; ".join(found)
+    path, was, is_now = difference(before.structure, now.structure) or ("", "", "")
+    text = f"was {was} and is {is_now}"
+    number = re.match(r"\[0\]\[(\d+)\]|\[1\]\['(\w+)'\]", path)  # positional arguments, and those by name
+    if number is None:
+        return f"{path} {text}"
+    return f"{number[2] or signature.label(int(number[1]))}{path[number.end() :]} {text}"

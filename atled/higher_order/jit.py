@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from atled.core import config, dtypes, errors, tree
@@ -22,18 +22,18 @@ from atled.core.config import scope
 from atled.core.exact import Same, exact
 from atled.core.program import Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh
-from atled.core.trace import Tracer, bind, state
+from atled.core.trace import Tracer, bind, leaving, state
 from atled.core.types import ArrayType
 from atled.engine import client
-from atled.engine.array import DeviceArray, as_array, bring
+from atled.engine.array import DeviceArray, as_array, bring, wrap
 from atled.engine.eager import moved
 from atled.engine.execute import EngineError, Executable, Spread, executable, on_pressure
-from atled.higher_order.ahead import Traced, TracedFunction, place
+from atled.higher_order.ahead import Traced, TracedFunction, prepared
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note
 from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
-from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, failure_of, result_builder
-from atled.higher_order.signature import Arguments, Boxed, Options, Signature, donations, leaf_names
+from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
+from atled.higher_order.signature import Arguments, Boxed, Options, Signature, leaf_names
 
 
 class Shared:
@@ -51,6 +51,7 @@ class Shared:
         self.signature = Signature(self._function, self.name, options)  # pyright: ignore[reportArgumentType]
         self.traces: dict[Any, Traced] = {}
         self.sites: dict[Any, Site] = {}
+        self.met: set[Any] = set()  # what sites would be for, if calls like these come again
         self.recent: dict[Any, list[Site]] = {}  # by number of arguments and keywords
         self.compiles: list[Compile] = []
         self.launched: set[Any] = set()  # programs, and where they run
@@ -279,7 +280,10 @@ def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) 
         given = iter(operands)
         leaves = [x if t is None else next(given) for x, t in zip(call.leaves, types, strict=True)]
         args, kwargs = call.rebuild(leaves)
-        found, structure = tree.flatten(shared.f(*args, **kwargs))
+        result = shared.f(*args, **kwargs)
+        if not is_library:
+            leaving(shared.name, result)
+        found, structure = tree.flatten(result)
         out_structure.append(structure)
         for x in found:
             if not isinstance(x, Array):
@@ -337,34 +341,44 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over what is being transformed
         return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
-    donated = donations(shared.signature, call, traced.program, len(captured))
-    where, committed = place(shared.signature, traced, call, [*captured, *arrays], donated)
-    ready, is_found = _compiled(shared, call, traced.program, (where, committed, donated), start)
-    there = moved([*captured, *arrays], where)
-    held = [a._buffer for a in there[: len(captured)]]
-    buffers = [a._buffer for a in there[len(captured) :]]
+    given = [*captured, *arrays]
+    program, donated, (where, committed) = prepared(shared.signature, traced, call, given)
+    ready, is_found = _compiled(shared, call, program, (where, committed, donated), start)
+    left = traced.run(shared.options.keeps_unused)[1]
+    used = [given[i] for i in left]
+    there = moved(used, where)
+    buffers = [a._buffer for a in there]
+    held = buffers[: len(captured)]  # nothing is captured that is not used
     if not scope().off and not traced.notes:
         execute = ready.execute
-        waiting = [i for i, (a, m) in enumerate(zip(arrays, there[len(captured) :], strict=True)) if a is not m]
+        waiting = [i for i, (a, m) in enumerate(zip(used, there, strict=True)) if a is not m and i >= len(held)]
         if waiting and isinstance(where, Spread):  # numbers and uncommitted arrays, which each call brings over
-            execute = functools.partial(
-                bring, execute, [(i + len(held), there[i + len(held)]._placed) for i in waiting]
-            )
+            execute = functools.partial(bring, execute, [(i, there[i]._placed) for i in waiting])
             waiting = []
+        execute = taking(execute, left, len(given))
         if not waiting and not is_found:  # a function that is made anew for each call is not called again
             with _lock:
                 if shared.traces is began[0] and config.changes[0] == began[1]:  # nothing was forgotten meanwhile
                     _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
     try:
-        out = ready(held + buffers)
+        out = ready(buffers)
     except EngineError as error:
-        raise failure_of(buffers, error) from None
-    made = result_builder(traced.out_structure)(out, ready.placed)
+        names = () if shared.options.is_library else leaf_names(shared.signature, call)
+        raise failure_of([a._buffer for a in given], error, names) from None
+    if donated and any([i is not None for i in donated]):
+        donors[shared.name] = _donated_names(shared.signature)
+    made = traced.out_structure.unflatten([wrap(b) for b in out])
     if scope().is_watched and (scope().debug_nans or scope().debug_infs):
         from atled.higher_order.nans import check_results
 
         check_results(shared, call, made)
     return made
+
+
+def _donated_names(signature: Signature) -> str:
+    while len(donors) > 64:
+        donors.pop(next(iter(donors)))
+    return ", ".join(sorted(signature.donated[1]) or [str(n) for n in sorted(signature.donated[0])])
 
 
 def _compiled(
@@ -397,11 +411,16 @@ def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[Devi
     if site is None:
         if len(shared.sites) >= _SITES_LIMIT:  # its code and constants stay as long as the function does
             return
+        if site_key not in shared.met:  # many functions are called once, and code takes long to make
+            if len(shared.met) >= _SITES_LIMIT:
+                shared.met.clear()
+            shared.met.add(site_key)
+            return
         if shared.form is None:
             shared.form = Form(shared.f)
         site = shared.sites[site_key] = Site(
             len(shared.sites), shared.form, call, traced.out_structure, shared.options.is_library, is_wide,
-            shared.namespace,
+            () if shared.options.is_library else leaf_names(shared.signature, call), shared.namespace,
         )  # fmt: skip
         shared.recent.setdefault(shape, []).append(site)
     site.remember(call, arrays, entry, traced.out_structure)
@@ -497,7 +516,8 @@ def jit(
         device: run there, instead of where the arguments are.
         in_shardings, out_shardings: how arguments and results are split over a mesh: a sharding, a `PartitionSpec` of
             the mesh that is set, or None for what the arguments have and the compiler chooses; or trees of those.
-        keep_unused: for programs that pass it; arguments that the function does not use are always kept.
+        keep_unused: hand the compiled program also the arguments that the function does not use. Without it they
+            are not looked at: they are not moved, not donated, and may be on another device.
         max_compiles: raise when the function would be compiled more often, and say what changed.
 
     From the second compilation on, the logger `atled` says which argument changed, and what that cost. The result is a
@@ -518,15 +538,41 @@ def jit(
         _tuple(donate_argnames, str),
         is_inline=inline,
         device=device,
+        keeps_unused=keep_unused,
         max_compiles=max_compiles,
         in_shardings=None if in_shardings is None else Boxed(in_shardings),
         out_shardings=None if out_shardings is None else Boxed(out_shardings),
     )
     if f is None:
-        return lambda g: _wrapped(g, _shared_for(g, options))
+        return lambda g: _jitted(g, options)
     if not callable(f):
         raise TypeError(f"jit: expected a function; got {describe(f)}.")
-    return _wrapped(f, _shared_for(f, options))
+    return _jitted(f, options)
+
+
+def _jitted(f: Any, options: Options) -> Any:
+    """The function compiled. Of a model, or of a method of one, the model is an argument: its arrays may change."""
+    owner, function = (f.__self__, f.__func__) if type(f) is MethodType else (f, type(f).__call__)
+    node = tree._nodes.get(type(owner))
+    if node is None or node.code is None:
+        return _wrapped(f, _shared_for(f, options))
+    shifted = options._replace(
+        static_argnums=tuple([n + (n >= 0) for n in options.static_argnums]),
+        donate_argnums=tuple([n + (n >= 0) for n in options.donate_argnums]),
+        in_shardings=None if options.in_shardings is None else options.in_shardings.after(None),
+    )
+    inner = _wrapped(function, _shared_for(function, shifted))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return inner(owner, *args, **kwargs)
+
+    made: Any = call
+    made.__name__ = made.__qualname__ = getattr(f, "__name__", type(f).__name__)
+    made.__doc__, made.__module__, made.__wrapped__ = f.__doc__, f.__module__, f
+    made.compiles, made.clear_cache = inner.compiles, inner.clear_cache
+    for name in ("trace", "lower", "eval_shape"):
+        setattr(made, name, functools.partial(getattr(inner, name), owner))
+    return made
 
 
 @overload

@@ -116,6 +116,8 @@ class _Reader:
             return exact(x)
         if kind is types.BuiltinFunctionType or kind is np.ufunc or kind is _DISPATCHER:
             return _offered(x)
+        if _is_frozen_record(kind):
+            return (self.class_(kind), *[(k, self.value(v)) for k, v in x.__dict__.items()])
         if kind.__module__ == "atled.numpy.scalar_types":
             return kind, x.dtype
         raise Heavy
@@ -255,6 +257,17 @@ class _Reader:
 
 
 _CONTAINERS = {tuple, list, dict, type(None)}
+
+
+def _is_frozen_record(kind: Any) -> bool:
+    """Whether objects of a class are what their fields are: frozen dataclasses that look attributes up as usual."""
+    how = getattr(kind, "__dataclass_params__", None)
+    is_plain = kind.__getattribute__ is object.__getattribute__ and not hasattr(kind, "__getattr__")
+    return how is not None and how.frozen and is_plain and kind.__dictoffset__ != 0 and not _has_slots(kind)
+
+
+def _has_slots(kind: Any) -> bool:
+    return any(["__slots__" in base.__dict__ for base in kind.__mro__[:-1]])
 
 
 def _content(cell: Any) -> Any:

@@ -89,11 +89,12 @@ class Site:
 
     def __init__(
         self, number: int, form: Form, call: Arguments, result: tree.Structure, is_library: bool, is_wide: bool,
-        namespace: dict[str, Any],
+        names: Sequence[str], namespace: dict[str, Any],
     ) -> None:  # fmt: skip
         self.entries: dict[Any, Any] = {}
         self.result = result
         code = Code(f"s{number}_")
+        leaf_names = code.name(names)
         entries = code.name(self.entries)
         static = {key for key, _, _ in call.statics}
         clean = [kind in CLEAN for _, kind, _ in call.given_statics]
@@ -135,7 +136,7 @@ class Site:
         lines.append(f" except (AttributeError, KeyError, ValueError, TypeError, OverflowError, Mismatch): {otherwise}")
         lines.append(" if captured: buffers = captured + buffers")
         lines.append(" try: results = execute(buffers).consume_with_handlers(handlers)")
-        lines.append(" except EngineError as error: raise failure(buffers, error) from None")
+        lines.append(f" except EngineError as error: raise failure(buffers, error, {leaf_names}) from None")
         lines.append(" if build is not None: return build(results, placed)")
         _emit_result(code, result)
         namespace.update(code.namespace)
@@ -198,11 +199,46 @@ def _wide_leaf(x: Any) -> Any:
     return as_array(x, wide(type_of(x)))
 
 
-def failure_of(buffers: Sequence[Any], error: Exception) -> RuntimeError:
-    """What to raise for a launch that failed: a buffer that was given away, or the engine's own reason."""
-    for b in buffers:
+def taking(execute: Callable[..., Any], left: Sequence[int], count: int) -> Callable[..., Any]:
+    """A launch that takes all `count` inputs of a function, for a program that has only some of them."""
+    if len(left) == count:
+        return execute
+    return lambda buffers: execute([buffers[i] for i in left])
+
+
+donors: dict[str, str] = {}  # functions that were called with arguments to take over, and these; the newest last
+
+
+def failure_of(buffers: Sequence[Any], error: Exception, names: Sequence[str] = ()) -> RuntimeError:
+    """What to raise for a launch that failed: a buffer that was given away, or the engine's own reason.
+
+    The last buffers are those of the arguments, whose leaves have these names.
+    """
+    labels = ["a value that the function closes over"] * (len(buffers) - len(names)) + list(names)
+    places: dict[int, list[int]] = {}
+    for i, b in enumerate(buffers):
+        places.setdefault(id(b), []).append(i)
+    if "the same" in str(error):  # the engine counts differently if arguments are left out
+        for same in places.values():
+            if len(same) > 1:
+                both = " and ".join([labels[i] for i in same[:2]]) if names else "two arguments"
+                return errors.located(
+                    RuntimeError(
+                        f"donation: {both} are one array, {buffers[same[0]].aval.type}; memory that is taken over "
+                        "must belong to one argument."
+                        "\n  try: numpy.copy(x) for one of them, or leave one out of donate_argnums."
+                    )
+                )
+    for label, b in zip(labels, buffers, strict=True):
         if b.is_deleted():
-            return errors.located(failed(b, RuntimeError("deleted")))
+            who = "".join([f"\n  {name} takes over its argument {what}." for name, what in list(donors.items())[-3:]])
+            what = f"argument {label}, {b.aval.type}," if names else f"{b.aval.type}"
+            return errors.located(
+                RuntimeError(
+                    f"deleted array: {what} was deleted or donated, and its memory is gone.{who}"
+                    "\n  try: use the result of the call that took it, or leave it out of donate_argnums."
+                )
+            )
     return failed(buffers[0] if buffers else None, error)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from atled.compiler.builder import Value
 from atled.core import errors, rewriting, source, tree
 from atled.core.array import describe, type_of
+from atled.core.differences import difference
 from atled.core.mask import ALL
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var, evaluate, pruned, record, subprograms
@@ -601,9 +602,11 @@ def _carried(
         body = record_tree(run, inputs, [*types, *cuts])
         got = body.structure if extra is None else body.structure.children[0]
         if got != structure:
+            path, first, then = difference(structure, got) or ("", "", "")
             raise TypeError(
                 f"{name}: the carry must keep its tree; it starts as {structure.children[0]}, "
                 f"and the body gives {got.children[0] if got.children else got}."
+                + f"\n  The first difference: carry{path.removeprefix('[0]')} starts as {first}, and becomes {then}."
                 + source.describe(source.here())
                 + "\n  try: return the same tuple or dict as the start"
                 + (", and what else there is as the second result." if name == "scan" else ".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ class Options(NamedTuple):
     is_library: bool = False  # a function of the library: it takes axes in many forms, and numbers are written in
     is_thin: bool = False  # when traced, just run the function: it is hardly more than one op
     device: Any = None
+    keeps_unused: bool = False  # compiled with all arguments
     max_compiles: int | None = None  # complain beyond
     in_shardings: Any = None  # `Boxed` trees of shardings
     out_shardings: Any = None
@@ -158,14 +160,14 @@ class Arguments:
             dynamic: list[Any] = []
             for i, x in enumerate(args):
                 if i in positions:
-                    x = _frozen(x) if is_library else x
+                    x = _frozen(x) if is_library else _checked_static(signature, i, x)
                     statics.append((i, type(x), x))
                 else:
                     dynamic.append(x)
             rest = {}
             for k, x in sorted(kwargs.items(), key=lambda item: item[0]):
                 if k in names:
-                    x = _frozen(x) if is_library else x
+                    x = _frozen(x) if is_library else _checked_static(signature, k, x)
                     statics.append((k, type(x), x))
                 else:
                     rest[k] = x
@@ -223,6 +225,17 @@ class Arguments:
         return args, {**rest, **{k: v for k, v in fixed.items() if isinstance(k, str)}}
 
 
+def _checked_static(signature: Signature, key: Any, x: Any) -> Any:
+    """A static argument; complains about a model or another tree that holds arrays."""
+    if type(x) in tree._nodes and type(x) not in _BUILT_IN and any([isinstance(v, Array) for v in tree.leaves(x)]):
+        raise ValueError(
+            f"jit: static arguments must be hashable, and may hold no arrays; argument {signature.label(key)} of "
+            f"{signature.name} is {describe(x)}, which holds arrays.\n  try: leave it dynamic; models are trees."
+        )
+    return x
+
+
+_BUILT_IN = {tuple, list, dict, type(None)}
 _HASHABLE = {list: "a tuple instead of a list", dict: "tuple(x.items())", set: "frozenset(x)"}
 
 
@@ -245,9 +258,11 @@ def _check_leaf(signature: Signature, call: Arguments, x: Any) -> None:
     except TypeError:
         names = [n for n, leaf in zip(leaf_names(signature, call), call.leaves, strict=False) if leaf is x]
         which = f"argument {names[0]} of {signature.name}" if names else "an argument"
+        hint = "" if signature.options.is_library or not names else _static_hint(names[0])
+        own = getattr(type(x), "not_an_argument", None)  # what its class says to do instead
         raise TypeError(
             f"{signature.name}: {which} must be an array or a number, or trees of those; got {describe(x)}."
-            + ("" if signature.options.is_library or not names else _static_hint(names[0]))
+            + (hint if own is None else f"\n  try: {own}")
         ) from None
 
 
@@ -269,8 +284,10 @@ def leaf_names(signature: Signature, call: Arguments) -> list[str]:
     return names
 
 
-def donations(signature: Signature, call: Arguments, program: Program, captured: int) -> tuple[int | None, ...]:
-    """For each input of the program, the output that may take its memory."""
+def donations(
+    signature: Signature, call: Arguments, program: Program, captured: int, left: Sequence[int]
+) -> tuple[int | None, ...]:
+    """For each input that is left of the program's, the output that may take its memory."""
     if not signature.options.donate_argnums and not signature.options.donate_argnames:
         return ()
     positions, names = signature.donated
@@ -283,8 +300,12 @@ def donations(signature: Signature, call: Arguments, program: Program, captured:
     dynamic, rest = call.dynamic
     flags = [(order[i] in positions, x) for i, x in enumerate(dynamic)]
     flags += [(k in names, rest[k]) for k in sorted(rest)]
+    taken = set(left)
+    places = itertools.count(captured)
     for is_donated, subtree in flags:
         for leaf in tree.leaves(subtree):
+            if next(places) not in taken:
+                continue
             t = type_of(leaf)
             match = next((j for j in free if (out_types[j].shape, out_types[j].dtype) == (t.shape, t.dtype)), None)
             if is_donated and match is not None:
@@ -312,6 +333,14 @@ class Boxed:
         leaves, structure = tree.flatten(made, is_leaf=_is_sharding)
         self.tree = structure.unflatten(leaves)  # lists of our own
         self._key = (tuple(leaves), structure)
+
+    def after(self, first: Any) -> Boxed:
+        """The shardings of arguments that come after another one."""
+        if not isinstance(self.tree, (tuple, list)):
+            raise TypeError(
+                f"jit: in_shardings of a method must be a tuple, with an entry for each argument; got {self.tree}."
+            )
+        return Boxed((first, *self.tree))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Boxed) and self._key == other._key

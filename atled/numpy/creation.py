@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, overload
@@ -11,12 +12,13 @@ import numpy as np
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.errors import ConcretizationTypeError
+from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
-from atled.core.trace import Tracer
+from atled.core.trace import Tracer, state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
-from atled.higher_order.jit import library_function
+from atled.higher_order.jit import jit, library_function
 from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, elementary, elementwise, placing, shape
@@ -130,19 +132,42 @@ def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], An
     )
 
 
+def _place_of(a: Any, dims: tuple[int, ...], device: Any, out_sharding: Any) -> Any:
+    """Where something like `a` goes if nobody says otherwise: the place of `a`, if somebody chose that."""
+    if type(a) is not DeviceArray or not a._placed.committed or type(state.base) is Recorder:
+        return None
+    return a.sharding if device is None and out_sharding is None and a.shape == dims else None
+
+
+def _filled_at(where: Any, dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
+    """One value everywhere, made where it is to be: no device ever holds more than its part."""
+    if isinstance(where, NamedSharding):
+        return _filler(dims, dtype, where)(value)
+    return located(_full(dims, value, dtype), where)
+
+
+@functools.lru_cache(maxsize=1024)
+def _filler(dims: tuple[int, ...], dtype: Any, where: NamedSharding) -> Any:
+    return jit(lambda value: _full(dims, value, dtype), out_shardings=where)
+
+
 def zeros_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Zeros with the shape and dtype of another array."""
+    """Zeros with the shape and dtype of another array, and split over devices as that one is."""
     dims, dtype, _ = _like("zeros_like", a, dtype, shape)
+    if (where := _place_of(a, dims, device, out_sharding)) is not None:
+        return _filled_at(where, dims, 0, dtype)
     return located(_filled(dims, dtype, 0), device, out_sharding, "zeros_like")
 
 
 def ones_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Ones with the shape and dtype of another array."""
+    """Ones with the shape and dtype of another array, and split over devices as that one is."""
     dims, dtype, _ = _like("ones_like", a, dtype, shape)
+    if (where := _place_of(a, dims, device, out_sharding)) is not None:
+        return _filled_at(where, dims, 1, dtype)
     return located(_filled(dims, dtype, 1), device, out_sharding, "ones_like")
 
 
@@ -154,8 +179,10 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
 def full_like(
     a: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """One value everywhere, with the shape and dtype of another array."""
+    """One value everywhere, with the shape and dtype of another array, and split over devices as that one is."""
     dims, dtype, _ = _like("full_like", a, dtype, shape)
+    if (where := _place_of(a, dims, device, out_sharding)) is not None:
+        return _filled_at(where, dims, fill_value, dtype)
     return full(dims, fill_value, dtype, device=device, out_sharding=out_sharding)
 
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from atled.core.op import instantiate
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
 from atled.core.source import here
-from atled.core.trace import Tracer, bind
+from atled.core.trace import Tracer, bind, leaving
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import masked_jvp_flat
@@ -56,6 +57,7 @@ class _Flat:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         out = self.f(*self.structure.unflatten(leaves), **self.kwargs)
+        leaving(getattr(self.f, "__name__", "the function"), out)
         aux: Any = None
         if self.has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
@@ -84,38 +86,53 @@ class _Flat:
 
 @_public
 def jvp(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, wrt: Any = None
 ) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and how it changes when the primals change along the tangents.
+
+    A tangent of None stands for a primal that stays as it is; so do, as in `grad`, those that `wrt` leaves out.
 
     >>> import atled.numpy as jnp
     >>> y, dy = jvp(jnp.sin, (0.0,), (1.0,))
     >>> float(y), float(dy)
     (0.0, 1.0)
     """
-    return _jvp(f, primals, tangents, has_aux)
+    return _jvp(f, primals, tangents, has_aux, False, wrt)
 
 
-def _jvp(f: Any, primals: Any, tangents: Any, has_aux: bool, is_basis: bool = False) -> tuple[Any, ...]:
+def _jvp(
+    f: Any, primals: Any, tangents: Any, has_aux: bool, is_basis: bool = False, wrt: Any = None
+) -> tuple[Any, ...]:
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
             f"jvp: primals and tangents must be tuples, one entry for each argument of the function; got "
             f"{describe(primals)} and {describe(tangents)}.\n  try: jvp(f, (x,), (t,))."
         )
     leaves, structure = tree.flatten(tuple(primals))
-    tangent_leaves, tangent_structure = tree.flatten(tuple(tangents))
-    if structure != tangent_structure:
+    try:
+        given = structure.flatten_up_to(tuple(tangents))
+    except tree.TreeError:
         raise TypeError(
-            f"jvp: primals and tangents must have the same structure; got {structure} and {tangent_structure}."
-            "\n  try: a tangent for each argument, zeros_like(x) for those that stay as they are."
-        )
-    checked = [_check_tangent(x, t) for x, t in zip(leaves, tangent_leaves, strict=True)]
+            f"jvp: primals and tangents must have the same structure; got {structure} and "
+            f"{tree.structure(tuple(tangents))}."
+            "\n  try: a tangent for each argument, None or zeros_like(x) for those that stay as they are."
+        ) from None
+    checked = _tangents(leaves, given, _active(structure, leaves, wrt))
     flat = _Flat(f, structure, {}, has_aux)
     out, out_tangents = masked_jvp_flat(flat, leaves, checked, is_basis)
     value, aux = flat.results(out)
     moved = [_visible(t, type_of(y)) for t, y in zip(out_tangents[: flat.count], out)]
     tangent = flat.out_structure.unflatten(moved)
     return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+def _tangents(leaves: Sequence[Any], given: Sequence[Any], is_active: Sequence[bool] | None) -> list[Any]:
+    """Tangents that fit their primals; `Zero` for those that are not moved."""
+    moves = is_active or [True] * len(leaves)
+    return [
+        _check_tangent(x, t) if a and t is not None else Zero(type_of(x).tangent())
+        for x, t, a in zip(leaves, given, moves, strict=True)
+    ]
 
 
 def _check_tangent(x: Any, t: Any) -> Any:
@@ -156,10 +173,11 @@ def _visible(t: Any, like: ArrayType) -> Any:
 
 
 @_public
-def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and the function that maps small changes of the primals to changes of the value.
 
-    `f` runs once; the linear function can be called many times.
+    `f` runs once; the linear function can be called many times. Primals that `wrt` leaves out, as in `grad`, do not
+    move: their tangents are None.
 
     >>> import atled.numpy as jnp
     >>> y, df = linearize(lambda x: x**2, 3.0)
@@ -168,7 +186,8 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tu
     """
     leaves, structure = tree.flatten(primals)
     flat = _Flat(f, structure, {}, has_aux)
-    out, linear = linearize_flat(flat, leaves)
+    is_active = _active(structure, leaves, wrt)
+    out, linear = linearize_flat(flat, leaves, is_active)
     linear.outputs = linear.outputs[: flat.count]
     out_types = [type_of(x) for x in out[: flat.count]]
     program, captured = linear_program(linear)
@@ -176,10 +195,12 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tu
 
     @_public
     def apply(*tangents: Any) -> Any:
-        given, given_structure = tree.flatten(tangents)
-        if given_structure != structure:
-            raise TypeError(f"linearize: the tangents must have the structure of the primals; got {given_structure}.")
-        checked = [_check_tangent(x, t) for x, t in zip(leaves, given, strict=True)]
+        try:
+            given = structure.flatten_up_to(tangents)
+        except tree.TreeError:
+            got = tree.structure(tangents)
+            raise TypeError(f"linearize: the tangents must have the structure of the primals; got {got}.") from None
+        checked = _tangents(leaves, given, is_active)
         active = [instantiate(t) for t, v in zip(checked, linear.inputs, strict=True) if v is not None]
         moved = iter(evaluate(program, [*captured, *active]))
         found = [v if z else next(moved) for v, z in zip(linear.outputs, is_zero, strict=True)]
@@ -190,19 +211,28 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tu
 
 
 @_public
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and the function that pulls cotangents of the value back to the primals.
+
+    Those of primals that `wrt` leaves out, as in `grad`, are None.
 
     >>> import atled.numpy as jnp
     >>> y, pull = vjp(lambda a, b: a * b, 2.0, 5.0)
     >>> [float(g) for g in pull(1.0)]
     [5.0, 2.0]
     """
-    return _vjp(f, primals, {}, None, has_aux)
+    leaves, structure = tree.flatten(primals)
+    return _vjp(f, leaves, structure, {}, _active(structure, leaves, wrt), has_aux)
 
 
-def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active: Any, has_aux: bool) -> tuple[Any, ...]:
-    leaves, structure = tree.flatten(tuple(primals))
+def _vjp(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    structure: tree.Structure,
+    kwargs: dict[str, Any],
+    is_active: Sequence[bool] | None,
+    has_aux: bool,
+) -> tuple[Any, ...]:
     for x in leaves:
         type_of(x)
     flat = _Flat(f, structure, kwargs, has_aux)
@@ -221,8 +251,8 @@ def _vjp(f: Callable[..., Any], primals: Any, kwargs: dict[str, Any], is_active:
         checked = [_check_cotangent(t, c) for t, c in zip(out_types, given, strict=True)]
         back = transpose_linearized(linear, checked, is_basis)
         types = [type_of(x) for x in leaves]
-        found = [Zero(t.tangent()) if c is None else c for t, c in zip(types, back, strict=True)]
-        return structure.unflatten([_visible(c, t) for c, t in zip(found, types)])
+        found = [_visible(Zero(t.tangent()) if c is None else c, t) for t, c in zip(types, back, strict=True)]
+        return structure.unflatten(_only(found, is_active))
 
     value, aux = flat.results(out)
     return (value, pull, aux) if has_aux else (value, pull)
@@ -295,7 +325,8 @@ def grad(
         holomorphic: the function is complex and holomorphic.
         allow_int: integer arguments are let through; their gradient has dtype `float0`.
         wrt: which leaves to differentiate by: a function of a leaf, or of its path and itself, or a class that holds
-            them. Other leaves have `None` in the gradient.
+            them or as which they were declared, such as `nn.Param`. Without it, all leaves that were declared as
+            something that is trained, or were not declared. Other leaves have `None` in the gradient.
 
     For a complex argument z and a real result, the gradient g is such that a small change dz changes the result by
     `Re(g * dz)`.
@@ -334,26 +365,12 @@ def value_and_grad(
     """
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        numbers = _argument_numbers(f, argnums, args)
-        chosen = tuple([args[n] for n in numbers])
-        leaves, structure = tree.flatten(chosen)
-        is_active = _active(structure, leaves, wrt)
-        for x, a in zip(leaves, is_active, strict=True):
-            if a:
-                _check_differentiable(x, holomorphic, allow_int)
-
-        def of_chosen(*values: Any, **inner: Any) -> Any:
-            full = list(args)
-            for n, v in zip(numbers, values, strict=True):
-                full[n] = v
-            return f(*full, **inner)
-
-        out = _vjp(of_chosen, chosen, kwargs, is_active, has_aux)
+        chosen = _Chosen(f, args, argnums, wrt)
+        for x in chosen.moving:
+            _check_differentiable(x, holomorphic, allow_int)
+        out = _vjp(chosen, chosen.leaves, chosen.structure, kwargs, chosen.is_active, has_aux)
         value, pull = out[0], out[1]
         back = pull(_seed(value, holomorphic))
-        if wrt is not None:
-            found = structure.flatten_up_to(back)
-            back = structure.unflatten([g if a else None for g, a in zip(found, is_active, strict=True)])
         gradient = back[0] if isinstance(argnums, int) else back
         return ((value, out[2]) if has_aux else value), gradient
 
@@ -385,22 +402,66 @@ def _argument_numbers(f: Any, argnums: int | Sequence[int], args: Sequence[Any])
     return [n % len(args) for n in numbers]
 
 
-def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any) -> list[bool]:
-    """Which leaves to differentiate by."""
+class _Chosen:
+    """A function of some of its arguments, to differentiate by them or by some of their leaves."""
+
+    def __init__(self, f: Callable[..., Any], args: Sequence[Any], argnums: int | Sequence[int], wrt: Any) -> None:
+        self.f, self.args = f, args
+        self.__name__ = getattr(f, "__name__", "the function")
+        self.numbers = _argument_numbers(f, argnums, args)
+        self.leaves, self.structure = tree.flatten(tuple([args[n] for n in self.numbers]))
+        self.is_active = _active(self.structure, self.leaves, wrt, isinstance(argnums, int))
+
+    @property
+    def moving(self) -> list[Any]:
+        """The leaves to differentiate by."""
+        return self.leaves if self.is_active is None else [x for x, a in zip(self.leaves, self.is_active) if a]
+
+    def __call__(self, *values: Any, **kwargs: Any) -> Any:
+        full = list(self.args)
+        for n, v in zip(self.numbers, values, strict=True):
+            full[n] = v
+        return self.f(*full, **kwargs)
+
+    def of_moving(self, parts: Iterable[Any]) -> Any:
+        """A tree of the arguments with these in place of the leaves to differentiate by, and None elsewhere."""
+        rest = iter(parts)
+        flags = self.is_active or [True] * len(self.leaves)
+        return self.structure.unflatten([next(rest) if a else None for a in flags])
+
+    def moving_in(self, made: Any) -> list[Any]:
+        """What stands in such a tree at the leaves to differentiate by."""
+        flags = self.is_active or [True] * len(self.leaves)
+        return [x for x, a in zip(self.structure.flatten_up_to(made), flags, strict=True) if a]
+
+
+def _only(found: list[Any], is_active: Sequence[bool] | None) -> list[Any]:
+    return found if is_active is None else [x if a else None for x, a in zip(found, is_active, strict=True)]
+
+
+def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any, is_one: bool = False) -> Sequence[bool] | None:
+    """Which leaves to differentiate by. None for all: nobody chose, and nothing was declared as something else.
+
+    Of a single argument (`is_one`), paths begin inside of it.
+    """
+    kinds = structure.kinds
     if wrt is None:
-        return [True] * len(leaves)
+        return None if not any(kinds) else [k is None or k.is_trained for k in kinds]
+    paths = tree.leaves_with_path(structure.unflatten(leaves))
     if isinstance(wrt, type):
-        marked = tree.map(
+        inside = tree.map(
             lambda x: tree.map(lambda _: isinstance(x, wrt), x),
             structure.unflatten(leaves),
             is_leaf=lambda x: isinstance(x, wrt),
         )
-        return tree.leaves(marked)
-    paths = tree.leaves_with_path(structure.unflatten(leaves))
+        return [a or (k is not None and issubclass(k, wrt)) for a, k in zip(tree.leaves(inside), kinds, strict=True)]
     try:
-        return [bool(wrt(tree.keystr(p), x)) for p, x in paths]
-    except TypeError:
+        count = len(inspect.signature(wrt).parameters)
+    except (TypeError, ValueError):
+        count = 1
+    if count == 1:
         return [bool(wrt(x)) for _, x in paths]
+    return [bool(wrt(tree.keystr(p[is_one:]), x)) for p, x in paths]
 
 
 def _check_differentiable(x: Any, holomorphic: bool, allow_int: bool) -> None:
@@ -445,9 +506,13 @@ def _seed(value: Any, holomorphic: bool) -> Any:
 
 
 def jacfwd(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    wrt: Any = None,
 ) -> Callable[..., Any]:
-    """The Jacobian, column by column with forward mode: good when there are few inputs.
+    """The Jacobian, column by column with forward mode: good when there are few inputs. `wrt` is as in `grad`.
 
     >>> import atled.numpy as jnp
     >>> jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -456,20 +521,14 @@ def jacfwd(
     """
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        numbers = _argument_numbers(f, argnums, args)
-        chosen = tuple([args[n] for n in numbers])
-        leaves, structure = tree.flatten(chosen)
+        chosen = _Chosen(f, args, argnums, wrt)
+        leaves = chosen.moving
         for x in leaves:
             _check_differentiable(x, holomorphic, False)
-
-        def of_chosen(*values: Any) -> Any:
-            full = list(args)
-            for n, v in zip(numbers, values, strict=True):
-                full[n] = v
-            return f(*full, **kwargs)
+        primals = chosen.structure.unflatten(chosen.leaves)
 
         def push(*basis: Any) -> Any:
-            return _jvp(of_chosen, chosen, structure.unflatten(basis), has_aux, is_basis)
+            return _jvp(_given(chosen, kwargs), primals, chosen.of_moving(basis), has_aux, is_basis, lambda x: True)
 
         is_basis = sum(type_of(x).size for x in leaves) > 1  # one number has no zeros
         out_axes = (None, -1, None) if has_aux else (None, -1)
@@ -479,11 +538,23 @@ def jacfwd(
             for y in tree.leaves(value):
                 if type_of(y).kind != "c":
                     raise TypeError(f"jacfwd: holomorphic=True needs complex results; got {type_of(y)}.")
-        made = tree.map(lambda y, c: _split_last(y, c, leaves, structure), value, columns)
-        gradient = _pick_argument(made, value, structure, argnums)
+        made = tree.map(lambda y, c: chosen.of_moving(_split_last(y, c, leaves)), value, columns)
+        gradient = _pick_argument(made, value, argnums)
         return (gradient, out[2]) if has_aux else gradient
 
     return _named_like(_public(jacobian), f)
+
+
+def _given(f: Any, kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """A function with its keyword arguments."""
+    if not kwargs:
+        return f
+
+    def call(*args: Any) -> Any:
+        return f(*args, **kwargs)
+
+    call.__name__ = f.__name__
+    return call
 
 
 def _basis(leaves: Sequence[Any]) -> list[Any]:
@@ -499,7 +570,7 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _split_last(y: Any, columns: Any, leaves: Sequence[Any], structure: tree.Structure) -> Any:
+def _split_last(y: Any, columns: Any, leaves: Sequence[Any]) -> list[Any]:
     """Cut the last axis into one part for each input leaf, in that leaf's shape."""
     out, start = [], 0
     last = type_of(columns).ndim - 1
@@ -508,10 +579,10 @@ def _split_last(y: Any, columns: Any, leaves: Sequence[Any], structure: tree.Str
         part = shape.slice_in_axis(columns, start, start + t.size, last)
         out.append(shape.reshape(part, (*type_of(y).shape, *t.shape)))
         start += t.size
-    return structure.unflatten(out)
+    return out
 
 
-def _pick_argument(made: Any, value: Any, structure: tree.Structure, argnums: Any) -> Any:
+def _pick_argument(made: Any, value: Any, argnums: Any) -> Any:
     """For a single argnum, the Jacobian by that argument instead of a 1-tuple, below each output leaf."""
     if not isinstance(argnums, int):
         return made
@@ -524,8 +595,9 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    wrt: Any = None,
 ) -> Callable[..., Any]:
-    """The Jacobian, row by row with reverse mode: good when there are few outputs.
+    """The Jacobian, row by row with reverse mode: good when there are few outputs. `wrt` is as in `grad`.
 
     >>> import atled.numpy as jnp
     >>> jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -534,34 +606,26 @@ def jacrev(
     """
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        numbers = _argument_numbers(f, argnums, args)
-        chosen = tuple([args[n] for n in numbers])
-        leaves, structure = tree.flatten(chosen)
+        chosen = _Chosen(f, args, argnums, wrt)
+        leaves = chosen.moving
         for x in leaves:
             _check_differentiable(x, holomorphic, allow_int)
-
-        def of_chosen(*values: Any, **inner: Any) -> Any:
-            full = list(args)
-            for n, v in zip(numbers, values, strict=True):
-                full[n] = v
-            return f(*full, **inner)
-
-        out = _vjp(of_chosen, chosen, kwargs, None, has_aux)
+        out = _vjp(chosen, chosen.leaves, chosen.structure, kwargs, chosen.is_active, has_aux)
         value, pull = out[0], out[1]
         out_leaves, out_structure = tree.flatten(value)
         for y in out_leaves:
             _check_jacobian_output(y, holomorphic)
         is_basis = sum(type_of(y).size for y in out_leaves) > 1
         rows = vmap(lambda *basis: pull(out_structure.unflatten(basis), is_basis))(*_basis(out_leaves))
-        parts = structure.flatten_up_to(rows)
+        parts = chosen.moving_in(rows)
         made, start = [], 0
         for y in out_leaves:
             t = type_of(y)
             cut = [shape.slice_in_axis(r, start, start + t.size, 0) for r in parts]
             shaped = [shape.reshape(c, (*t.shape, *type_of(x).shape)) for c, x in zip(cut, leaves, strict=True)]
-            made.append(structure.unflatten(shaped))
+            made.append(chosen.of_moving(shaped))
             start += t.size
-        gradient = _pick_argument(out_structure.unflatten(made), value, structure, argnums)
+        gradient = _pick_argument(out_structure.unflatten(made), value, argnums)
         return (gradient, out[2]) if has_aux else gradient
 
     return _named_like(_public(jacobian), f)
@@ -579,17 +643,21 @@ jacobian = jacrev
 
 
 def hessian(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    wrt: Any = None,
 ) -> Callable[..., Any]:
-    """The matrix of second derivatives: forward mode over reverse mode.
+    """The matrix of second derivatives: forward mode over reverse mode. `wrt` is as in `grad`.
 
     >>> import atled.numpy as jnp
     >>> hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))
     Array([[ 6.,  0.],
            [ 0., 12.]], dtype=float32)
     """
-    inner = jacrev(f, argnums, has_aux=has_aux, holomorphic=holomorphic)
-    return jacfwd(inner, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    inner = jacrev(f, argnums, has_aux=has_aux, holomorphic=holomorphic, wrt=wrt)
+    return jacfwd(inner, argnums, has_aux=has_aux, holomorphic=holomorphic, wrt=wrt)
 
 
 def stop_gradient(x: Any) -> Any:

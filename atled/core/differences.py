@@ -1,0 +1,73 @@
+"""Where two trees differ, in words: the path to the first node that is not the same, and what stands there in each.
+
+Messages about trees say this: loops whose carry changes, branches that do not agree, functions that are compiled again.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+from atled.core import tree
+from atled.core.tree import Structure
+
+
+def difference(before: Structure, now: Structure) -> tuple[str, str, str] | None:
+    """A path as text, and what stands there in one tree and in the other; None for equal trees.
+
+    >>> from atled.core import tree
+    >>> difference(tree.structure({"a": [1, 2]}), tree.structure({"a": (1, 2)}))
+    ("['a']", 'a list', 'a tuple')
+    """
+    waiting: list[tuple[Structure, Structure, str]] = [(before, now, "")]
+    while waiting:
+        a, b, path = waiting.pop()
+        if a is b or a == b:
+            continue
+        found = _here(a, b)
+        if found is not None:
+            return path + found[0], found[1], found[2]
+        steps = [str(k) for k in keys_of(a)]
+        waiting.extend([*zip(a.children, b.children, [path + s for s in steps], strict=True)][::-1])
+    return None
+
+
+def _here(a: Structure, b: Structure) -> tuple[str, str, str] | None:
+    """How two nodes differ, apart from their children: the step inside of them, and what is there."""
+    if a.kind is not b.kind:
+        return "", _noun(a), _noun(b)
+    if a.key != b.key:
+        own = tree._nodes[a.kind].code
+        if own is not None:
+            return own.difference(a, b)
+        if a.kind is dict:
+            odd = [k for k in (*a.meta, *b.meta) if (k in a.meta) != (k in b.meta)]
+            return "", f"a dict with {_keys(a, odd)}", f"one with {_keys(b, odd)}"
+        return "", f"{_noun(a)} with {reprlib.repr(a.meta)}", f"one with {reprlib.repr(b.meta)}"
+    if len(a.children) != len(b.children):
+        return "", f"{_noun(a)} of {len(a.children)}", f"one of {len(b.children)}"
+    return None
+
+
+def _keys(s: Structure, odd: list[Any]) -> str:
+    """Which keys a dict has, of those that another one lacks."""
+    return ", ".join([repr(k) for k in s.meta if k in odd][:3]) or "fewer keys" if odd else "keys of other types"
+
+
+def _noun(s: Structure) -> str:
+    if s.kind is None:
+        return "an array"
+    if s.kind is type(None):
+        return "None"
+    name = s.kind.__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def keys_of(structure: Structure) -> list[Any]:
+    """The steps from a node to its children."""
+    count = len(structure.children)
+    node = tree._nodes[structure.kind]
+    try:
+        return list(node.keys(node.unflatten(tree.data_of(structure), [0] * count), count))
+    except Exception:  # a class that looks at its children
+        return [tree.FlattenedIndexKey(i) for i in range(count)]
