@@ -65,10 +65,12 @@ if TYPE_CHECKING:
         inspect,
         lax,
         nn,
+        optim,
         random,
         scipy,
         sharding,
         topologies,
+        train,
         tree_util,
     )
     from atled.debug import checking_leaks
@@ -89,7 +91,7 @@ make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
     "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "inspect", "lax", "nn",
-    "random", "scipy", "sharding", "topologies", "tree_util",
+    "optim", "random", "scipy", "sharding", "topologies", "train", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -125,7 +127,7 @@ __all__ = [
     "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "inspect", "io_callback", "jacfwd",
     "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
     "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "pmap", "process_count",
-    "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "topologies",
-    "tree", "tree_util", "value_and_grad", "vjp", "vmap",
+    "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "optim", "pmap",
+    "process_count", "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map",
+    "sharding", "topologies", "train", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

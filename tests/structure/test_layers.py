@@ -23,8 +23,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "numpy": NUMERIC,
     "random": NUMERIC | {"numpy", "lax"},
     "lax": NUMERIC | {"numpy"},
-    "nn": NUMERIC | {"numpy", "random"},
+    "nn": NUMERIC | {"numpy", "random", "lax"},
     "scipy": NUMERIC | {"numpy", "lax", "nn", "random"},
+    "optim": NUMERIC | {"numpy", "nn"},
+    "train": NUMERIC | {"numpy", "random", "lax", "nn", "optim"},
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
 }
 # What may be imported inside a function, because loading it takes long and few need it.
@@ -37,6 +39,8 @@ LAZY = {
     "higher_order/compiles.py": {"logging"},
     "higher_order/jit.py": {"atled.higher_order.nans"},
     "export.py": {"atled.engine"},
+    "nn/module.py": {"atled.nn.views"},
+    "nn/summaries.py": {"rich.table"},
     "numpy/__init__.py": {"atled.numpy.standard"},
     "numpy/contractions.py": {"opt_einsum"},
     "numpy/methods.py": {"atled"},

@@ -1,0 +1,106 @@
+"""Values from the inside of a model: `capture` runs it and also gives what some of its modules returned."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from atled.core import errors, tree
+from atled.nn.module import Module, changed, settled
+from atled.nn.selecting import modules, names
+
+
+class Seen:
+    """What modules returned, by path: one value for each call."""
+
+    def __init__(self, values: dict[str, list[Any]]) -> None:
+        self.values = values
+
+    def add(self, path: str, value: Any) -> None:
+        """Note a value."""
+        self.values.setdefault(path, []).append(value)
+
+    def hand_on(self) -> None:
+        """Add all to what is collected outside: after a loop over layers, its values have one more axis."""
+        for path, values in self.values.items():
+            for value in values:
+                _collected.now.add(path, value)
+
+
+tree.register_node(Seen, lambda s: ((s.values,), None), lambda _, children: Seen(*children))
+
+
+class _Collected(threading.local):
+    now: Any = None
+
+
+_collected = _Collected()
+
+
+@contextlib.contextmanager
+def collecting() -> Iterator[Seen]:
+    """A block whose values go to what it gives."""
+    before, _collected.now = _collected.now, Seen({})
+    try:
+        yield _collected.now
+    finally:
+        _collected.now = before
+
+
+@functools.cache
+def _tapped(cls: Any) -> Any:
+    """A subclass whose calls are collected."""
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        out = cls.__call__(self, *args, **kwargs)
+        _collected.now.add(self.tap, out)
+        return out
+
+    return type(cls.__name__, (cls,), {"__call__": __call__, "__module__": cls.__module__})
+
+
+def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]]]:
+    """A function that calls a model, and gives its result and what the modules that a pattern names returned, by path.
+
+    A module that is called several times has a tuple of values. In a `Stack`, values have a first axis for the layer.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
+    >>> out, seen = nn.capture(attention, "query")(jnp.ones((1, 5, 8)))
+    >>> {path: value.shape for path, value in seen.items()}
+    {'query': (1, 5, 8)}
+    """
+    paths = [p for p, _ in modules(model)]
+    if not any([names(pattern, p) for p in paths]):
+        raise ValueError(
+            errors.explained(
+                f"nn.capture: a pattern must match a module; {pattern!r} matches none.",
+                "one of " + ", ".join([p for p in paths if p][:6]),
+            )
+        )
+
+    def tap(path: str, m: Any) -> Any:
+        return tapped(m, path) if names(pattern, path) else m
+
+    marked = changed(model, tap)
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        with collecting() as seen:
+            out = marked(*args, **kwargs)
+        return out, {p: v[0] if len(v) == 1 else tuple(v) for p, v in seen.values.items()}
+
+    return call
+
+
+def tapped(module: Module, path: str) -> Any:
+    """The module, with its calls collected under a path."""
+    settled(module)
+    made = object.__new__(_tapped(type(module)))
+    state = module.__getstate__()
+    made.__dict__.update(state)
+    made.__dict__["tap"] = path
+    return made

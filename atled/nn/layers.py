@@ -1,0 +1,168 @@
+"""Layers of one step: `Linear`, `Embedding`, `Dropout`; and what all layers share.
+
+Every layer takes `init` for its first values, `param_dtype` in which they are kept, and `dtype` in which it computes:
+None is the dtype that its input and its parameters promote to. `key` is where random first values come from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import atled.numpy as jnp
+from atled import random
+from atled.core import dtypes, errors
+from atled.core.array import Array, describe, type_of
+from atled.nn import initializers
+from atled.nn.module import Module, Param
+
+
+def needed(layer: Module, key: Any) -> Any:
+    """The key for first values; complains if there is none."""
+    if key is None:
+        raise TypeError(
+            errors.explained(
+                f"{type(layer).__name__}: a key must be given, for its first values.", "…, key=random.key(0))."
+            )
+        )
+    return key
+
+
+def computing(dtype: Any, *arrays: Any) -> Any:
+    """Arrays in the dtype that a layer computes in, where one was asked for; one array as itself."""
+    made = arrays if dtype is None else tuple([None if x is None else jnp.asarray(x, dtype) for x in arrays])
+    return made if len(arrays) > 1 else made[0]  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def kept(dtype: Any) -> Any:
+    """A dtype as layers keep it: None, or one object."""
+    return None if dtype is None else dtypes.canonical(dtype)
+
+
+def check_features(layer: Module, x: Any, count: int) -> None:
+    """Complain unless the last axis of the input is as long as the layer was made for."""
+    t = type_of(x)
+    if not t.ndim or t.shape[-1] != count:
+        raise ValueError(
+            errors.explained(
+                f"{type(layer).__name__}: the last axis of the input must have length {count}; got {t}.",
+                f"{type(layer).__name__}({t.shape[-1] if t.ndim else '…'}, …), or another axis last.",
+            )
+        )
+
+
+class Linear(Module):
+    """`x @ weight + bias`, over the last axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> layer = nn.Linear(2, 3, key=random.key(0))
+    >>> layer(jnp.ones((5, 2))).shape
+    (5, 3)
+    """
+
+    weight: Array
+    bias: Array | None
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        bias: bool = True,
+        init: Any = None,
+        bias_init: Any = initializers.zeros,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        self.inputs, self.outputs = int(inputs), int(outputs)
+        draw, key = init or initializers.lecun_normal(), needed(self, key)
+        self.weight = Param(draw(key, (inputs, outputs), param_dtype))
+        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        self.dtype = kept(dtype)
+
+    def __call__(self, x: Any) -> Any:
+        """The output, with `outputs` numbers along the last axis."""
+        check_features(self, x, self.inputs)
+        x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
+        y = jnp.dot(x, weight)
+        return y if bias is None else y + bias
+
+
+Dense = Linear
+
+
+class Embedding(Module):
+    """A row of `weight` for each integer; `attend` gives how well vectors fit each row.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> tokens = nn.Embedding(10, 4, key=random.key(0))
+    >>> tokens(jnp.array([1, 2])).shape, tokens.attend(jnp.ones((2, 4))).shape
+    ((2, 4), (2, 10))
+    """
+
+    weight: Array
+
+    def __init__(
+        self,
+        count: int,
+        features: int,
+        *,
+        init: Any = None,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        self.count, self.features = int(count), int(features)
+        draw = init or initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)
+        self.weight = Param(draw(needed(self, key), (count, features), param_dtype))
+        self.dtype = kept(dtype)
+
+    def __call__(self, ids: Any) -> Any:
+        """The rows of these integers."""
+        if type_of(ids).kind not in "iu":
+            raise TypeError(
+                errors.explained(f"Embedding: the input must be integers; got {describe(ids)}.", "ids.astype('int32').")
+            )
+        return computing(self.dtype, self.weight)[ids]
+
+    def attend(self, x: Any) -> Any:
+        """The products of vectors with all rows: the logits of a model whose output is tied to its input."""
+        check_features(self, x, self.features)
+        x, weight = computing(self.dtype, x, self.weight)
+        return jnp.dot(x, weight.T)
+
+
+class Dropout(Module):
+    """Zeros at random places while training, and the rest larger by as much.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.Dropout(0.5)(jnp.ones(4), key=random.key(3)), nn.Dropout(0.5).eval()(jnp.ones(4))
+    (Array([2., 0., 0., 0.], dtype=float32), Array([1., 1., 1., 1.], dtype=float32))
+    """
+
+    def __init__(self, rate: float, *, axes: tuple[int, ...] = ()) -> None:
+        if not 0 <= rate <= 1:
+            raise ValueError(errors.explained(f"Dropout: the rate must be between 0 and 1; got {rate}."))
+        self.rate = float(rate)
+        self.axes = tuple(axes)  # along which everything is dropped or kept together
+
+    def __call__(self, x: Any, *, key: Any = None) -> Any:
+        """The input, with zeros in it while training."""
+        if not self.training or self.rate == 0.0:
+            return x
+        if self.rate == 1.0:
+            return jnp.zeros_like(x)
+        if key is None:
+            raise TypeError(
+                errors.explained(
+                    "Dropout: a key must be given while training.",
+                    "…(x, key=key), or model.eval() if it is not training.",
+                )
+            )
+        dims = type_of(x).shape
+        drawn = tuple([1 if i - len(dims) in self.axes or i in self.axes else n for i, n in enumerate(dims)])
+        keep = random.bernoulli(key, 1 - self.rate, drawn)
+        return jnp.where(keep, x / (1 - self.rate), 0)

@@ -1,0 +1,645 @@
+"""`Module`: a plain class with `__init__` and `__call__` that is a tree, so every transform takes it as it is.
+
+Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and notes its kind. Declared arrays, modules, and
+lists and dicts that hold them are the children; everything else is static, and compared by value. A module that is
+settled holds its children and a `Form`: class, names of children, kinds and statics, one object for equal ones. "Is
+this the same structure?" is then one comparison of identity, and launch code takes modules apart in straight lines.
+
+A transformed function gets copies of its own, to which it may assign; what is to last, it returns.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import functools
+import reprlib
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from atled.core import errors, tree
+from atled.core.array import Array, describe, type_of
+from atled.core.exact import Interned, exact
+from atled.core.trace import Interpreter, Tracer, state
+from atled.core.tree_code import Code
+from atled.core.types import ShapeDtypeStruct
+from atled.engine.array import to_device
+from atled.ops import conversion
+
+
+class Kind:
+    """How an array of a module is meant: `nn.Param(x)` declares x as one. Subclass it for kinds of your own.
+
+    The value may be an array, a number, or a tree of those. Numbers become arrays.
+
+    >>> from atled import nn
+    >>> class Cache(nn.Buffer):
+    ...     "What attention keeps of earlier tokens."
+    """
+
+    is_trained = False  # whether `grad` differentiates by it if nobody says otherwise
+    __slots__ = ("value",)
+
+    def __new__(cls, value: Any) -> Any:  # what is assigned is the bare value, so that is its type for checkers
+        """A declaration, which an assignment to an attribute of a module takes apart."""
+        return super().__new__(cls)
+
+    def __init__(self, value: Any) -> None:
+        self.value = tree.map(_as_declared, value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({describe(self.value)})"
+
+
+class Param(Kind):
+    """Declares what is trained."""
+
+    is_trained = True
+
+
+class Buffer(Kind):
+    """Declares what a module keeps besides its parameters: statistics, counters, caches."""
+
+
+class Frozen(Kind):
+    """Declares a parameter that is not trained. `nn.freeze` makes parameters such."""
+
+
+def _as_declared(x: Any) -> Any:
+    """An array of a fixed dtype: weak numbers would be compiled for again once they have met an array."""
+    if isinstance(x, (ShapeDtypeStruct, Kind)):
+        return x.value if isinstance(x, Kind) else x
+    try:
+        t = type_of(x)
+    except TypeError:
+        raise TypeError(
+            errors.explained(f"nn: arrays and numbers can be declared, and trees of those; got {describe(x)}.")
+        ) from None
+    if not isinstance(x, Array):
+        return to_device(np.asarray(x, t.dtype), t.strong())  # memory of its own, which can be donated
+    return conversion.convert(x, t.dtype) if t.weak else x
+
+
+class Static:
+    """A part of a list or dict that is not an array: a node without leaves, as long as the list is taken apart."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _StaticCode(tree.NodeCode):
+    """In generated code, statics are not wrapped."""
+
+    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
+        if structure.key is structure.meta or type(structure.meta) in FUNCTIONS:
+            code.lines.append(f"{indent}if {value} is not {code.name(structure.meta)}: raise Mismatch")
+        else:
+            code.lines.append(f"{indent}if exact({value}) != {code.name(structure.key)}: raise Mismatch")
+        return []
+
+    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
+        if structure.changes:
+            return f"{code.name(tree.data_of)}({code.name(structure)})"
+        return code.name(structure.meta)
+
+    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
+        return "", reprlib.repr(before.meta), reprlib.repr(now.meta)
+
+
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
+tree.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), code=_StaticCode())
+
+
+class Form(Interned):
+    """All of a module but its children: there is one object for equal ones."""
+
+    __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "shown", "statics")
+
+    def __init__(
+        self, cls: type, names: tuple[str, ...], kinds: dict[str, Any], statics: dict[str, Any], mixed: tuple[str, ...]
+    ) -> None:
+        self.cls = cls
+        self.names = names  # of the children
+        self.kinds = kinds  # of those that are declared
+        self.statics = statics
+        self.mixed = mixed  # children that are containers with statics in them, or containers of nothing else
+        self.keys = [tree.FieldKey(n, kinds[n]) if n in kinds else tree.GetAttrKey(n) for n in names]
+        self.shown = {n: v for n, v in statics.items() if hasattr(cls, n)}  # which the class would hide
+
+    def build(self, children: Sequence[Any]) -> Any:
+        """The module with these children."""
+        made = object.__new__(self.cls)
+        values = made.__dict__
+        values.update(zip(self.names, children, strict=True))
+        for name in self.mixed:
+            values[name] = _unwrapped(values[name])
+        values.update(self.shown)
+        values["_form"] = self
+        if state.innermost is not None:
+            values["_home"] = (state.innermost, True)
+        return made
+
+
+_forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def _form(cls: type, names: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
+    parts = [(n, exact(v)) for n, v in statics.items()]
+    key = (
+        cls,
+        tuple(names),
+        tuple(sorted(kinds.items(), key=lambda item: item[0])),
+        tuple(sorted(parts)),
+        tuple(mixed),
+    )
+    with _lock:
+        found = _forms.get(key)
+        if found is None:
+            found = _forms[key] = Form(cls, tuple(names), dict(kinds), statics, tuple(mixed))
+    return found
+
+
+class _ModuleCode(tree.NodeCode):
+    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
+        values = code.name()
+        code.lines.append(f"{indent}{values} = {value}.__dict__")
+        code.lines.append(f"{indent}if {values}['_form'] is not {code.name(structure.meta)}: raise Mismatch")
+        return [f"{values}[{n!r}]" for n in structure.meta.names]
+
+    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
+        form, name = structure.meta, code.name()
+        items = [f"{n!r}: {p}" for n, p in zip(form.names, parts, strict=True)]
+        items += [f"{n!r}: {code.name(v)}" for n, v in (*form.shown.items(), ("_form", form))]
+        code.lines.append(f" {name} = {code.name(object.__new__)}({code.name(form.cls)})")
+        code.lines.append(f" {code.name(object.__setattr__)}({name}, '__dict__', {{{', '.join(items)}}})")
+        return name
+
+    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
+        a, b = before.meta, now.meta
+        for name in {**a.statics, **b.statics}:
+            is_other = exact(a.statics.get(name)) != exact(b.statics.get(name))
+            if is_other or (name in a.statics) != (name in b.statics):
+                return f".{name}", _said(a, name), _said(b, name)
+        for name in {**a.kinds, **b.kinds}:
+            if a.kinds.get(name) is not b.kinds.get(name):
+                said = [f"declared as {f.kinds[name].__name__}" if name in f.kinds else "undeclared" for f in (a, b)]
+                return f".{name}", said[0], said[1]
+        return "", f"a {a.cls.__name__} of {', '.join(a.names)}", f"one of {', '.join(b.names)}"
+
+
+def _said(form: Form, name: str) -> str:
+    """What a module of a form has under a name that is static in another one."""
+    if name in form.statics:
+        return reprlib.repr(form.statics[name])
+    return "an array or a module" if name in form.names else "True" if name == "training" else "not there"
+
+
+_CODE = _ModuleCode()
+
+
+class _Building(threading.local):
+    depth = 0  # of constructors that are running
+
+
+_building = _Building()
+
+
+class Module:
+    """A layer, a model, or a part of one: a class of your own with `__init__` and `__call__`, which is a tree.
+
+    >>> from atled import nn, random, grad
+    >>> import atled.numpy as jnp
+    >>> class Line(nn.Module):
+    ...     def __init__(self, key):
+    ...         self.slope = nn.Param(random.normal(key, ()))
+    ...         self.calls = nn.Buffer(0)
+    ...     def __call__(self, x):
+    ...         return self.slope * x
+    >>> line = Line(random.key(0))
+    >>> line
+    Line(slope=Param f32[], calls=Buffer i32[])
+    >>> grad(lambda line: line(3.0))(line).slope, grad(lambda line: line(3.0))(line).calls
+    (Array(3., dtype=float32), None)
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        tree.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, _CODE)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _watched(cls.__init__)  # type: ignore[method-assign]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """An empty module, which remembers the transformation that it is made in."""
+        made = super().__new__(cls)
+        if state.innermost is not None:
+            made.__dict__["_home"] = (state.innermost, False)
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _assign(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        kinds = _unsettled(self)
+        if name not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__}: there is no attribute {name!r} to delete.")
+        kinds.pop(name, None)
+        del self.__dict__[name]
+
+    def __getattr__(self, name: str) -> Any:
+        form = self.__dict__.get("_form")
+        if form is not None and name in form.statics:
+            return form.statics[name]
+        if name == "training":
+            return True
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = [*self.__dict__, *(form.statics if form is not None else ()), *dir(type(self))]
+        close = difflib.get_close_matches(name, [n for n in known if not n.startswith("_")], 1)
+        raise AttributeError(
+            f"{type(self).__name__} has no attribute {name!r}." + (f"\n  try: {close[0]}" if close else "")
+        )
+
+    def __dir__(self) -> list[str]:
+        form = self.__dict__.get("_form")
+        return [n for n in {*super().__dir__(), *(form.statics if form else ())} if n not in _HIDDEN]
+
+    def train(self) -> Self:
+        """A copy that trains: dropout drops, and batch statistics are those of the batch. The arrays are shared."""
+        return _with_training(self, True)
+
+    def eval(self) -> Self:
+        """A copy for use, not for training. The arrays are shared.
+
+        >>> from atled import nn
+        >>> nn.Dropout(0.5).eval().training
+        False
+        """
+        return _with_training(self, False)
+
+    def __copy__(self) -> Self:
+        return tree.map(lambda x: x, self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        form = settled(self)
+        children = {n: v for n, v in self.__dict__.items() if n not in _HIDDEN}
+        return {**children, **form.statics, "_kinds": dict(form.kinds)}
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def __repr__(self) -> str:
+        from atled.nn.views import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from atled.nn.views import html  # for notebooks
+
+        return html(self)
+
+
+_HIDDEN = ("_form", "_home", "_kinds")
+
+
+# -- assigning --------------------------------------------------------------------------------------------------------
+
+
+def _kinds_of(module: Any) -> dict[str, Any]:
+    values = module.__dict__
+    form = values.get("_form")
+    return form.kinds if form is not None else values.setdefault("_kinds", {})
+
+
+def _unsettled(module: Any) -> dict[str, Any]:
+    """Take the form from a module, whose statics are its own again; gives its kinds, to change."""
+    values = module.__dict__
+    form = values.pop("_form", None)
+    if form is not None:
+        values.update(form.statics)
+        values["_kinds"] = dict(form.kinds)
+    return values.setdefault("_kinds", {})
+
+
+def _assign(module: Any, name: str, value: Any) -> None:
+    values, kinds = module.__dict__, _kinds_of(module)
+    if isinstance(value, Kind):
+        _may_assign(module, name, value.value)
+        if kinds.get(name) is not type(value):
+            _unsettled(module)[name] = type(value)
+        values[name] = value.value
+    elif name in kinds:
+        value = tree.map(_as_declared, value) if value is not None else None
+        _may_assign(module, name, value)
+        values[name] = value
+    else:
+        if isinstance(value, (Array, np.ndarray)):
+            raise _undeclared(module, name)
+        _may_assign(module, name, value)
+        form = values.get("_form")
+        if form is not None and name in form.statics and exact(form.statics[name]) == _key(value):
+            return  # nothing changes
+        _unsettled(module)
+        values[name] = value
+    home = values.get("_home")
+    if home is not None and home[1] and home[0].is_open:
+        if home[0].assigned is None:
+            home[0].assigned = []
+        home[0].assigned.append(functools.partial(_told, module, name))
+
+
+def _key(value: Any) -> Any:
+    try:
+        return exact(value) if _is_fixed(value) else None
+    except TypeError:
+        return None
+
+
+def _undeclared(module: Any, where: str) -> TypeError:
+    return TypeError(
+        errors.explained(
+            f"{type(module).__name__}.{where}: arrays must be declared.",
+            "nn.Param(x) if it is trained, nn.Buffer(x) if it is not.",
+        )
+    )
+
+
+def _may_assign(module: Any, name: str, value: Any) -> None:
+    """Complain about a value of a transformation that a module from outside of it would keep."""
+    if state.innermost is None:
+        return
+    home: Interpreter | None = module.__dict__.get("_home", (None,))[0]
+    level = home.level if home is not None and home.is_open else 0
+    for x in tree.leaves(value):
+        if isinstance(x, Tracer) and x.interpreter.level > level:
+            raise errors.UnexpectedTracerError(
+                errors.explained(
+                    f"{type(module).__name__}.{name}: the module comes from outside of {x.interpreter.transform}, and "
+                    f"cannot keep a value that is traced there; got {x.type}.",
+                    "pass the module as an argument and return it.",
+                )
+            )
+
+
+def _told(module: Any, name: str, function: str, results: Any) -> bool:
+    """Warn of an assignment that is lost: the function that made it returns neither the value nor such a module."""
+    mine = {id(x) for x in tree.leaves(module.__dict__.get(name))}
+    leaves, structure = tree.flatten(results)
+    if any([id(x) in mine for x in leaves]) or _has(structure, type(module)):
+        return False
+    warnings.warn(
+        errors.explained(
+            f"{type(module).__name__}.{name}: assigned in {function}, which does not return the model, so it is lost.",
+            "train.gradients(loss), return the model with has_aux=True, or model.eval().",
+        ),
+        stacklevel=2,
+    )
+    return True
+
+
+def _has(structure: tree.Structure, cls: type) -> bool:
+    return structure.kind is cls or any([_has(s, cls) for s in structure.children])
+
+
+# -- settling ---------------------------------------------------------------------------------------------------------
+
+
+def _watched(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that settles what it made; the outermost one looks for arrays that are at two places."""
+
+    @functools.wraps(init)
+    def watched(self: Any, *args: Any, **kwargs: Any) -> None:
+        _building.depth += 1
+        try:
+            init(self, *args, **kwargs)
+        finally:
+            _building.depth -= 1
+        if type(self).__init__ is watched:  # and not one that a subclass calls
+            settled(self)
+            if not _building.depth:
+                _refuse_ties(self)
+
+    return watched
+
+
+def settled(module: Any) -> Form:
+    """The form of a module, which it gets now if it has none."""
+    values = module.__dict__
+    form = values.get("_form")
+    if form is not None:
+        return form
+    kinds = dict(values.get("_kinds", ()))
+    names: list[str] = []
+    mixed: list[str] = []
+    statics: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in _HIDDEN:
+            continue
+        if name in kinds:
+            names.append(name)
+            continue
+        sort = _Sorted(module, name)
+        values[name] = sort.resolved(value, "")
+        if sort.kinds:
+            kinds[name] = sort.kind()
+        if sort.has_children or not _is_fixed(value):
+            names.append(name)
+            if not (sort.has_children and sort.is_pure):
+                mixed.append(name)
+        else:
+            statics[name] = value
+    form = _form(type(module), names, kinds, statics, mixed)
+    for name in statics:
+        if name not in form.shown:
+            del values[name]
+    values.pop("_kinds", None)
+    values["_form"] = form
+    return form
+
+
+class _Sorted:
+    """What an attribute that is not declared as a whole consists of."""
+
+    def __init__(self, module: Any, name: str) -> None:
+        self.module, self.name = module, name
+        self.kinds: set[Any] = set()  # of arrays that are declared in a list
+        self.has_children = self.has_modules = False
+        self.is_pure = True  # no statics in containers
+
+    def kind(self) -> Any:
+        """The one kind of its arrays."""
+        if len(self.kinds) == 1 and self.is_pure and not self.has_modules:
+            return next(iter(self.kinds))
+        got = [k.__name__ for k in self.kinds] + (["something else"] if self.has_modules or not self.is_pure else [])
+        raise TypeError(
+            errors.explained(
+                f"{type(self.module).__name__}.{self.name}: the arrays of one list or dict must be of one kind; got "
+                f"{' and '.join(sorted(got))}.",
+                "a list for each kind.",
+            )
+        )
+
+    def resolved(self, value: Any, path: str) -> Any:
+        """The value with bare arrays in place of declarations: the same list or dict, changed."""
+        if isinstance(value, Kind):
+            self.kinds.add(type(value))
+            self.has_children = True
+            return value.value
+        if isinstance(value, Module):
+            self.has_children = self.has_modules = True
+        elif type(value) in (list, dict):
+            for k, v in enumerate(value) if type(value) is list else value.items():
+                value[k] = self.resolved(v, f"{path}[{k!r}]")
+        elif type(value) is tuple:
+            return tuple([self.resolved(v, f"{path}[{i}]") for i, v in enumerate(value)])
+        elif isinstance(value, (Array, np.ndarray)):
+            raise _undeclared(self.module, self.name + path)
+        else:
+            self.is_pure = False
+            if tree._node_of(type(value)) is not None and any([isinstance(x, Array) for x in tree.leaves(value)]):
+                raise _undeclared(self.module, self.name + path)
+        return value
+
+
+_FIXED = {int, float, complex, bool, str, bytes, type(None), type(...), range, slice}
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a static value cannot change unseen; lists and objects are looked at again each time."""
+    if type(value) in (tuple, frozenset):
+        return all([_is_fixed(v) for v in value])
+    if isinstance(value, functools.partial):
+        return all([_is_fixed(v) for v in (value.func, *value.args, *value.keywords.values())])
+    if getattr(getattr(type(value), "__dataclass_params__", None), "frozen", False) and hasattr(value, "__dict__"):
+        return all([_is_fixed(v) for v in value.__dict__.values()])
+    return type(value) in _FIXED or isinstance(
+        value, (*FUNCTIONS, types.MethodType, np.dtype, np.generic, np.ufunc, enum.Enum)
+    )
+
+
+def _taken_apart(module: Any) -> tuple[list[Any], Form]:
+    form = settled(module)
+    values = module.__dict__
+    children = [values[n] for n in form.names]
+    if form.mixed:
+        children = [_wrapped(c) if n in form.mixed else c for n, c in zip(form.names, children, strict=True)]
+    return children, form
+
+
+def _wrapped(value: Any) -> Any:
+    """A container with its statics wrapped; a container of statics alone is one."""
+    if isinstance(value, (Module, Array)) or value is None:
+        return value
+    if type(value) in (list, tuple) and _holds_children(value):
+        return type(value)([_wrapped(v) for v in value])
+    if type(value) is dict and _holds_children(value):
+        return {k: _wrapped(v) for k, v in value.items()}
+    return Static(value)
+
+
+def _holds_children(value: Any) -> bool:
+    if isinstance(value, (Module, Array)):
+        return True
+    parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+    return any([_holds_children(v) for v in parts])
+
+
+def _unwrapped(value: Any) -> Any:
+    if isinstance(value, Static):
+        return value.value
+    if type(value) in (list, tuple):
+        return type(value)([_unwrapped(v) for v in value])
+    if type(value) is dict:
+        return {k: _unwrapped(v) for k, v in value.items()}
+    return value
+
+
+def _refuse_ties(module: Any) -> None:
+    """Complain about an array or a module that is at two places: as a tree they would become two."""
+    seen: dict[int, str] = {}
+    for path, x in walk(module):
+        if isinstance(x, (Module, Array)) and id(x) in seen:
+            what = "array" if isinstance(x, Array) else "module"
+            raise ValueError(
+                errors.explained(
+                    f"{type(module).__name__}: {seen[id(x)]} and {path} are one {what}; as a tree they drift apart.",
+                    "one owner, which the other one is handed: self.tokens.attend(x), or f(self.tokens, x).",
+                )
+            )
+        seen[id(x)] = path
+
+
+# -- walking ----------------------------------------------------------------------------------------------------------
+
+
+def steps(path: Sequence[Any]) -> tuple[str, ...]:
+    """The steps of a path as words."""
+    return tuple([str(k[0]) for k in path])
+
+
+def walk(module: Any) -> Iterator[tuple[str, Any]]:
+    """Paths such as `blocks/0/weight` with the modules and leaves that they lead to, from the outside in."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), module)]
+    while waiting:
+        path, x = waiting.pop()
+        node = tree._node_of(type(x))
+        if node is None or isinstance(x, Module):
+            yield "/".join(path), x
+        if node is not None:
+            children = list(node.flatten(x)[0])
+            keys = node.keys(x, len(children))
+            waiting.extend([((*path, str(k[0])), c) for k, c in zip(keys, children, strict=True)][::-1])
+
+
+def changed(module: Any, change: Callable[[str, Any], Any]) -> Any:
+    """A copy in which modules are what `change(path, copy)` gives for them, from the inside out; arrays are shared."""
+
+    def of(x: Any, path: tuple[str, ...]) -> Any:
+        node = tree._node_of(type(x))
+        if node is None:
+            return x
+        children, meta = node.flatten(x)
+        children = list(children)
+        keys = node.keys(x, len(children))
+        made = node.unflatten(meta, [of(c, (*path, str(k[0]))) for k, c in zip(keys, children, strict=True)])
+        return change("/".join(path), made) if isinstance(x, Module) else made
+
+    return of(module, ())
+
+
+def _with_training(module: Any, training: bool) -> Any:
+    def change(path: str, m: Any) -> Any:
+        if m.training is not training:
+            _unsettled(m)
+            if training:
+                m.__dict__.pop("training", None)
+            else:
+                m.__dict__["training"] = False
+            settled(m)
+        return m
+
+    return changed(module, change)
+
+
+def with_kinds(module: Any, kinds: dict[str, Any]) -> Any:
+    """A module with some of its arrays declared otherwise: itself, changed."""
+    if kinds:
+        _unsettled(module).update(kinds)
+        settled(module)
+    return module
+
+
+def with_statics(module: Any, statics: dict[str, Any]) -> Any:
+    """A module with other static values: itself, changed."""
+    _unsettled(module)
+    module.__dict__.update(statics)
+    settled(module)
+    return module

@@ -1,0 +1,216 @@
+"""Parts of modules: by kind, by path, by class.
+
+Patterns name nodes by the last steps of their paths: `attention/query` is every `query` in an `attention`. `*` stands
+for one step or for a part of one, `**` for any number of steps; a leading `/` begins at the root. A pattern that names
+a module means everything in it, and one that names nothing raises.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from atled import random
+from atled.core import dtypes, errors, tree
+from atled.core.array import type_of
+from atled.core.differences import difference
+from atled.nn.module import Frozen, Kind, Module, Param, changed, settled, walk, with_kinds, with_statics
+
+
+def only(module: Any, *kinds: type[Kind]) -> Any:
+    """The module with None in place of all arrays that are declared as something else: the tree of its gradients.
+
+    >>> from atled import nn, random
+    >>> nn.only(nn.Linear(2, 3, key=random.key(0)), nn.Buffer)
+    Linear(weight=None, bias=None, inputs=2, outputs=3)
+    """
+    leaves, structure = tree.flatten(module)
+    keep = [k is not None and issubclass(k, kinds) for k in structure.kinds]
+    return structure.unflatten([x if k else None for x, k in zip(leaves, keep, strict=True)])
+
+
+def params(module: Any) -> Any:
+    """The parameters of a module: itself with None in place of all that is not trained."""
+    return only(module, Param)
+
+
+def buffers(module: Any) -> Any:
+    """What a module keeps besides parameters: itself with None in place of these."""
+    leaves, structure = tree.flatten(module)
+    keep = [k is not None and not issubclass(k, (Param, Frozen)) for k in structure.kinds]
+    return structure.unflatten([x if k else None for x, k in zip(leaves, keep, strict=True)])
+
+
+def merge(*parts: Any) -> Any:
+    """A module from parts: at each place, the first that is not None.
+
+    >>> from atled import nn, random
+    >>> layer = nn.Linear(2, 3, key=random.key(0))
+    >>> nn.merge(nn.params(layer), nn.buffers(layer))
+    Linear(weight=Param f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
+    """
+    flat = [tree.flatten(p, is_leaf=lambda x: x is None) for p in parts]
+    structure = flat[0][1]
+    for _, other in flat[1:]:
+        if other != structure:
+            raise _unlike(structure, other)
+    columns = zip(*[leaves for leaves, _ in flat], strict=True)
+    return structure.unflatten([next((x for x in xs if x is not None), None) for xs in columns])
+
+
+def _unlike(a: tree.Structure, b: tree.Structure) -> tree.TreeError:
+    path, was, other = difference(a, b) or ("", "", "")
+    return tree.TreeError(
+        errors.explained(
+            f"nn.merge: the parts must be of one model; at {path or 'the root'}, one has {was}, and another {other}.",
+            "both from the same model: nn.params(model), nn.buffers(model).",
+        )
+    )
+
+
+def modules(module: Any) -> list[tuple[str, Module]]:
+    """All modules with their paths, itself first.
+
+    >>> from atled import nn, random
+    >>> [path for path, m in nn.modules(nn.MultiHeadAttention(8, 2, key=random.key(0)))]
+    ['', 'query', 'key', 'value', 'out']
+    """
+    return [(path, x) for path, x in walk(module) if isinstance(x, Module)]
+
+
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a pattern names a path, or something that the path leads through."""
+    wanted, steps = pattern.strip("/").split("/"), path.split("/") if path else []
+    is_rooted = pattern.startswith("/")
+    return any([_ends(wanted, steps[:n], is_rooted) for n in range(len(steps), -1 if wanted == ["**"] else 0, -1)])
+
+
+def _ends(wanted: list[str], steps: list[str], is_rooted: bool) -> bool:
+    if not wanted:
+        return not is_rooted or not steps
+    *rest, last = wanted
+    if last == "**":
+        return any([_ends(rest, steps[:n], is_rooted) for n in range(len(steps) + 1)])
+    return bool(steps) and fnmatch.fnmatchcase(steps[-1], last) and _ends(rest, steps[:-1], is_rooted)
+
+
+def checked(where: str, patterns: Iterable[str], paths: Sequence[str]) -> None:
+    """Complain about a pattern that matches none of the paths."""
+    for pattern in patterns:
+        if not any([matches(pattern, p) for p in paths]):
+            some = ", ".join([p for p in paths if p][:6])
+            raise ValueError(
+                errors.explained(
+                    f"{where}: a pattern must match something; {pattern!r} matches no path.",
+                    f"one of the paths of the model: {some}{', …' if len(paths) > 6 else ''}",
+                )
+            )
+
+
+def paths_of(module: Any) -> list[str]:
+    """The paths of the leaves of a module, in order."""
+    return ["/".join([str(k[0]) for k in path]) for path, _ in tree.leaves_with_path(module)]
+
+
+def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
+    """A copy in which the arrays that a pattern names are declared as another kind. The arrays are shared."""
+    checked("nn.declare", [pattern], paths_of(module))
+
+    def change(path: str, m: Any) -> Any:
+        start = f"{path}/" if path else ""
+        return with_kinds(m, {n: kind for n in settled(m).kinds if matches(pattern, start + n)})
+
+    return changed(module, change)
+
+
+def freeze(module: Any, pattern: str = "**") -> Any:
+    """A copy in which the parameters that a pattern names are not trained: `grad` leaves them out.
+
+    >>> from atled import nn, random
+    >>> nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight")
+    Linear(weight=Frozen f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
+    """
+    checked("nn.freeze", [pattern], paths_of(module))
+
+    def change(path: str, m: Any) -> Any:
+        start, kinds = f"{path}/" if path else "", settled(m).kinds
+        frozen = [n for n, k in kinds.items() if issubclass(k, Param) and matches(pattern, start + n)]
+        return with_kinds(m, dict.fromkeys(frozen, Frozen))
+
+    return changed(module, change)
+
+
+def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any = None) -> Any:
+    """A copy in which the modules that a pattern names, or of a class, are what `make(module)` gives for them.
+
+    With a `key`, `make(module, key)` gets one of its own. In a `Stack`, it makes all layers at once.
+
+    >>> from atled import nn, random
+    >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
+    >>> nn.replace(attention, "query", lambda old: nn.Dropout(0.1)).query
+    Dropout(rate=0.1)
+    """
+
+    def is_meant(path: str, m: Any) -> bool:
+        return isinstance(m, pattern) if isinstance(pattern, type) else names(pattern, path)
+
+    found = [path for path, m in modules(module) if is_meant(path, m)]
+    if not found:
+        said = pattern.__name__ if isinstance(pattern, type) else repr(pattern)
+        raise ValueError(
+            errors.explained(
+                f"nn.replace: a pattern must match a module; {said} matches none.",
+                "one of " + ", ".join([p for p, _ in modules(module) if p][:6]),
+            )
+        )
+
+    def of(x: Any, path: str, key: Any) -> Any:
+        if isinstance(x, Module) and is_meant(path, x):
+            return make(x) if key is None else make(x, key)
+        node = tree._node_of(type(x))
+        if node is None:
+            return x
+        children, meta = node.flatten(x)
+        children = list(children)
+        paths = ["/".join([path, str(k[0])]).strip("/") for k in node.keys(x, len(children))]
+        keys = [None] * len(children) if key is None else list(random.split(key, max(len(children), 1)))
+        if hasattr(type(x), "mapped"):  # a stack of layers
+            return x.mapped(lambda layer, k: of(layer, paths[0], k), keys[0])
+        return node.unflatten(meta, [of(c, p, k) for c, p, k in zip(children, paths, keys, strict=True)])
+
+    return of(module, "", key)
+
+
+def names(pattern: str, path: str) -> bool:
+    """Whether a pattern names exactly this path."""
+    return _ends(pattern.strip("/").split("/"), path.split("/") if path else [], pattern.startswith("/"))
+
+
+def cast(module: Any, compute: Any = None, params: Any = None) -> Any:
+    """A copy whose layers compute in another dtype, or whose floating-point arrays are kept in another one.
+
+    >>> from atled import nn, random
+    >>> nn.cast(nn.Linear(2, 3, key=random.key(0)), compute="bfloat16").dtype
+    dtype(bfloat16)
+    """
+    if compute is not None:
+        dtype = dtypes.canonical(compute)
+        found = [p for p, m in modules(module) if "dtype" in settled(m).statics]
+        if not found:
+            raise ValueError(errors.explained("nn.cast: no module has a `dtype` to compute in."))
+        module = changed(
+            module, lambda path, m: with_statics(m, {"dtype": dtype}) if "dtype" in settled(m).statics else m
+        )
+    if params is None:
+        return module
+    wanted = dtypes.canonical(params)
+    leaves, structure = tree.flatten(module)
+    kept = [
+        x.astype(wanted) if k is not None and issubclass(k, (Param, Frozen)) and type_of(x).kind == "f" else x
+        for x, k in zip(leaves, structure.kinds, strict=True)
+    ]
+    return structure.unflatten(kept)

@@ -1,0 +1,88 @@
+"""Models over a mesh: how each array is split, by rules, and models that are made split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from atled import random
+from atled.core import errors, tree
+from atled.core.array import type_of
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_current
+from atled.core.types import ShapeDtypeStruct
+from atled.higher_order.jit import eval_shape, jit
+from atled.nn.module import Module
+from atled.nn.selecting import checked, matches, paths_of
+from atled.nn.stack import Stack
+
+
+def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
+    """A tree like a model's, or like that of its shapes, with a sharding for each array.
+
+    Rules are patterns and specs; the first pattern that matches holds, and what none matches is whole everywhere. The
+    axis that a `Stack` adds is not split: a spec speaks of one layer.
+
+    >>> import atled
+    >>> from atled import nn, random
+    >>> from atled.sharding import PartitionSpec as P
+    >>> mesh = atled.make_mesh((1,), ("model",), devices=atled.devices()[:1])
+    >>> nn.shardings(nn.Linear(2, 4, key=random.key(0)), {"weight": P(None, "model")}, mesh).weight.spec
+    P(None, 'model')
+    """
+    mesh = mesh_or_current(mesh, "nn.shardings")
+    paths = paths_of(model)
+    checked("nn.shardings", rules, paths)
+    leaves, structure = tree.flatten(model)
+    depths = _depths(model)
+    found = []
+    for path, x, depth in zip(paths, leaves, depths, strict=True):
+        spec = next((s for pattern, s in rules.items() if matches(pattern, path)), PartitionSpec())
+        dims = x.shape if isinstance(x, ShapeDtypeStruct) else type_of(x).shape
+        if len(spec) > len(dims) - depth:
+            raise ValueError(
+                errors.explained(
+                    f"nn.shardings: the spec of {path} must have an entry for each axis at most; got {spec} for "
+                    f"{dims[depth:]}."
+                )
+            )
+        sharding = NamedSharding(mesh, PartitionSpec(*[None] * depth, *spec))
+        sharding.check(dims, f"nn.shardings, {path}")
+        found.append(sharding)
+    return structure.unflatten(found)
+
+
+def _depths(model: Any) -> list[int]:
+    """For each leaf, how many stacks it is in."""
+    found: list[int] = []
+
+    def walk(x: Any, depth: int) -> None:
+        node = tree._node_of(type(x))
+        if node is None:
+            found.append(depth)
+            return
+        for child in node.flatten(x)[0]:
+            walk(child, depth + isinstance(x, Stack))
+
+    walk(model, 0)
+    return found
+
+
+def creator(make: Callable[[Any], Module], rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
+    """A compiled function of a key that makes a model split by rules: no device and no host ever holds all of it."""
+    mesh = mesh_or_current(mesh, "nn.create")
+    shapes = eval_shape(make, random.key(0))
+    return jit(make, out_shardings=shardings(shapes, rules, mesh))
+
+
+def create(make: Callable[[Any], Module], key: Any, *, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
+    """A model that `make(key)` makes, split over a mesh by rules from the start.
+
+    >>> import atled
+    >>> from atled import nn, random
+    >>> from atled.sharding import PartitionSpec as P
+    >>> mesh = atled.make_mesh((1,), ("model",), devices=atled.devices()[:1])
+    >>> model = nn.create(lambda key: nn.Linear(2, 4, key=key), random.key(0), rules={"weight": P("model")}, mesh=mesh)
+    >>> model.weight.sharding.spec
+    P('model')
+    """
+    return creator(make, rules, mesh)(key)

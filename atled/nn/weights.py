@@ -1,0 +1,231 @@
+"""Weights in and out: arrays by names as other libraries write them, in the layouts of their layers.
+
+A layout says, for a class of modules, where each of its arrays is found below the module's name: the name, the part of
+the array if several share one, and the order of its axes there. Layouts are data; a user adds classes of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import errors, tree
+from atled.core.array import type_of
+from atled.core.types import ShapeDtypeStruct
+from atled.nn.convolutions import Conv
+from atled.nn.layers import Embedding, Linear
+from atled.nn.module import Module, walk
+from atled.nn.multi_head import MultiHeadAttention
+from atled.nn.norms import BatchNorm, LayerNorm
+from atled.nn.recurrent import RNN, LSTMCell
+from atled.nn.selecting import paths_of
+from atled.nn.stack import Stack
+
+
+class Part(NamedTuple):
+    """Where an array of ours is found."""
+
+    name: str
+    axes: Any = None  # the order of its axes in ours, or "reversed"
+    piece: tuple[int, int, int] | None = None  # which of how many pieces, and along which axis of theirs
+    more: tuple[str, ...] = ()  # names of arrays to be added up with it
+
+    def taken(self, found: Mapping[str, Any]) -> np.ndarray:
+        """Our array, from theirs."""
+        x = sum([_host(found[n]) for n in self.more], _host(found[self.name]))
+        if self.piece is not None:
+            i, n, axis = self.piece
+            x = np.split(x, n, axis)[i]
+        return np.transpose(x, self._order(x.ndim))
+
+    def given(self, x: np.ndarray) -> np.ndarray:
+        """Theirs from ours, or a piece of it."""
+        return np.transpose(x, np.argsort(self._order(x.ndim)))
+
+    def _order(self, ndim: int) -> tuple[int, ...]:
+        if self.axes is None:
+            return tuple(range(ndim))
+        return (*range(2, ndim), 1, 0) if self.axes == "kernel" else tuple(self.axes)
+
+
+def _host(x: Any) -> np.ndarray:
+    """An array of any library as one of NumPy's."""
+    if hasattr(x, "detach"):  # PyTorch's, which may be of a dtype that NumPy lacks
+        x = x.detach().cpu()
+        return np.asarray(x.float()) if str(x.dtype) == "torch.bfloat16" else x.numpy()
+    return np.asarray(x)
+
+
+_T = (1, 0)
+_ATTENTION = {
+    **{f"{n}/weight": Part("in_proj_weight", _T, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
+    **{f"{n}/bias": Part("in_proj_bias", None, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
+    "out/weight": Part("out_proj.weight", _T),
+    "out/bias": Part("out_proj.bias"),
+}
+TORCH: dict[type, dict[str, Part]] = {
+    Linear: {"weight": Part("weight", _T), "bias": Part("bias")},
+    Embedding: {"weight": Part("weight")},
+    Conv: {"weight": Part("weight", "kernel"), "bias": Part("bias")},
+    LayerNorm: {"scale": Part("weight"), "bias": Part("bias")},
+    BatchNorm: {
+        "scale": Part("weight"), "bias": Part("bias"), "mean": Part("running_mean"), "variance": Part("running_var"),
+    },
+    MultiHeadAttention: _ATTENTION,
+    LSTMCell: {
+        "input_weight": Part("weight_ih", _T), "state_weight": Part("weight_hh", _T),
+        "bias": Part("bias_ih", more=("bias_hh",)),
+    },
+    RNN: {
+        "cell/input_weight": Part("weight_ih_l0", _T), "cell/state_weight": Part("weight_hh_l0", _T),
+        "cell/bias": Part("bias_ih_l0", more=("bias_hh_l0",)),
+    },
+}  # fmt: skip
+# GPT-2 as Hugging Face keeps it: products the other way round, and queries, keys and values side by side
+HUGGING_FACE_GPT2: dict[type, dict[str, Part]] = {
+    **TORCH,
+    Linear: {"weight": Part("weight"), "bias": Part("bias")},
+    MultiHeadAttention: {
+        **{f"{n}/weight": Part("c_attn.weight", None, (i, 3, 1)) for i, n in enumerate(("query", "key", "value"))},
+        **{f"{n}/bias": Part("c_attn.bias", None, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
+        "out/weight": Part("c_proj.weight"),
+        "out/bias": Part("c_proj.bias"),
+    },
+}
+
+
+def _places(
+    model: Any, rules: Mapping[str, str], layout: Mapping[type, Mapping[str, Part]]
+) -> list[list[tuple[str, Part]]]:
+    """For each leaf of a model, the names that it is found under: one, or in a stack one for each layer."""
+    inside = {path: m for path, m in walk(model) if isinstance(m, Module)}
+    stacks = {path: m.count for path, m in inside.items() if isinstance(m, Stack)}
+    found = []
+    for path in paths_of(model):
+        owners = [o for o in inside if path.startswith(f"{o}/") or not o]
+        best: tuple[str, Part] | None = None
+        for owner in sorted(owners, key=len):  # the outermost module that says where it is
+            part = layout.get(type(inside[owner]), {}).get(path[len(owner) :].strip("/"))
+            if part is not None:
+                best = (owner, part)
+                break
+        owner, part = best or (path.rpartition("/")[0], Part(path.rpartition("/")[2]))
+        names = [owner]
+        for stack, count in stacks.items():
+            start = f"{stack}/layers".strip("/")
+            if f"{owner}/".startswith(f"{start}/"):
+                rest = owner[len(start) :]
+                names = [f"{stack}/{i}{rest}".strip("/") for i in range(count)]
+        found.append([(_renamed(n, rules), part) for n in names])
+    return found
+
+
+def _renamed(path: str, rules: Mapping[str, str]) -> str:
+    """A module's path as the others name it: the first rule whose pattern it begins with, then step by step."""
+    for pattern, name in rules.items():
+        match = re.match(re.escape(pattern).replace(r"\*", "([^/]+)") + "(?=/|$)", path)
+        if match:
+            rest = path[match.end() :].strip("/").replace("/", ".")
+            return ".".join([x for x in (name.format(*match.groups()), rest) if x])
+    return path.replace("/", ".")
+
+
+def _joined(module: str, name: str) -> str:
+    return f"{module}.{name}" if module else name
+
+
+def load_state(
+    model: Any,
+    state: Mapping[str, Any],
+    rules: Mapping[str, str] | None = None,
+    layout: Mapping[type, Mapping[str, Part]] | None = None,
+) -> Any:
+    """A copy of a model with weights by name, such as a `state_dict` of PyTorch.
+
+    Args:
+        rules: our paths of modules and what they are called there: `{"blocks/*/attention": "h.{}.attn"}`. Paths without
+            a rule have the same steps, with dots.
+        layout: where arrays of each class of modules are found; PyTorch's, if it is not given.
+
+    Every array of the model must be there, with its shape; names that nobody asks for are an error as well.
+
+    >>> import numpy as np
+    >>> from atled import nn, random
+    >>> there = {"fc.weight": np.ones((3, 2), "float32"), "fc.bias": np.zeros(3, "float32")}
+    >>> nn.load_state(nn.Linear(2, 3, key=random.key(0)), there, {"": "fc"}).weight.shape
+    (2, 3)
+    """
+    places = _places(model, rules or {}, TORCH if layout is None else layout)
+    leaves, structure = tree.flatten(model)
+    paths, asked = paths_of(model), set()
+    missing, odd, made = [], [], []
+    for path, x, there in zip(paths, leaves, places, strict=True):
+        full = [p._replace(name=_joined(m, p.name), more=tuple([_joined(m, n) for n in p.more])) for m, p in there]
+        names = [n for p in full for n in (p.name, *p.more)]
+        asked.update(names)
+        absent = [n for n in names if n not in state]
+        if absent:
+            missing.append(f"{path} ({absent[0]})")
+            continue
+        taken = [p.taken(state) for p in full]
+        value = np.stack(taken) if len(taken) > 1 or _is_stacked(path, model) else taken[0]
+        t = x.type if isinstance(x, ShapeDtypeStruct) else type_of(x)
+        if value.shape != t.shape:
+            odd.append(f"{path} is {t}, and {full[0].name} gives {value.shape}")
+        else:
+            made.append(jnp.asarray(value, t.dtype))
+    spare = [n for n in state if n not in asked]
+    if missing or odd or spare:
+        said = [f"missing: {_some(missing)}"] if missing else []
+        said += [f"of another shape: {_some(odd)}"] if odd else []
+        said += [f"that nothing asks for: {_some(spare)}"] if spare else []
+        raise ValueError(
+            errors.explained(
+                f"nn.load_state: names and shapes must be those of the model; {'; '.join(said)}.",
+                "rules={'our/path': 'their.name'}, or leave the names out of the state.",
+            )
+        )
+    return structure.unflatten(made)
+
+
+def _is_stacked(path: str, model: Any) -> bool:
+    return any([isinstance(m, Stack) and path.startswith(f"{p}/layers/".lstrip("/")) for p, m in walk(model)])
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f", and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def state(
+    model: Any,
+    rules: Mapping[str, str] | None = None,
+    layout: Mapping[type, Mapping[str, Part]] | None = None,
+) -> dict[str, np.ndarray]:
+    """The weights of a model by name, in the layout of another library: what `load_state` takes.
+
+    >>> from atled import nn, random
+    >>> {name: x.shape for name, x in nn.state(nn.Linear(2, 3, key=random.key(0)), {"": "fc"}).items()}
+    {'fc.weight': (3, 2), 'fc.bias': (3,)}
+    """
+    places = _places(model, rules or {}, TORCH if layout is None else layout)
+    out: dict[str, Any] = {}
+    pieces: dict[str, list[Any]] = {}
+    for path, x, there in zip(paths_of(model), tree.leaves(model), places, strict=True):
+        host = np.asarray(x)
+        for i, (module, part) in enumerate(there):
+            own = part.given(host[i] if _is_stacked(path, model) else host)
+            name = _joined(module, part.name)
+            if part.piece is None:
+                out[name] = own
+            else:
+                pieces.setdefault(name, [None] * part.piece[1])[part.piece[0]] = (own, part.piece[2])
+                out[name] = None
+            for more in part.more:
+                out[_joined(module, more)] = np.zeros_like(own)
+    for name, found in pieces.items():
+        out[name] = np.concatenate([x for x, _ in found], found[0][1])
+    return out

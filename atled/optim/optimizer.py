@@ -1,0 +1,247 @@
+"""What an optimizer is: `init`, `update`, `step`; and the rule of one array, which is all that most of them say.
+
+An optimizer is a frozen struct without arrays, compared by value. Its state is a tree with names: `step`, the numbers
+in `hyper`, which can be read and changed without compiling anything again, and trees like the parameters in `slots`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import errors, tree
+from atled.core.array import type_of
+from atled.core.differences import difference
+from atled.core.sharding import NamedSharding, PartitionSpec
+from atled.core.struct import struct
+
+
+@struct
+class State:
+    """What an optimizer remembers."""
+
+    step: Any  # how many updates there were
+    hyper: dict[str, Any]
+    slots: dict[str, Any]
+
+
+class Optimizer:
+    """Turns gradients into changes of parameters."""
+
+    def init(self, model: Any, *, split: str | None = None) -> Any:
+        """The state before the first step. Its arrays are split over devices as those of the model are.
+
+        Args:
+            split: a mesh axis, such as that of the data, along which they are split further where lengths allow it.
+        """
+        raise NotImplementedError
+
+    def update(self, grads: Any, state: Any, model: Any) -> tuple[Any, Any]:
+        """What to add to the parameters, and the new state."""
+        raise NotImplementedError
+
+    def step(self, model: Any, grads: Any, state: Any) -> tuple[Any, Any]:
+        """The model after a step, and the new state.
+
+        >>> from atled import optim
+        >>> import atled.numpy as jnp
+        >>> sgd = optim.SGD(0.5)
+        >>> params = {"w": jnp.ones(2)}
+        >>> params, state = sgd.step(params, {"w": jnp.ones(2)}, sgd.init(params))
+        >>> params
+        {'w': Array([0.5, 0.5], dtype=float32)}
+        """
+        updates, state = self.update(grads, state, model)
+        return apply(model, updates), state
+
+
+def apply(model: Any, updates: Any) -> Any:
+    """The model with updates added to its parameters, each in the dtype of the parameter."""
+    leaves, structure = tree.flatten(model)
+    changes = _matched("apply", structure, updates)
+    made = [x if u is None else (x + u).astype(x.dtype) for x, u in zip(leaves, changes, strict=True)]
+    return structure.unflatten(made)
+
+
+def norm(grads: Any) -> Any:
+    """The length of all gradients as one vector.
+
+    >>> from atled import optim
+    >>> import atled.numpy as jnp
+    >>> float(optim.norm({"a": jnp.array(3.0), "b": jnp.array(4.0)}))
+    5.0
+    """
+    squares = [jnp.sum(jnp.square(jnp.abs(g.astype("float32") if _is_short(g) else g))) for g in tree.leaves(grads)]
+    return jnp.sqrt(sum(squares)) if squares else jnp.float32(0)
+
+
+def _is_short(x: Any) -> bool:
+    return type_of(x).kind == "f" and type_of(x).dtype.itemsize < 4
+
+
+class Rule(Optimizer):
+    """An optimizer that treats arrays one by one: subclasses say what becomes of one.
+
+    Fields named in `numbers` are found in the state's `hyper`. A rate that is a function of the step, a schedule, is
+    there as well, as it was in the last step.
+    """
+
+    slots: ClassVar[tuple[str, ...]] = ()
+    numbers: ClassVar[tuple[str, ...]] = ("rate",)
+
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+        """The update of a parameter p with gradient g and slots s in step t, from 1; and its new slots."""
+        raise NotImplementedError
+
+    def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
+        """The numbers for the parameter at a path."""
+        return h
+
+    def init(self, model: Any, *, split: str | None = None) -> State:
+        """The state before the first step."""
+        leaves, structure = tree.flatten(model)
+        is_trained = trained(structure, leaves)
+        wide = any([type_of(x).dtype == np.float64 for x, a in zip(leaves, is_trained, strict=True) if a])
+        dtype = np.float64 if wide else np.float32
+        step = jnp.zeros((), "int32")
+        hyper = {n: jnp.asarray(_value(getattr(self, n), 0), dtype) for n in self.numbers}
+        slots = {
+            name: structure.unflatten(
+                [_zeros(x, split) if a else None for x, a in zip(leaves, is_trained, strict=True)]
+            )
+            for name in self.slots
+        }
+        return State(step, hyper, slots)
+
+    def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
+        """What to add to the parameters, and the new state."""
+        leaves, structure = tree.flatten(model)
+        name = type(self).__name__
+        given = _matched(name, structure, grads)
+        slots = {n: _matched(f"{name}, {n}", structure, s) for n, s in state.slots.items()}
+        hyper = {**state.hyper}
+        for n in self.numbers:
+            if callable(getattr(self, n)):
+                hyper[n] = jnp.asarray(getattr(self, n)(state.step), state.hyper[n].dtype)
+        t = state.step + 1
+        updates: list[Any] = [None] * len(leaves)
+        after = {n: list(xs) for n, xs in slots.items()}
+        paths = paths_of(structure)
+        for i, (g, p) in enumerate(zip(given, leaves, strict=True)):
+            if g is None:
+                continue
+            if any([xs[i] is None for xs in slots.values()]):
+                raise ValueError(
+                    errors.explained(
+                        f"{name}: there is a gradient for {paths[i]}, and no state.",
+                        "optimizer.init(model) of the model as it is now.",
+                    )
+                )
+            own = {n: jnp.asarray(v, _real(p)) for n, v in self.leaf(paths[i], hyper).items()}
+            updates[i], new = self.rule(g, p, {n: xs[i] for n, xs in slots.items()}, _Numbers(own), t)
+            for n, x in new.items():
+                after[n][i] = x.astype(slots[n][i].dtype)
+        made = {n: structure.unflatten(xs) for n, xs in after.items()}
+        return structure.unflatten(updates), State(t, hyper, made)
+
+
+class _Numbers:
+    """Numbers by name."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+
+def _real(p: Any) -> Any:
+    """The dtype of numbers next to a parameter."""
+    t = type_of(p)
+    return {"complex64": "float32", "complex128": "float64"}.get(t.dtype.name, t.dtype)
+
+
+def _value(x: Any, step: Any) -> Any:
+    return x(jnp.asarray(step, "int32")) if callable(x) else x
+
+
+def trained(structure: tree.Structure, leaves: Sequence[Any]) -> list[bool]:
+    """Which leaves are parameters: those declared as trained; without declarations, all that are no integers."""
+    return [
+        type_of(x).kind in "fc" and (k is None or k.is_trained) for x, k in zip(leaves, structure.kinds, strict=True)
+    ]
+
+
+def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
+    """What stands in another tree at the leaves of a model: None where there is nothing."""
+    try:
+        return structure.flatten_up_to(other)
+    except tree.TreeError:
+        path, was, got = difference(structure, tree.structure(other)) or ("", "", "")
+        raise tree.TreeError(
+            errors.explained(
+                f"{what}: the tree must be that of the model; at {path or 'the root'}, the model has {was}, and it has "
+                f"{got}.",
+                "both from the same model.",
+            )
+        ) from None
+
+
+def paths_of(structure: tree.Structure) -> list[str]:
+    """The paths of leaves, such as `blocks/0/weight`; found once for a structure."""
+    found = _paths.get(structure)
+    if found is None:
+        named = tree.leaves_with_path(structure.unflatten(list(range(structure.num_leaves))))
+        found = ["/".join([str(k[0]) for k in p]) for p, _ in named]
+        if len(_paths) > 64:
+            _paths.clear()
+        _paths[structure] = found
+    return found
+
+
+_paths: dict[tree.Structure, list[str]] = {}
+
+
+def _zeros(x: Any, split: str | None) -> Any:
+    """Zeros like a parameter, where it is; split also along a mesh axis, if one is named."""
+    where = getattr(x, "sharding", None)
+    if split is None or not isinstance(where, NamedSharding):
+        return jnp.zeros_like(x)
+    count = where.mesh.shape[split]
+    spec = [*where.spec, *[None] * (x.ndim - len(where.spec))]
+    used = [n for d in range(x.ndim) for n in where.spec.axes(d)]
+    for d in range(x.ndim):
+        parts = math.prod([where.mesh.shape[n] for n in where.spec.axes(d)])
+        if split not in used and x.shape[d] % (parts * count) == 0:
+            spec[d] = (*where.spec.axes(d), split) if where.spec.axes(d) else split
+            break
+    return jnp.zeros(x.shape, x.dtype, out_sharding=NamedSharding(where.mesh, PartitionSpec(*spec)))
+
+
+def change(state: Any, **numbers: Any) -> Any:
+    """A state with other numbers: the next step uses them, and nothing is compiled again.
+
+    >>> from atled import optim
+    >>> import atled.numpy as jnp
+    >>> state = optim.Adam(0.1).init({"w": jnp.ones(2)})
+    >>> float(optim.change(state, rate=0.5).hyper["rate"])
+    0.5
+    """
+    known = set()
+
+    def of(x: Any) -> Any:
+        if isinstance(x, State):
+            known.update(x.hyper)
+            return x.replace(hyper={n: jnp.asarray(numbers.get(n, v), v.dtype) for n, v in x.hyper.items()})  # type: ignore[attr-defined]
+        return x
+
+    made = tree.map(of, state, is_leaf=lambda x: isinstance(x, State))
+    missing = [n for n in numbers if n not in known]
+    if missing:
+        raise KeyError(
+            errors.explained(
+                f"optim.change: the state has {', '.join(sorted(known)) or 'no numbers'}; got {', '.join(missing)}."
+            )
+        )
+    return made

@@ -1,0 +1,88 @@
+"""Optimizers: each is the rule for one array."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import atled.numpy as jnp
+from atled.core.struct import static, struct
+from atled.nn.selecting import matches
+from atled.optim.optimizer import Rule
+
+
+@struct
+class SGD(Rule):
+    """Gradient descent, with momentum if it is not zero.
+
+    >>> from atled import optim
+    >>> optim.SGD(0.1, momentum=0.9)
+    SGD(rate=0.1, momentum=0.9, nesterov=False)
+    """
+
+    rate: Any = static(default=1e-2)
+    momentum: float = static(default=0.0)
+    nesterov: bool = static(default=False)
+    numbers: ClassVar[tuple[str, ...]] = ("rate", "momentum")
+
+    @property
+    def slots(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Velocities, if there is momentum."""
+        return ("velocity",) if self.momentum else ()
+
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+        """The update of one array."""
+        if not self.momentum:
+            return -h.rate * g, {}
+        velocity = h.momentum * s["velocity"] + g
+        return -h.rate * (g + h.momentum * velocity if self.nesterov else velocity), {"velocity": velocity}
+
+
+@struct
+class Adam(Rule):
+    """Steps of about the length of the rate, by running means of gradients and of their squares.
+
+    >>> from atled import optim
+    >>> optim.Adam(1e-3).numbers
+    ('rate', 'b1', 'b2', 'eps')
+    """
+
+    rate: Any = static(default=1e-3)
+    b1: float = static(default=0.9)
+    b2: float = static(default=0.999)
+    eps: float = static(default=1e-8)
+    slots: ClassVar[tuple[str, ...]] = ("first", "second")
+    numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps")
+
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+        """The update of one array."""
+        first = h.b1 * s["first"] + (1 - h.b1) * g
+        second = h.b2 * s["second"] + (1 - h.b2) * (g * jnp.conj(g)).real
+        count = t.astype(h.b1.dtype)
+        mean, square = first / (1 - h.b1**count), second / (1 - h.b2**count)
+        return -h.rate * mean / (jnp.sqrt(square) + h.eps), {"first": first, "second": second}
+
+
+@struct
+class AdamW(Adam):
+    """Adam with weight decay: parameters also shrink by `rate * decay` of themselves in each step.
+
+    `decays` is a pattern of paths, such as `"**/weight"`, to which the decay is confined.
+
+    >>> from atled import optim
+    >>> optim.AdamW(1e-3, decay=0.1, decays="weight").decays
+    'weight'
+    """
+
+    decay: float = static(default=1e-4)
+    decays: str | None = static(default=None)
+    numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps", "decay")
+
+    def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
+        """The numbers for the parameter at a path."""
+        is_meant = self.decays is None or matches(self.decays, path)
+        return h if is_meant else {**h, "decay": jnp.zeros_like(h["decay"])}
+
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+        """The update of one array."""
+        update, slots = Adam.rule(self, g, p, s, h, t)
+        return update - h.rate * h.decay * p, slots
