@@ -47,6 +47,11 @@ class Builder(Protocol):
         ...
 
     @property
+    def is_spread(self) -> bool:
+        """Whether the program runs over several devices, so that the partitioner splits its ops."""
+        ...
+
+    @property
     def has_matrix_unit(self) -> bool:
         """Whether the CPU has one for products of bfloat16."""
         ...

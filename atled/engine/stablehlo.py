@@ -389,8 +389,12 @@ class BlockBuilder:
         return self.platform == "cpu" and "amx_bf16" in cpu_features()
 
     @property
+    def is_spread(self) -> bool:
+        return self.module.is_spread
+
+    @property
     def on_one_cpu(self) -> bool:
-        return self.platform == "cpu" and not self.module.is_spread
+        return self.platform == "cpu" and not self.is_spread
 
     def map(self, f: Callable[..., Any], *operands: Value) -> Value:
         t = operands[0].type

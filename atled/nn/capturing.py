@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from atled.core import errors, tree
-from atled.nn.module import Module, changed, settled
+from atled.nn.module import Module, changed
 from atled.nn.selecting import modules, names
 
 
@@ -98,9 +98,8 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
 
 def tapped(module: Module, path: str) -> Any:
     """The module, with its calls collected under a path."""
-    settled(module)
-    made = object.__new__(_tapped(type(module)))
-    state = module.__getstate__()
-    made.__dict__.update(state)
+    cls = _tapped(type(module))
+    made = cls.__new__(cls)
+    made.__dict__.update(module.__getstate__())
     made.__dict__["tap"] = path
     return made

@@ -115,9 +115,10 @@ class BatchNorm(Module):
     def __call__(self, x: Any) -> Any:
         """The normalized input."""
         check_features(self, x, self.features)
-        mean, variance = self._of_batch(_wide(x)) if self.training else (self.mean, self.variance)
-        y = (_wide(x) - mean) * elementary.rsqrt(variance + self.eps)
-        return _finished(self, x, y)
+        wide = _wide(x)
+        mean, variance = self._of_batch(wide) if self.training else (self.mean, self.variance)
+        mean, variance = mean.astype(wide.dtype), variance.astype(wide.dtype)
+        return _finished(self, x, (wide - mean) * elementary.rsqrt(variance + self.eps))
 
     def _of_batch(self, x: Any) -> tuple[Any, Any]:
         axes = tuple(range(type_of(x).ndim - 1))
@@ -125,7 +126,8 @@ class BatchNorm(Module):
         if self.axis_name is not None:
             mean, square = [lax.pmean(v, self.axis_name) for v in (mean, square)]
         variance = jnp.maximum(square - mean * mean, 0)
-        rest = 1 - self.momentum
-        self.mean = (self.momentum * self.mean + rest * mean).astype(self.mean.dtype)
-        self.variance = (self.momentum * self.variance + rest * variance).astype(self.variance.dtype)
+        self.mean, self.variance = [
+            self.momentum * old + (1 - self.momentum) * new.astype(old.dtype)
+            for old, new in ((self.mean, mean), (self.variance, variance))
+        ]
         return mean, variance

@@ -86,7 +86,8 @@ def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
     calls: dict[str, list[tuple[Any, int]]] = {}
 
     def marked(path: str, m: Any) -> Any:
-        made = object.__new__(_counted(type(m)))
+        cls = _counted(type(m))
+        made = cls.__new__(cls)
         made.__dict__.update(m.__getstate__())
         made.__dict__["place"] = path
         return made

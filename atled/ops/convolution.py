@@ -74,6 +74,10 @@ class Convolution(LinearOp):
         out = self.result_type(x.type, kernel.type)
         if 0 in (out.size, x.type.size, kernel.type.size):  # sums of nothing, which the compiler refuses
             return build.apply(lambda: shape.zeros(out))
+        if self.batch_groups > 1 and build.is_spread:  # the partitioner adds up too often where the sum is split
+            groups, a = self.batch_groups, self.axes
+            x = build.apply(lambda v: _move_groups(v, a.x[0], a.x[1], groups), x)
+            return self._grouped(groups, 1).lower(build, x, kernel)
         work = out
         if build.platform == "cpu" and out.kind == "f":
             common = max((x.type.dtype, kernel.type.dtype, out.dtype, dtypes.float32), key=dtypes.bits)

@@ -216,6 +216,8 @@ def _zeros(x: Any, split: str | None) -> Any:
         if split not in used and x.shape[d] % (parts * count) == 0:
             spec[d] = (*where.spec.axes(d), split) if where.spec.axes(d) else split
             break
+    while spec and spec[-1] is None:
+        spec.pop()
     return jnp.zeros(x.shape, x.dtype, out_sharding=NamedSharding(where.mesh, PartitionSpec(*spec)))
 
 

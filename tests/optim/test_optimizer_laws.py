@@ -1,0 +1,142 @@
+"""Every optimizer obeys every law: see `cases.py`."""
+
+import copy
+import importlib.util
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+
+import atled
+import atled.numpy as jnp
+from atled import nn, optim, random, train, tree
+
+spec = importlib.util.spec_from_file_location("optim_cases", pathlib.Path(__file__).with_name("cases.py"))
+rows = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(rows)
+CASES = rows.CASES
+
+
+class Model(nn.Module):
+    def __init__(self, key):
+        keys = nn.Keys(key)
+        self.first = nn.Linear(3, 4, key=keys())
+        self.norm = nn.BatchNorm(3)
+        self.second = nn.Linear(4, 2, key=keys())
+
+    def __call__(self, x):
+        return self.second(jnp.tanh(self.first(self.norm(x))))
+
+
+X, Y = random.normal(random.key(1), (8, 3)), random.normal(random.key(2), (8, 2))
+
+
+def loss(model, x, y):
+    return ((model(x) - y) ** 2).mean()
+
+
+def equal(a, b, tolerance=0.0):
+    assert tree.structure(a) == tree.structure(b)
+    for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True):
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
+
+
+def run(optimizer, count=5, model=None, compiled=False):
+    model = Model(0) if model is None else model
+    state = optimizer.init(model)
+
+    def one(model, state):
+        _, model, grads = train.gradients(loss)(model, X, Y)
+        return optimizer.step(model, grads, state)
+
+    one = atled.jit(one) if compiled else one
+    for _ in range(count):
+        model, state = one(model, state)
+    return model, state
+
+
+each = pytest.mark.parametrize("name", CASES)
+
+
+@each
+def test_it_makes_the_loss_smaller_and_jit_changes_nothing(name):
+    optimizer = CASES[name]
+    a, b = run(optimizer), run(optimizer, compiled=True)
+    equal(a, b, 1e-5)
+    assert float(loss(b[0].eval(), X, Y)) < float(loss(run(optimizer, 0)[0].eval(), X, Y))
+
+
+@each
+def test_what_is_not_trained_stays(name):
+    start = nn.freeze(Model(0), "first")
+    model, _ = run(CASES[name], model=start, compiled=True) if name != "Groups" else (start, None)
+    equal(model.first, start.first)
+    assert tree.structure(model) == tree.structure(start)
+
+
+@each
+def test_the_state_has_names_and_keeps_its_tree(name):
+    before, after = run(CASES[name], 0, compiled=True)[1], run(CASES[name], 2, compiled=True)[1]
+    assert tree.structure(before) == tree.structure(after)
+    assert [x.dtype for x in tree.leaves(before)] == [x.dtype for x in tree.leaves(after)]
+    leaves = [*tree.leaves(before), *tree.leaves(after)]
+    assert not any([atled.core.array.type_of(x).weak for x in leaves])
+    assert all(["<flat" not in atled.tree_util.keystr(p) for p, _ in tree.leaves_with_path(before)])
+
+
+@each
+def test_it_is_compared_by_value_and_copied(name):
+    optimizer = CASES[name]
+    for other in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        assert other == optimizer and hash(other) == hash(optimizer)
+    assert tree.leaves(optimizer) == []
+
+
+@each
+def test_steps_made_anew_are_traced_once(name):
+    optimizer, count = CASES[name], []
+
+    def counted(model, x, y):
+        count.append(1)
+        return loss(model, x, y)
+
+    for _ in range(3):
+        state = train.State(Model(0), copy.deepcopy(optimizer), key=random.key(0))
+        step = train.step(loss)
+        for _ in range(2):
+            state, metrics = step(state, X, Y)
+    assert int(state.step) == 2
+    assert np.isfinite(float(metrics["loss"]))
+    assert len(step.compiles) == 1
+
+
+def test_numbers_can_be_read_and_changed_without_compiling():
+    optimizer = optim.chain(optim.clip(1.0), optim.SGD(0.5))
+    params = {"w": jnp.ones(2)}
+    one = atled.jit(lambda p, g, s: optimizer.step(p, g, s))
+    state = optimizer.init(params)
+    first, state = one(params, {"w": jnp.full(2, 0.1)}, state)
+    state = optim.change(state, rate=0.0)
+    second, state = one(first, {"w": jnp.full(2, 0.1)}, state)
+    np.testing.assert_array_equal(first["w"], second["w"])
+    assert float(state[1].hyper["rate"]) == 0.0
+    assert len(one.compiles) == 1
+    with pytest.raises(KeyError, match="rate"):
+        optim.change(state, speed=1.0)
+
+
+def test_a_schedule_shows_the_rate_of_the_last_step():
+    optimizer = optim.SGD(optim.linear(1.0, 10))
+    params = {"w": jnp.zeros(1)}
+    state = optimizer.init(params)
+    for want in (1.0, 0.9, 0.8):
+        params, state = optimizer.step(params, {"w": jnp.ones(1)}, state)
+        assert abs(float(state.hyper["rate"]) - want) < 1e-6
+    assert abs(float(params["w"][0]) + 2.7) < 1e-5
+
+
+def test_every_optimizer_has_a_row():
+    names = {n for n in optim.__all__ if isinstance(getattr(optim, n), type)}
+    names = {n for n in names if issubclass(getattr(optim, n), optim.Optimizer)} - {"Optimizer", "Rule"}
+    assert names == {name.split(",")[0] for name in CASES}
