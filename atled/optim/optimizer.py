@@ -6,6 +6,7 @@ in `hyper`, which can be read and changed without compiling anything again, and 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from atled.core.array import type_of
 from atled.core.differences import difference
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.struct import struct
+from atled.higher_order.jit import jit
 
 
 @struct
@@ -75,12 +77,17 @@ def norm(grads: Any) -> Any:
     >>> float(optim.norm({"a": jnp.array(3.0), "b": jnp.array(4.0)}))
     5.0
     """
-    squares = [jnp.sum(jnp.square(jnp.abs(g.astype("float32") if _is_short(g) else g))) for g in tree.leaves(grads)]
+    squares = [jnp.sum(jnp.square(jnp.abs(_wide(g)))) for g in tree.leaves(grads)]
     return jnp.sqrt(sum(squares)) if squares else jnp.float32(0)
 
 
 def _is_short(x: Any) -> bool:
     return type_of(x).kind == "f" and type_of(x).dtype.itemsize < 4
+
+
+def _wide(x: Any) -> Any:
+    """An array to compute with: in bfloat16, 0.999 is 1."""
+    return x.astype("float32") if _is_short(x) else x
 
 
 class Rule(Optimizer):
@@ -93,9 +100,13 @@ class Rule(Optimizer):
     slots: ClassVar[tuple[str, ...]] = ()
     numbers: ClassVar[tuple[str, ...]] = ("rate",)
 
-    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
-        """The update of a parameter p with gradient g and slots s in step t, from 1; and its new slots."""
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
+        """The update of a parameter p with gradient g and slots s, and its new slots. `h` has the numbers by name."""
         raise NotImplementedError
+
+    def derived(self, h: Any, t: Any) -> dict[str, Any]:
+        """Numbers that follow from the others in step t, from 1; they are computed once for all parameters."""
+        return {}
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
         """The numbers for the parameter at a path."""
@@ -131,6 +142,7 @@ class Rule(Optimizer):
         updates: list[Any] = [None] * len(leaves)
         after = {n: list(xs) for n, xs in slots.items()}
         paths = paths_of(structure)
+        rule, prepared = _rule(self), _Prepared(self, t)
         for i, (g, p) in enumerate(zip(given, leaves, strict=True)):
             if g is None:
                 continue
@@ -141,10 +153,10 @@ class Rule(Optimizer):
                         "optimizer.init(model) of the model as it is now.",
                     )
                 )
-            own = {n: jnp.asarray(v, _real(p)) for n, v in self.leaf(paths[i], hyper).items()}
-            updates[i], new = self.rule(g, p, {n: xs[i] for n, xs in slots.items()}, _Numbers(own), t)
+            numbers = prepared.of(self.leaf(paths[i], hyper), _real(p))
+            updates[i], new = rule(g, p, {n: xs[i] for n, xs in slots.items()}, numbers)
             for n, x in new.items():
-                after[n][i] = x.astype(slots[n][i].dtype)
+                after[n][i] = x
         made = {n: structure.unflatten(xs) for n, xs in after.items()}
         return structure.unflatten(updates), State(t, hyper, made)
 
@@ -156,10 +168,37 @@ class _Numbers:
         self.__dict__.update(values)
 
 
+@functools.lru_cache(maxsize=256)
+def _rule(optimizer: Rule) -> Any:
+    """The rule of an optimizer, traced once for all parameters of one type."""
+
+    def rule(g: Any, p: Any, s: dict[str, Any], h: dict[str, Any]) -> Any:
+        update, new = optimizer.rule(_wide(g), _wide(p), s, _Numbers(h))
+        return update, {n: x.astype(s[n].dtype) for n, x in new.items()}
+
+    return jit(rule, inline=True)
+
+
+class _Prepared:
+    """The numbers of a step in the dtypes of parameters, each computed once."""
+
+    def __init__(self, optimizer: Rule, t: Any) -> None:
+        self._optimizer, self._t = optimizer, t
+        self._found: list[tuple[Any, Any, dict[str, Any]]] = []
+
+    def of(self, h: dict[str, Any], dtype: Any) -> dict[str, Any]:
+        for known, d, made in self._found:
+            if d == dtype and all([known[n] is v for n, v in h.items()]):
+                return made
+        made = {n: jnp.asarray(v, dtype) for n, v in h.items()}
+        made |= self._optimizer.derived(_Numbers(made), self._t.astype(dtype))
+        self._found.append((h, dtype, made))
+        return made
+
+
 def _real(p: Any) -> Any:
     """The dtype of numbers next to a parameter."""
-    t = type_of(p)
-    return {"complex64": "float32", "complex128": "float64"}.get(t.dtype.name, t.dtype)
+    return "float64" if type_of(p).dtype.name in ("float64", "complex128") else "float32"
 
 
 def _value(x: Any, step: Any) -> Any:
@@ -204,10 +243,10 @@ _paths: dict[tree.Structure, list[str]] = {}
 
 
 def _zeros(x: Any, split: str | None) -> Any:
-    """Zeros like a parameter, where it is; split also along a mesh axis, if one is named."""
-    where = getattr(x, "sharding", None)
+    """Zeros like a parameter, where it is, and not short; split also along a mesh axis, if one is named."""
+    where, dtype = getattr(x, "sharding", None), np.float32 if _is_short(x) else x.dtype
     if split is None or not isinstance(where, NamedSharding):
-        return jnp.zeros_like(x)
+        return jnp.zeros_like(x, dtype)
     count = where.mesh.shape[split]
     spec = [*where.spec, *[None] * (x.ndim - len(where.spec))]
     used = [n for d in range(x.ndim) for n in where.spec.axes(d)]
@@ -218,7 +257,7 @@ def _zeros(x: Any, split: str | None) -> Any:
             break
     while spec and spec[-1] is None:
         spec.pop()
-    return jnp.zeros(x.shape, x.dtype, out_sharding=NamedSharding(where.mesh, PartitionSpec(*spec)))
+    return jnp.zeros(x.shape, dtype, out_sharding=NamedSharding(where.mesh, PartitionSpec(*spec)))
 
 
 def change(state: Any, **numbers: Any) -> Any:

@@ -29,7 +29,7 @@ class SGD(Rule):
         """Velocities, if there is momentum."""
         return ("velocity",) if self.momentum else ()
 
-    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
         if not self.momentum:
             return -h.rate * g, {}
@@ -53,13 +53,16 @@ class Adam(Rule):
     slots: ClassVar[tuple[str, ...]] = ("first", "second")
     numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps")
 
-    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
         first = h.b1 * s["first"] + (1 - h.b1) * g
         second = h.b2 * s["second"] + (1 - h.b2) * (g * jnp.conj(g)).real
-        count = t.astype(h.b1.dtype)
-        mean, square = first / (1 - h.b1**count), second / (1 - h.b2**count)
+        mean, square = first / h.first, second / h.second
         return -h.rate * mean / (jnp.sqrt(square) + h.eps), {"first": first, "second": second}
+
+    def derived(self, h: Any, t: Any) -> dict[str, Any]:
+        """How much of a mean the steps so far make up."""
+        return {"first": 1 - h.b1**t, "second": 1 - h.b2**t}
 
 
 @struct
@@ -80,9 +83,9 @@ class AdamW(Adam):
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
         """The numbers for the parameter at a path."""
         is_meant = self.decays is None or matches(self.decays, path)
-        return h if is_meant else {**h, "decay": jnp.zeros_like(h["decay"])}
+        return h if is_meant else {**h, "decay": 0.0}
 
-    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
-        update, slots = Adam.rule(self, g, p, s, h, t)
+        update, slots = Adam.rule(self, g, p, s, h)
         return update - h.rate * h.decay * p, slots

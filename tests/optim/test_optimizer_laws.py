@@ -136,6 +136,31 @@ def test_a_schedule_shows_the_rate_of_the_last_step():
     assert abs(float(params["w"][0]) + 2.7) < 1e-5
 
 
+@each
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_short_parameters_are_updated_in_float32(name, dtype):
+    wide, narrow = run(CASES[name], 40)[0], run(CASES[name], 40, nn.cast(Model(0), params=dtype))[0]
+    state = run(CASES[name], 1, nn.cast(Model(0), params=dtype))[1]
+    assert not any([x.dtype.name == dtype for x in tree.leaves(state)])
+    assert narrow.first.weight.dtype.name == dtype
+    np.testing.assert_allclose(float(loss(narrow.eval(), X, Y)), float(loss(wide.eval(), X, Y)), rtol=0.1)
+
+
+@each
+def test_complex_parameters(name):
+    if name == "Groups":
+        pytest.skip("its patterns are of another model")
+    optimizer, target = CASES[name], jnp.array([1 + 2j, -1j])
+    p = {"weight": jnp.zeros(2, "complex64")}
+    state = optimizer.init(p)
+    size = lambda p: jnp.sum(jnp.abs(p["weight"] - target) ** 2)
+    first = float(size(p))
+    for _ in range(20):
+        grads = tree.map(jnp.conj, atled.grad(size)(p))
+        p, state = optimizer.step(p, grads, state)
+    assert float(size(p)) < first
+
+
 def test_every_optimizer_has_a_row():
     names = {n for n in optim.__all__ if isinstance(getattr(optim, n), type)}
     names = {n for n in names if issubclass(getattr(optim, n), optim.Optimizer)} - {"Optimizer", "Rule"}
