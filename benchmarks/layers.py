@@ -213,7 +213,7 @@ def gpt2(lib: Any, layers: int = 12, width: int = 768, batch: int = 4, length: i
     return GPT(lib.keys()), loss, (lib.np.asarray(ids),)
 
 
-def vit(lib: Any, layers: int = 12, width: int = 384, batch: int = 4, side: int = 96) -> Any:
+def vit(lib: Any, layers: int = 12, width: int = 384, batch: int = 4, side: int = 224) -> Any:
     block = _block(lib, width, 6, False)
     count = (side // 16) ** 2
 

@@ -15,6 +15,8 @@ from atled.core.config import scope
 from atled.core.differences import difference
 from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
+from atled.higher_order.keys import content_of
+from atled.higher_order.reads import reads_of
 from atled.higher_order.signature import Arguments, Signature, leaf_names
 
 
@@ -59,6 +61,24 @@ def note(compiles: list[Compile], signature: Signature, call: Arguments, millise
         )  # fmt: skip
     compiles.append(now)
     return now
+
+
+def note_models(name: str, f: Any) -> None:
+    """Say which models a function that was just recorded reads from outside: it keeps their arrays as they are now."""
+    code = getattr(f, "__code__", None)
+    if code is None or not scope().explain_compiles:
+        return
+    reads = reads_of(code)
+    cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
+    values = [(n, content_of(cells[n])) for n, *_ in reads.cells] + [(n, f.__globals__.get(n)) for n, *_ in reads.names]
+    found = [n for n, x in dict(values).items() if (node := tree._nodes.get(type(x))) is not None and node.code]
+    if found:
+        import logging
+
+        logging.getLogger("atled").warning(
+            "%s reads %s from outside, as it is now: arrays that it gets later are not seen.%s\n  try: pass it as an "
+            "argument.", name, ", ".join(found), source.describe(source.here()),
+        )  # fmt: skip
 
 
 def limit(most: int, compiles: list[Compile], signature: Signature, call: Arguments) -> None:

@@ -30,7 +30,7 @@ from atled.engine.eager import moved
 from atled.engine.execute import EngineError, Executable, Spread, executable, on_pressure
 from atled.higher_order.ahead import Traced, TracedFunction, prepared
 from atled.higher_order.call import Call
-from atled.higher_order.compiles import Compile, limit, note
+from atled.higher_order.compiles import Compile, limit, note, note_models
 from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
 from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
 from atled.higher_order.signature import Arguments, Boxed, Options, Signature, leaf_names
@@ -299,6 +299,8 @@ def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) 
         program, captured = record(flat, dynamic, shared.name, names, not is_library, not shared.options.is_shown)  # pyright: ignore[reportArgumentType]
     finally:
         state.notes = before
+    if captured and not is_library:
+        note_models(shared.name, shared.f)
     return Traced(program, captured, call.structure, out_structure[0], shared.name, notes)  # pyright: ignore[reportArgumentType]
 
 

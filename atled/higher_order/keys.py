@@ -154,12 +154,12 @@ class _Reader:
         if is_library_file(code.co_filename) or _trusts(str(known.get("__name__"))):
             if not f.__closure__ or not is_library_file(code.co_filename):
                 return _offered(f)
-            return (*own, *[self.content(_content(c)) for c in f.__closure__])
+            return (*own, *[self.content(content_of(c)) for c in f.__closure__])
         reads = reads_of(code)
         if not reads.is_closed or (reads.changes_first and not is_method):
             raise Heavy
         cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
-        inside = [self.chain(_content(cells[n]), rest) for n, *rest in reads.cells]
+        inside = [self.chain(content_of(cells[n]), rest) for n, *rest in reads.cells]
         outside = [self.name(f, n, rest) for n, *rest in reads.names]
         return (*own, *inside, *outside)
 
@@ -270,7 +270,8 @@ def _has_slots(kind: Any) -> bool:
     return any(["__slots__" in base.__dict__ for base in kind.__mro__[:-1]])
 
 
-def _content(cell: Any) -> Any:
+def content_of(cell: Any) -> Any:
+    """What a closure cell holds."""
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet

@@ -154,6 +154,17 @@ def test_a_changed_static_is_named_by_its_field(caplog):
     assert difference(tree.structure(Net().eval()), tree.structure(Net())) == (".training", "False", "True")
 
 
+def test_a_model_that_is_read_from_outside_is_told(caplog):
+    model = Net().eval()
+    run = atled.jit(lambda x: model(x))
+    run(X)
+    assert "reads model from outside, as it is now" in caplog.text
+    caplog.clear()
+    atled.jit(lambda m, x: m(x))(model, X)
+    run(X)
+    assert not caplog.text
+
+
 def test_loops_and_branches_name_the_path_that_differs():
     with pytest.raises(TypeError, match=r"carry\.heads starts as 2, and becomes 3"):
         lax.scan(lambda m, _: (_with_heads(m, 3), None), Net(), None, length=2)
