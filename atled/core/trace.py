@@ -8,7 +8,7 @@ higher. Values that depend on nothing traced therefore stay concrete. The state 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from atled.core import errors, leaks, rewriting, source
@@ -52,6 +52,7 @@ class _State(threading.local):
     source: Any  # overrides where new equations say they come from
     lanes: tuple[int, ...]  # while watched: the sizes of the vmaps that an op is under, the outermost first
     steps: tuple[Any, ...]  # while watched: the loops that an op is in, and the turn that each is at
+    is_receiving: bool  # while the arguments of a transformed function are put together
     notes: list[Any] | None  # while a library function is recorded: what to say to each of its callers
 
     def __init__(self) -> None:
@@ -62,6 +63,7 @@ class _State(threading.local):
         self.source = None
         self.lanes = ()
         self.steps = ()
+        self.is_receiving = False
         self.notes = None
 
 
@@ -270,6 +272,15 @@ def _origin(tracer: Any) -> str:
         if any([v is tracer.variable for v in equation.results]) and equation.source is not None:
             return source.describe(equation.source).replace("\n  in ", "\n  made in ", 1)
     return ""
+
+
+def received(build: Callable[[Any], Any], leaves: Any) -> Any:
+    """The arguments of a transformed function, put together from their leaves: copies of its own."""
+    before, state.is_receiving = state.is_receiving, True
+    try:
+        return build(leaves)
+    finally:
+        state.is_receiving = before
 
 
 def leaving(name: str, *results: Any) -> None:

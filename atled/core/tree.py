@@ -488,6 +488,9 @@ def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple
     children = builtins.list(children)
     if (meta if meta is None else exact(meta)) != structure.key:
         where = keystr(path) or "the root"
+        if node.code is not None:
+            step, want, got = node.code.difference(structure, Structure(structure.kind, meta, None, ()))
+            raise TreeError(f"tree: structures differ at {keystr(path)}{step}: expected {want}, got {got}.")
         raise TreeError(f"tree: structures differ at {where}: expected {structure.meta!r}, got {meta!r}.")
     if len(children) != len(structure.children):
         where = keystr(path) or "the root"

@@ -14,6 +14,8 @@ from atled.core import tree
 from atled.core.exact import exact
 from atled.core.tree import Structure
 
+_NOTHING = object()
+
 
 class Code:
     """Lines of Python under construction, with the objects that they refer to."""
@@ -24,11 +26,11 @@ class Code:
         self._prefix = prefix
         self._count = 0
 
-    def name(self, value: Any = ...) -> str:
+    def name(self, value: Any = _NOTHING) -> str:
         """A fresh name, bound to `value` in the namespace if one is given."""
         self._count += 1
         name = f"{self._prefix}{self._count}"
-        if value is not ...:
+        if value is not _NOTHING:
             self.namespace[name] = value
         return name
 

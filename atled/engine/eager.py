@@ -12,7 +12,7 @@ from atled.core.program import Equation, Program, Var, mesh_of
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
 from atled.engine import client, execute
-from atled.engine.array import DeviceArray, as_array, device_put, to_device, wrap
+from atled.engine.array import DeviceArray, as_array, device_put, failed, to_device, wrap
 
 
 class Evaluate(Interpreter):
@@ -45,7 +45,11 @@ class Evaluate(Interpreter):
                 self.launches[key] = launch
             arrays = moved
         run, handlers, is_tuple = launch
-        out = run([a._buffer for a in arrays]).consume_with_handlers(handlers)
+        try:
+            out = run([a._buffer for a in arrays]).consume_with_handlers(handlers)
+        except execute.EngineError as error:
+            gone = [a._buffer for a in arrays if a._buffer.is_deleted()] or [a._buffer for a in arrays] or [None]
+            raise failed(gone[0], error) from None
         made = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
         if here.is_watched and (here.debug_nans or here.debug_infs):
             from atled.engine.watch import check  # builds on this file

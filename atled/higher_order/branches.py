@@ -17,7 +17,7 @@ from atled.core.config import scope
 from atled.core.differences import difference
 from atled.core.op import Op
 from atled.core.program import Program, Recorder, evaluate, pruned, record
-from atled.core.trace import Tracer, bind, leaving, state
+from atled.core.trace import Tracer, bind, leaving, received, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.keys import remembered
@@ -342,7 +342,7 @@ def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequenc
     found: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
-        result = f(*structure.unflatten(list(leaves)))
+        result = f(*received(structure.unflatten, list(leaves)))
         leaving(name, result)
         out, made = tree.flatten(result)
         for x in out:

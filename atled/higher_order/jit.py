@@ -22,7 +22,7 @@ from atled.core.config import scope
 from atled.core.exact import Same, exact
 from atled.core.program import Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh
-from atled.core.trace import Tracer, bind, leaving, state
+from atled.core.trace import Tracer, bind, leaving, received, state
 from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring, wrap
@@ -279,7 +279,7 @@ def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) 
     def flat(*operands: Any) -> list[Any]:
         given = iter(operands)
         leaves = [x if t is None else next(given) for x, t in zip(call.leaves, types, strict=True)]
-        args, kwargs = call.rebuild(leaves)
+        args, kwargs = received(call.rebuild, leaves)
         result = shared.f(*args, **kwargs)
         if not is_library:
             leaving(shared.name, result)

@@ -17,7 +17,7 @@ from atled.core.mask import ALL
 from atled.core.op import Op
 from atled.core.program import Program, evaluate, record, record_closed
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_current
-from atled.core.trace import Axis, bind, leaving, state
+from atled.core.trace import Axis, bind, leaving, received, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.higher_order.keys import remembered
@@ -305,7 +305,7 @@ def _recorded(
     found: list[Any] = []
 
     def flat(*parts: Any) -> list[Any]:
-        result = f(*structure.unflatten(list(parts)))
+        result = f(*received(structure.unflatten, list(parts)))
         leaving(name, result)
         out, made = tree.flatten(result)
         found.append(made)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from atled.core import errors, tree
+from atled.core.trace import Tracer
 from atled.nn.module import Module, changed
 from atled.nn.selecting import modules, names
 
@@ -56,7 +57,7 @@ def _tapped(cls: Any) -> Any:
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         out = cls.__call__(self, *args, **kwargs)
-        _collected.now.add(self.tap, out)
+        _collected.now.add(self._tap, out)
         return out
 
     return type(cls.__name__, (cls,), {"__call__": __call__, "__module__": cls.__module__})
@@ -91,6 +92,16 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
     def call(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         with collecting() as seen:
             out = marked(*args, **kwargs)
+        for path, values in seen.values.items():
+            for x in tree.leaves(values):
+                if isinstance(x, Tracer) and not x.interpreter.is_open:
+                    raise errors.UnexpectedTracerError(
+                        errors.explained(
+                            f"nn.capture: {path} was called inside of {x.interpreter.transform}, which its values do "
+                            "not leave.",
+                            "a Stack for equal layers, or capture inside of that function, and return the values.",
+                        )
+                    )
         return out, {p: v[0] if len(v) == 1 else tuple(v) for p, v in seen.values.items()}
 
     return call
@@ -101,5 +112,5 @@ def tapped(module: Module, path: str) -> Any:
     cls = _tapped(type(module))
     made = cls.__new__(cls)
     made.__dict__.update(module.__getstate__())
-    made.__dict__["tap"] = path
+    made.__dict__["_tap"] = path
     return made

@@ -10,6 +10,7 @@ A transformed function gets copies of its own, to which it may assign; what is t
 
 from __future__ import annotations
 
+import collections
 import difflib
 import enum
 import functools
@@ -18,7 +19,7 @@ import threading
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -99,7 +100,7 @@ class _StaticCode(tree.NodeCode):
     """In generated code, statics are not wrapped."""
 
     def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
-        if structure.key is structure.meta or type(structure.meta) in FUNCTIONS:
+        if structure.meta is None or type(structure.meta) in FUNCTIONS:
             code.lines.append(f"{indent}if {value} is not {code.name(structure.meta)}: raise Mismatch")
         else:
             code.lines.append(f"{indent}if exact({value}) != {code.name(structure.key)}: raise Mismatch")
@@ -121,7 +122,7 @@ tree.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(valu
 class Form(Interned):
     """All of a module but its children: there is one object for equal ones."""
 
-    __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "shown", "statics")
+    __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "start", "statics")
 
     def __init__(
         self, cls: type, names: tuple[str, ...], kinds: dict[str, Any], statics: dict[str, Any], mixed: tuple[str, ...]
@@ -130,42 +131,48 @@ class Form(Interned):
         self.names = names  # of the children
         self.kinds = kinds  # of those that are declared
         self.statics = statics
-        self.mixed = mixed  # children that are containers with statics in them, or containers of nothing else
+        self.mixed = mixed  # children that are neither declared nor modules: lists, dicts, objects
         self.keys = [tree.FieldKey(n, kinds[n]) if n in kinds else tree.GetAttrKey(n) for n in names]
-        self.shown = {n: v for n, v in statics.items() if hasattr(cls, n)}  # which the class would hide
+        self.start = {**statics, "_form": self}  # what a module has before it has children
 
     def build(self, children: Sequence[Any]) -> Any:
         """The module with these children."""
         made = object.__new__(self.cls)
         values = made.__dict__
+        values.update(self.start)
         values.update(zip(self.names, children, strict=True))
         for name in self.mixed:
             values[name] = _unwrapped(values[name])
-        values.update(self.shown)
-        values["_form"] = self
         if state.innermost is not None:
-            values["_home"] = (state.innermost, True)
+            values["_home"] = (state.innermost, state.is_receiving)
         return made
+
+    def __reduce__(self) -> Any:
+        return _form, (self.cls, self.names, self.kinds, self.statics, self.mixed)
 
 
 _forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 def _form(cls: type, names: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
-    parts = [(n, exact(v)) for n, v in statics.items()]
-    key = (
-        cls,
-        tuple(names),
-        tuple(sorted(kinds.items(), key=lambda item: item[0])),
-        tuple(sorted(parts)),
-        tuple(mixed),
-    )
+    parts = sorted([(n, _key(v)) for n, v in statics.items()], key=lambda item: item[0])
+    declared = sorted(kinds.items(), key=lambda item: item[0])
+    key = (cls, tuple(names), tuple(declared), tuple(parts), tuple(mixed))
     with _lock:
         found = _forms.get(key)
         if found is None:
-            found = _forms[key] = Form(cls, tuple(names), dict(kinds), statics, tuple(mixed))
+            found = _forms[key] = Form(cls, tuple(names), dict(kinds), dict(statics), tuple(mixed))
     return found
+
+
+def _key(value: Any) -> Any:
+    """The key of a static value: all that is in it counts, also what its class leaves out of comparisons."""
+    if type(value) is tuple:
+        return (tuple, *[_key(v) for v in value])
+    if hasattr(type(value), "__dataclass_fields__") and hasattr(value, "__dict__"):
+        return (type(value), *[(n, _key(v)) for n, v in value.__dict__.items()])
+    return exact(value)
 
 
 class _ModuleCode(tree.NodeCode):
@@ -176,18 +183,17 @@ class _ModuleCode(tree.NodeCode):
         return [f"{values}[{n!r}]" for n in structure.meta.names]
 
     def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
-        form, name = structure.meta, code.name()
-        items = [f"{n!r}: {p}" for n, p in zip(form.names, parts, strict=True)]
-        items += [f"{n!r}: {code.name(v)}" for n, v in (*form.shown.items(), ("_form", form))]
-        code.lines.append(f" {name} = {code.name(object.__new__)}({code.name(form.cls)})")
-        code.lines.append(f" {code.name(object.__setattr__)}({name}, '__dict__', {{{', '.join(items)}}})")
-        return name
+        form, made, values = structure.meta, code.name(), code.name()
+        stores = [f"{values}[{n!r}] = {p}" for n, p in zip(form.names, parts, strict=True)]
+        code.lines.append(f" {'; '.join([f'{values} = {code.name(form.start.copy)}()', *stores])}")
+        code.lines.append(f" {made} = {code.name(object.__new__)}({code.name(form.cls)})")
+        code.lines.append(f" {code.name(object.__setattr__)}({made}, '__dict__', {values})")
+        return made
 
     def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
         a, b = before.meta, now.meta
         for name in {**a.statics, **b.statics}:
-            is_other = exact(a.statics.get(name)) != exact(b.statics.get(name))
-            if is_other or (name in a.statics) != (name in b.statics):
+            if _said(a, name) != _said(b, name) or _key(a.statics.get(name)) != _key(b.statics.get(name)):
                 return f".{name}", _said(a, name), _said(b, name)
         for name in {**a.kinds, **b.kinds}:
             if a.kinds.get(name) is not b.kinds.get(name):
@@ -233,6 +239,11 @@ class Module:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("__slots__"):
+            raise TypeError(
+                f"{cls.__name__}: a module keeps its attributes in a dict, where trees find them; got __slots__."
+                "\n  try: leave them out."
+            )
         tree.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, _CODE)
         if "__init__" in cls.__dict__:
             cls.__init__ = _watched(cls.__init__)  # type: ignore[method-assign]
@@ -255,22 +266,17 @@ class Module:
         del self.__dict__[name]
 
     def __getattr__(self, name: str) -> Any:
-        form = self.__dict__.get("_form")
-        if form is not None and name in form.statics:
-            return form.statics[name]
         if name == "training":
             return True
         if name.startswith("__"):
             raise AttributeError(name)
-        known = [*self.__dict__, *(form.statics if form is not None else ()), *dir(type(self))]
-        close = difflib.get_close_matches(name, [n for n in known if not n.startswith("_")], 1)
+        close = difflib.get_close_matches(name, [n for n in dir(self) if not n.startswith("_")], 1)
         raise AttributeError(
             f"{type(self).__name__} has no attribute {name!r}." + (f"\n  try: {close[0]}" if close else "")
         )
 
     def __dir__(self) -> list[str]:
-        form = self.__dict__.get("_form")
-        return [n for n in {*super().__dir__(), *(form.statics if form else ())} if n not in _HIDDEN]
+        return [n for n in super().__dir__() if n not in _HIDDEN]
 
     def train(self) -> Self:
         """A copy that trains: dropout drops, and batch statistics are those of the batch. The arrays are shared."""
@@ -289,9 +295,8 @@ class Module:
         return tree.map(lambda x: x, self)
 
     def __getstate__(self) -> dict[str, Any]:
-        form = settled(self)
-        children = {n: v for n, v in self.__dict__.items() if n not in _HIDDEN}
-        return {**children, **form.statics, "_kinds": dict(form.kinds)}
+        kinds = dict(settled(self).kinds)
+        return {**{n: v for n, v in self.__dict__.items() if n not in _HIDDEN}, "_kinds": kinds}
 
     def __setstate__(self, values: dict[str, Any]) -> None:
         self.__dict__.update(values)
@@ -320,24 +325,28 @@ def _kinds_of(module: Any) -> dict[str, Any]:
 
 
 def _unsettled(module: Any) -> dict[str, Any]:
-    """Take the form from a module, whose statics are its own again; gives its kinds, to change."""
+    """Take the form from a module; gives its kinds, to change."""
     values = module.__dict__
-    form = values.pop("_form", None)
-    if form is not None:
-        values.update(form.statics)
-        values["_kinds"] = dict(form.kinds)
-    return values.setdefault("_kinds", {})
+    with _lock:
+        form = values.pop("_form", None)
+        if form is not None:
+            values["_kinds"] = dict(form.kinds)
+        return values.setdefault("_kinds", {})
 
 
 def _assign(module: Any, name: str, value: Any) -> None:
+    own = getattr(type(module), name, None)
+    if hasattr(type(own), "__set__"):  # a property, which knows what to do
+        object.__setattr__(module, name, value)
+        return
     values, kinds = module.__dict__, _kinds_of(module)
     if isinstance(value, Kind):
         _may_assign(module, name, value.value)
         if kinds.get(name) is not type(value):
             _unsettled(module)[name] = type(value)
         values[name] = value.value
-    elif name in kinds:
-        value = tree.map(_as_declared, value) if value is not None else None
+    elif name in kinds and not isinstance(value, Module):
+        value = None if value is None else _like(values.get(name), value)
         _may_assign(module, name, value)
         values[name] = value
     else:
@@ -345,9 +354,9 @@ def _assign(module: Any, name: str, value: Any) -> None:
             raise _undeclared(module, name)
         _may_assign(module, name, value)
         form = values.get("_form")
-        if form is not None and name in form.statics and exact(form.statics[name]) == _key(value):
+        if form is not None and name in form.statics and _is_fixed(value) and _key(values.get(name)) == _key(value):
             return  # nothing changes
-        _unsettled(module)
+        _unsettled(module).pop(name, None)
         values[name] = value
     home = values.get("_home")
     if home is not None and home[1] and home[0].is_open:
@@ -356,11 +365,13 @@ def _assign(module: Any, name: str, value: Any) -> None:
         home[0].assigned.append(functools.partial(_told, module, name))
 
 
-def _key(value: Any) -> Any:
-    try:
-        return exact(value) if _is_fixed(value) else None
-    except TypeError:
-        return None
+def _like(old: Any, value: Any) -> Any:
+    """A value for a declared attribute; a number takes the dtype of the array that was there."""
+    if isinstance(old, Array) and isinstance(value, (int, float, complex)):
+        kinds = "biufc"
+        if kinds.index(type_of(value).kind) <= kinds.index(type_of(old).kind if type_of(old).kind != "k" else "b"):
+            return to_device(np.asarray(value, old.dtype), type_of(old).strong().with_shape(()))
+    return tree.map(_as_declared, value)
 
 
 def _undeclared(module: Any, where: str) -> TypeError:
@@ -432,36 +443,39 @@ def _watched(init: Callable[..., None]) -> Callable[..., None]:
 
 def settled(module: Any) -> Form:
     """The form of a module, which it gets now if it has none."""
-    values = module.__dict__
-    form = values.get("_form")
-    if form is not None:
-        return form
-    kinds = dict(values.get("_kinds", ()))
-    names: list[str] = []
-    mixed: list[str] = []
-    statics: dict[str, Any] = {}
-    for name, value in values.items():
-        if name in _HIDDEN:
-            continue
-        if name in kinds:
+    form = module.__dict__.get("_form")
+    return form if form is not None else _settle(module)
+
+
+def _settle(module: Any) -> Form:
+    values, cls = module.__dict__, type(module)
+    with _lock:  # threads may meet a module that was just loaded
+        if "_form" in values:
+            return values["_form"]
+        kinds = dict(values.get("_kinds", ()))
+        names: list[str] = []
+        mixed: list[str] = []
+        statics: dict[str, Any] = {}
+        for name, value in list(values.items()):
+            if name in _HIDDEN or isinstance(getattr(cls, name, None), functools.cached_property):
+                continue
+            if name in kinds:
+                names.append(name)
+                continue
+            sort = _Sorted(module, name)
+            found = sort.resolved(value, "")
+            if found is not value:
+                values[name] = found
+            if sort.kinds:
+                kinds[name] = sort.kind()
+            if not (sort.has_children or not _is_fixed(found)):
+                statics[name] = found
+                continue
             names.append(name)
-            continue
-        sort = _Sorted(module, name)
-        values[name] = sort.resolved(value, "")
-        if sort.kinds:
-            kinds[name] = sort.kind()
-        if sort.has_children or not _is_fixed(value):
-            names.append(name)
-            if not (sort.has_children and sort.is_pure):
+            if name not in kinds and not isinstance(found, Module):
                 mixed.append(name)
-        else:
-            statics[name] = value
-    form = _form(type(module), names, kinds, statics, mixed)
-    for name in statics:
-        if name not in form.shown:
-            del values[name]
-    values.pop("_kinds", None)
-    values["_form"] = form
+        form = values["_form"] = _form(cls, names, kinds, statics, mixed)
+        values.pop("_kinds", None)
     return form
 
 
@@ -495,25 +509,71 @@ class _Sorted:
             return value.value
         if isinstance(value, Module):
             self.has_children = self.has_modules = True
-        elif type(value) in (list, dict):
-            for k, v in enumerate(value) if type(value) is list else value.items():
-                value[k] = self.resolved(v, f"{path}[{k!r}]")
+        elif type(value) is list:
+            for i, v in enumerate(value):
+                value[i] = self.resolved(v, f"{path}[{i}]")
+        elif type(value) is dict:
+            found = {k: self.resolved(v, f"{path}[{k!r}]") for k, v in value.items()}
+            if self.has_children:  # in the order of trees, so that a loop over it is the same under every transform
+                found = dict(sorted(found.items()))
+            value.clear()
+            value.update(found)
         elif type(value) is tuple:
-            return tuple([self.resolved(v, f"{path}[{i}]") for i, v in enumerate(value)])
+            made = tuple([self.resolved(v, f"{path}[{i}]") for i, v in enumerate(value)])
+            return made if any([a is not b for a, b in zip(made, value, strict=True)]) else value
         elif isinstance(value, (Array, np.ndarray)):
             raise _undeclared(self.module, self.name + path)
         else:
             self.is_pure = False
-            if tree._node_of(type(value)) is not None and any([isinstance(x, Array) for x in tree.leaves(value)]):
+            hidden = _hidden(value)
+            if isinstance(hidden, Module):
+                raise TypeError(
+                    errors.explained(
+                        f"{type(self.module).__name__}.{self.name}{path}: {describe(value)} holds a "
+                        f"{type(hidden).__name__} where no tree finds it: its arrays would not be trained, nor change.",
+                        "the module itself, in a list, tuple or dict; for a method, its name: getattr(self, name)(x).",
+                    )
+                )
+            if hidden is not None:
                 raise _undeclared(self.module, self.name + path)
         return value
+
+
+def _hidden(value: Any, depth: int = 0) -> Any:
+    """A module or an array inside of a value that is static; of what functions close over, only a module."""
+    if isinstance(value, (Module, Array)):
+        return value
+    if depth > 3:
+        return None
+    parts: Iterable[Any] = ()
+    if isinstance(value, types.MethodType):
+        parts = (value.__self__,)
+    elif isinstance(value, functools.partial):
+        parts = (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, types.FunctionType):
+        cells = [c.cell_contents for c in value.__closure__ or () if _is_full(c)]
+        parts = [c for c in cells if not isinstance(c, Array)]
+    elif isinstance(value, (set, frozenset, list, tuple, collections.deque)):
+        parts = value
+    elif isinstance(value, dict):
+        parts = value.values()
+    elif not isinstance(value, (type, types.ModuleType, enum.Enum, np.generic, np.dtype)):
+        parts = list(getattr(value, "__dict__", {}).values())
+    return next((x for x in [_hidden(p, depth + 1) for p in parts] if x is not None), None)
+
+
+def _is_full(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
 
 
 _FIXED = {int, float, complex, bool, str, bytes, type(None), type(...), range, slice}
 
 
 def _is_fixed(value: Any) -> bool:
-    """Whether a static value cannot change unseen; lists and objects are looked at again each time."""
+    """Whether a static value cannot change; lists, dicts, sets and dataclasses are looked at again each time."""
     if type(value) in (tuple, frozenset):
         return all([_is_fixed(v) for v in value])
     if isinstance(value, functools.partial):
@@ -530,23 +590,25 @@ def _taken_apart(module: Any) -> tuple[list[Any], Form]:
     values = module.__dict__
     children = [values[n] for n in form.names]
     if form.mixed:
-        children = [_wrapped(c) if n in form.mixed else c for n, c in zip(form.names, children, strict=True)]
+        children = [_wrapped(module, n, c) if n in form.mixed else c for n, c in zip(form.names, children, strict=True)]
     return children, form
 
 
-def _wrapped(value: Any) -> Any:
+def _wrapped(module: Any, path: str, value: Any) -> Any:
     """A container with its statics wrapped; a container of statics alone is one."""
-    if isinstance(value, (Module, Array)) or value is None:
+    if isinstance(value, Module) or value is None:
         return value
+    if isinstance(value, (Array, Kind)):  # put there later
+        raise _undeclared(module, path)
     if type(value) in (list, tuple) and _holds_children(value):
-        return type(value)([_wrapped(v) for v in value])
+        return type(value)([_wrapped(module, f"{path}[{i}]", v) for i, v in enumerate(value)])
     if type(value) is dict and _holds_children(value):
-        return {k: _wrapped(v) for k, v in value.items()}
+        return {k: _wrapped(module, f"{path}[{k!r}]", v) for k, v in value.items()}
     return Static(value)
 
 
 def _holds_children(value: Any) -> bool:
-    if isinstance(value, (Module, Array)):
+    if isinstance(value, (Module, Array, Kind)):
         return True
     parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
     return any([_holds_children(v) for v in parts])

@@ -8,6 +8,7 @@ import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors
 from atled.core.array import type_of
+from atled.core.trace import Tracer
 from atled.nn.attention import dot_product_attention
 from atled.nn.layers import Dropout, Linear, kept, needed
 from atled.nn.module import Buffer, Module
@@ -91,18 +92,35 @@ class MultiHeadAttention(Module):
             raise ValueError(
                 errors.explained("MultiHeadAttention: masks are not for decoding; everything so far is seen.")
             )
-        at, count = self.cache["at"], type_of(key).shape[-3]
-        start = [0] * (type_of(key).ndim - 3) + [at, 0, 0]
-        keys = lax.dynamic_update_slice(self.cache["key"], key.astype(self.cache["key"].dtype), start)
-        values = lax.dynamic_update_slice(self.cache["value"], value.astype(self.cache["value"].dtype), start)
+        at, (count, length) = self.cache["at"], [type_of(v).shape[-3] for v in (key, self.cache["key"])]
+        if type_of(key).ndim != 4:
+            raise ValueError(
+                errors.explained(
+                    f"MultiHeadAttention: decoding takes (batch, time, features); got keys {type_of(key)}."
+                )
+            )
+        if not isinstance(at, Tracer) and int(at) + count > length:
+            raise ValueError(
+                errors.explained(
+                    f"MultiHeadAttention: there is room for {length} steps in its cache; got {int(at) + count}.",
+                    f"start_decoding(model, batch, length={int(at) + count}).",
+                )
+            )
+        keys, values = [
+            lax.dynamic_update_slice(self.cache[n], v.astype(self.cache[n].dtype), (0, at, 0, 0))
+            for n, v in (("key", key), ("value", value))
+        ]
         self.cache = {"key": keys, "value": values, "at": at + count}
-        length = type_of(keys).shape[-3]
         seen = jnp.arange(length) <= at + jnp.arange(count)[:, None]
-        return keys, values, seen[None, None] if type_of(key).ndim == 4 else seen[None]
+        fits = jnp.where(at + count <= length, 0, jnp.nan).astype(value.dtype)  # compiled code cannot complain
+        return keys, values + fits if isinstance(at, Tracer) else values, seen[None, None]
 
 
 def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> Any:
     """A copy of a model, not training, whose attention keeps keys and values: it takes a text part by part.
+
+    Each part sees itself up to each place, and all before it, as with `is_causal=True`. Beyond `length` steps, it
+    raises; compiled code gives NaN.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp

@@ -52,9 +52,9 @@ class LSTMCell(Module):
         self.bias = Param(bias_init(keys[8], (4 * features,), param_dtype))
         self.dtype = kept(dtype)
 
-    def start(self, batch: tuple[int, ...] = ()) -> tuple[Any, Any]:
-        """The state before the first step: zeros."""
-        dtype = self.dtype or self.state_weight.dtype
+    def start(self, batch: tuple[int, ...] = (), dtype: Any = None) -> tuple[Any, Any]:
+        """The state before the first step: zeros, in the dtype that the layer computes in if none is given."""
+        dtype = dtype or self.dtype or self.state_weight.dtype
         return jnp.zeros((*batch, self.features), dtype), jnp.zeros((*batch, self.features), dtype)
 
     def __call__(self, state: tuple[Any, Any], x: Any) -> tuple[tuple[Any, Any], Any]:
@@ -98,9 +98,11 @@ class RNN(Module):
         cell, t = self.cell, type_of(x)
         if hasattr(cell, "inputs"):
             check_features(cell, x, cell.inputs)
-        start = cell.start(t.shape[:-2]) if state is None else state
         has_parts = hasattr(cell, "prepared")
         steps = jnp.moveaxis(cell.prepared(x) if has_parts else jnp.asarray(x), -2, 0)
+        start = state
+        if state is None:
+            start = cell.start(t.shape[:-2], steps.dtype) if has_parts else cell.start(t.shape[:-2])
         step = cell.stepped if has_parts else cell
         last, out = lax.scan(step, start, steps, reverse=self.reverse, unroll=self.unroll)
         out = jnp.moveaxis(out, 0, -2)

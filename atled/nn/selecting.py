@@ -118,13 +118,7 @@ def paths_of(module: Any) -> list[str]:
 
 def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
     """A copy in which the arrays that a pattern names are declared as another kind. The arrays are shared."""
-    checked("nn.declare", [pattern], paths_of(module))
-
-    def change(path: str, m: Any) -> Any:
-        start = f"{path}/" if path else ""
-        return with_kinds(m, {n: kind for n in settled(m).kinds if matches(pattern, start + n)})
-
-    return changed(module, change)
+    return _declared("nn.declare", module, pattern, kind, Kind)
 
 
 def freeze(module: Any, pattern: str = "**") -> Any:
@@ -134,14 +128,30 @@ def freeze(module: Any, pattern: str = "**") -> Any:
     >>> nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight")
     Linear(weight=Frozen f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
     """
-    checked("nn.freeze", [pattern], paths_of(module))
+    return _declared("nn.freeze", module, pattern, Frozen, Param)
+
+
+def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[Kind]) -> Any:
+    """A copy in which arrays of a kind that a pattern names are of another one; complains if there are none."""
+    checked(where, [pattern], paths_of(module))
+    count = [0]
 
     def change(path: str, m: Any) -> Any:
         start, kinds = f"{path}/" if path else "", settled(m).kinds
-        frozen = [n for n, k in kinds.items() if issubclass(k, Param) and matches(pattern, start + n)]
-        return with_kinds(m, dict.fromkeys(frozen, Frozen))
+        named = [n for n, k in kinds.items() if issubclass(k, of) and matches(pattern, start + n)]
+        count[0] += len(named)
+        return with_kinds(m, dict.fromkeys(named, kind))
 
-    return changed(module, change)
+    made = changed(module, change)
+    if not count[0]:
+        what = "no parameters" if of is Param else "nothing that is declared by itself"
+        raise ValueError(
+            errors.explained(
+                f"{where}: a pattern must name {of.__name__}s as they are declared; {pattern!r} names {what}.",
+                "the attribute: the arrays of a list are declared together.",
+            )
+        )
+    return made
 
 
 def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any = None) -> Any:

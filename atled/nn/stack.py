@@ -7,6 +7,7 @@ from typing import Any
 
 from atled import lax, random
 from atled.core import errors, tree
+from atled.core.differences import difference
 from atled.higher_order.remat import checkpoint
 from atled.nn.capturing import collecting
 from atled.nn.layers import needed
@@ -45,15 +46,24 @@ class Stack(Module):
         def one(x: Any, step: Any) -> Any:
             layer, own = step
             more = kwargs if own is None else {**kwargs, "key": own}
-            before = tree.leaves(layer)
+            before, structure = tree.flatten(layer)
             with collecting() as seen:
                 y = layer(x, *args, **more)
-            after = zip(before, tree.leaves(layer), strict=True)
-            return y, ({i: b for i, (a, b) in enumerate(after) if a is not b}, seen)  # only what was assigned
+            after, kept = tree.flatten(layer)
+            if kept != structure:
+                path, was, now = difference(structure, kept) or ("", "", "")
+                raise TypeError(
+                    errors.explained(
+                        f"Stack: a layer must keep its tree in a call; layers{path} was {was}, and is {now}.",
+                        "Buffers that are there from __init__ on.",
+                    )
+                )
+            pairs = enumerate(zip(before, after, strict=True))
+            return y, ({i: b for i, (a, b) in pairs if a is not b}, seen)  # only what was assigned
 
         if self.remat:
             one = checkpoint(one, policy=None if self.remat is True else self.remat)
-        out, (assigned, seen) = lax.scan(one, x, (self.layers, keys), unroll=self.unroll)
+        out, (assigned, seen) = lax.scan(one, x, (self.layers, keys), self.count, unroll=self.unroll)
         seen.hand_on()
         if assigned:
             leaves, structure = tree.flatten(self.layers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -89,15 +90,15 @@ def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
         cls = _counted(type(m))
         made = cls.__new__(cls)
         made.__dict__.update(m.__getstate__())
-        made.__dict__["place"] = path
+        made.__dict__["_place"] = path
         return made
 
     def run(model: Any, *args: Any, **kwargs: Any) -> Any:
-        before, _Counting.calls = _Counting.calls, calls
+        before, _counting.calls = _counting.calls, calls
         try:
             return changed(model, marked)(*args, **kwargs)
         finally:
-            _Counting.calls = before
+            _counting.calls = before
 
     eval_shape(run, model, *args, **kwargs)
     rows = []
@@ -112,8 +113,11 @@ def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
     return Summary(rows)
 
 
-class _Counting:
+class _Counting(threading.local):
     calls: Any = None  # of modules, by path, while `summary` runs
+
+
+_counting = _Counting()
 
 
 _classes: dict[Any, Any] = {}
@@ -127,7 +131,7 @@ def _counted(cls: Any) -> Any:
             before = len(state.base.equations)
             out = cls.__call__(self, *args, **kwargs)
             flops = sum([_flops(e) for e in state.base.equations[before:]])
-            _Counting.calls.setdefault(self.place, []).append((tree.map(_type, out), flops))
+            _counting.calls.setdefault(self._place, []).append((tree.map(_type, out), flops))
             return out
 
         _classes[cls] = type(cls.__name__, (cls,), {"__call__": __call__, "__module__": cls.__module__})

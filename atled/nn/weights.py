@@ -16,6 +16,7 @@ import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.types import ShapeDtypeStruct
+from atled.engine.array import device_put
 from atled.nn.convolutions import Conv
 from atled.nn.layers import Embedding, Linear
 from atled.nn.module import Module, walk
@@ -115,11 +116,10 @@ def _places(
                 break
         owner, part = best or (path.rpartition("/")[0], Part(path.rpartition("/")[2]))
         names = [owner]
-        for stack, count in stacks.items():
+        for stack, count in sorted(stacks.items(), key=lambda item: -len(item[0])):  # the innermost first
             start = f"{stack}/layers".strip("/")
             if f"{owner}/".startswith(f"{start}/"):
-                rest = owner[len(start) :]
-                names = [f"{stack}/{i}{rest}".strip("/") for i in range(count)]
+                names = [f"{stack}/{i}{n[len(start) :]}".strip("/") for i in range(count) for n in names]
         found.append([(_renamed(n, rules), part) for n in names])
     return found
 
@@ -172,12 +172,14 @@ def load_state(
             missing.append(f"{path} ({absent[0]})")
             continue
         taken = [p.taken(state) for p in full]
-        value = np.stack(taken) if len(taken) > 1 or _is_stacked(path, model) else taken[0]
+        value = np.stack(taken).reshape(*_counts(path, model), *taken[0].shape)
         t = x.type if isinstance(x, ShapeDtypeStruct) else type_of(x)
         if value.shape != t.shape:
             odd.append(f"{path} is {t}, and {full[0].name} gives {value.shape}")
         else:
-            made.append(jnp.asarray(value, t.dtype))
+            if value.dtype.kind == "c" and t.kind != "c":
+                raise TypeError(errors.explained(f"nn.load_state: {path} is {t}, and {full[0].name} is complex."))
+            made.append(_placed_like(jnp.asarray(value, t.dtype), x))
     spare = [n for n in state if n not in asked]
     if missing or odd or spare:
         said = [f"missing: {_some(missing)}"] if missing else []
@@ -192,8 +194,17 @@ def load_state(
     return structure.unflatten(made)
 
 
-def _is_stacked(path: str, model: Any) -> bool:
-    return any([isinstance(m, Stack) and path.startswith(f"{p}/layers/".lstrip("/")) for p, m in walk(model)])
+def _placed_like(value: Any, x: Any) -> Any:
+    """An array where another one is, if somebody chose that place."""
+    return device_put(value, x.sharding) if getattr(x, "committed", False) else value
+
+
+def _counts(path: str, model: Any) -> tuple[int, ...]:
+    """How many layers the stacks have that a leaf is in, from the outside in."""
+    found = [
+        (p, m.count) for p, m in walk(model) if isinstance(m, Stack) and path.startswith(f"{p}/layers/".lstrip("/"))
+    ]
+    return tuple([n for _, n in sorted(found, key=lambda item: len(item[0]))])
 
 
 def _some(names: list[str]) -> str:
@@ -216,9 +227,11 @@ def state(
     pieces: dict[str, list[Any]] = {}
     for path, x, there in zip(paths_of(model), tree.leaves(model), places, strict=True):
         host = np.asarray(x)
-        for i, (module, part) in enumerate(there):
-            own = part.given(host[i] if _is_stacked(path, model) else host)
-            name = _joined(module, part.name)
+        layers = host.reshape(-1, *host.shape[len(_counts(path, model)) :])
+        for layer, (module, part) in zip(layers, there, strict=True):
+            own, name = part.given(layer), _joined(module, part.name)
+            if name in out and part.piece is None:
+                raise ValueError(errors.explained(f"nn.state: rules must lead to one name each; two give {name}."))
             if part.piece is None:
                 out[name] = own
             else:
@@ -227,5 +240,12 @@ def state(
             for more in part.more:
                 out[_joined(module, more)] = np.zeros_like(own)
     for name, found in pieces.items():
+        if len({x.shape for x, _ in found}) > 1:
+            raise ValueError(
+                errors.explained(
+                    f"nn.state: the pieces of {name} must have one shape; got {[x.shape for x, _ in found]}.",
+                    "a layout of your own for this class: layout={**weights.TORCH, MyLayer: {...}}.",
+                )
+            )
         out[name] = np.concatenate([x for x, _ in found], found[0][1])
     return out

@@ -9,7 +9,7 @@ import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.struct import static, struct
 from atled.nn.selecting import checked, matches
-from atled.optim.optimizer import Optimizer, State, norm, paths_of
+from atled.optim.optimizer import Optimizer, State, norm, paths_of, trained
 
 
 @struct
@@ -26,7 +26,7 @@ class Clip(Optimizer):
         """The gradients, clipped."""
         limit = state.hyper["limit"]
         length = norm(grads)
-        factor = jnp.where(length > limit, limit / length, 1)
+        factor = jnp.where(length <= limit, 1, limit / length)  # NaN if the length is
         clipped = tree.map(lambda g: (g * factor.astype(jnp.abs(g).dtype)).astype(g.dtype), grads)
         return clipped, State(state.step + 1, state.hyper, {})
 
@@ -80,6 +80,9 @@ class Groups(Optimizer):
         """The states, by pattern."""
         leaves, structure = tree.flatten(model)
         checked("optim.groups", [pattern for pattern, _ in self.parts], paths_of(structure))
+        for path, is_meant in zip(paths_of(structure), trained(structure, leaves), strict=True):
+            if is_meant:
+                self._group(path)
         return {
             pattern: part.init(structure.unflatten(self._own(leaves, structure, i)), split=split)
             for i, (pattern, part) in enumerate(self.parts)
@@ -103,18 +106,17 @@ class Groups(Optimizer):
 
     def _own(self, leaves: list[Any], structure: tree.Structure, number: int) -> list[Any]:
         """The leaves of one group, None in place of others."""
-        return [x if self._group(path) == number else None for x, path in zip(leaves, paths_of(structure), strict=True)]
+        found = [next((i for i, (p, _) in enumerate(self.parts) if matches(p, q)), None) for q in paths_of(structure)]
+        return [x if i == number else None for x, i in zip(leaves, found, strict=True)]
 
-    def _group(self, path: str) -> int:
-        for i, (pattern, _) in enumerate(self.parts):
-            if matches(pattern, path):
-                return i
-        raise ValueError(
-            errors.explained(
-                f"optim.groups: every parameter must be in a group; {path} matches no pattern.",
-                "a last group '**' for the rest.",
+    def _group(self, path: str) -> None:
+        if not any([matches(pattern, path) for pattern, _ in self.parts]):
+            raise ValueError(
+                errors.explained(
+                    f"optim.groups: every parameter must be in a group; {path} matches no pattern.",
+                    "a last group '**' for the rest.",
+                )
             )
-        )
 
 
 def groups(parts: Mapping[str, Optimizer | None]) -> Groups:

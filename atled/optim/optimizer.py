@@ -6,7 +6,7 @@ in `hyper`, which can be read and changed without compiling anything again, and 
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -17,8 +17,10 @@ import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.differences import difference
+from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.struct import struct
+from atled.core.trace import responsible
 from atled.higher_order.jit import jit
 
 
@@ -27,8 +29,9 @@ class State:
     """What an optimizer remembers."""
 
     step: Any  # how many updates there were
-    hyper: dict[str, Any]
+    hyper: dict[str, Any]  # numbers, which can be changed
     slots: dict[str, Any]
+    scheduled: dict[str, Any] = dataclasses.field(default_factory=dict)  # numbers that follow a schedule, at last
 
 
 class Optimizer:
@@ -93,8 +96,8 @@ def _wide(x: Any) -> Any:
 class Rule(Optimizer):
     """An optimizer that treats arrays one by one: subclasses say what becomes of one.
 
-    Fields named in `numbers` are found in the state's `hyper`. A rate that is a function of the step, a schedule, is
-    there as well, as it was in the last step.
+    Fields named in `numbers` are found in the state's `hyper`; those that are functions of the step, schedules, in
+    `scheduled`, as they were in the last step.
     """
 
     slots: ClassVar[tuple[str, ...]] = ()
@@ -119,14 +122,20 @@ class Rule(Optimizer):
         wide = any([type_of(x).dtype == np.float64 for x, a in zip(leaves, is_trained, strict=True) if a])
         dtype = np.float64 if wide else np.float32
         step = jnp.zeros((), "int32")
-        hyper = {n: jnp.asarray(_value(getattr(self, n), 0), dtype) for n in self.numbers}
+        values = {n: getattr(self, n) for n in self.numbers}
+        hyper = {n: jnp.asarray(v, dtype) for n, v in values.items() if not callable(v)}
+        scheduled = {n: jnp.asarray(v(step), dtype) for n, v in values.items() if callable(v)}
+        self.check(paths_of(structure))
         slots = {
             name: structure.unflatten(
                 [_zeros(x, split) if a else None for x, a in zip(leaves, is_trained, strict=True)]
             )
             for name in self.slots
         }
-        return State(step, hyper, slots)
+        return State(step, hyper, slots, scheduled)
+
+    def check(self, paths: Sequence[str]) -> None:
+        """Complain if what the optimizer says of paths does not fit those of a model."""
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
         """What to add to the parameters, and the new state."""
@@ -134,17 +143,15 @@ class Rule(Optimizer):
         name = type(self).__name__
         given = _matched(name, structure, grads)
         slots = {n: _matched(f"{name}, {n}", structure, s) for n, s in state.slots.items()}
-        hyper = {**state.hyper}
-        for n in self.numbers:
-            if callable(getattr(self, n)):
-                hyper[n] = jnp.asarray(getattr(self, n)(state.step), state.hyper[n].dtype)
-        t = state.step + 1
+        scheduled = {n: jnp.asarray(getattr(self, n)(state.step), x.dtype) for n, x in state.scheduled.items()}
+        hyper = {**state.hyper, **scheduled}
+        is_trained, t = trained(structure, leaves), state.step + 1
         updates: list[Any] = [None] * len(leaves)
         after = {n: list(xs) for n, xs in slots.items()}
         paths = paths_of(structure)
-        rule, prepared = _rule(self), _Prepared(self, t)
+        rule, prepared = _rule(self, is_recorded=type(responsible([state.step])) is Recorder), _Prepared(self, t)
         for i, (g, p) in enumerate(zip(given, leaves, strict=True)):
-            if g is None:
+            if g is None or not is_trained[i]:
                 continue
             if any([xs[i] is None for xs in slots.values()]):
                 raise ValueError(
@@ -158,7 +165,7 @@ class Rule(Optimizer):
             for n, x in new.items():
                 after[n][i] = x
         made = {n: structure.unflatten(xs) for n, xs in after.items()}
-        return structure.unflatten(updates), State(t, hyper, made)
+        return structure.unflatten(updates), State(t, state.hyper, made, scheduled)
 
 
 class _Numbers:
@@ -168,15 +175,14 @@ class _Numbers:
         self.__dict__.update(values)
 
 
-@functools.lru_cache(maxsize=256)
-def _rule(optimizer: Rule) -> Any:
-    """The rule of an optimizer, traced once for all parameters of one type."""
+def _rule(optimizer: Rule, is_recorded: bool) -> Any:
+    """The rule of an optimizer; while a program is recorded, traced once for all parameters of one type."""
 
     def rule(g: Any, p: Any, s: dict[str, Any], h: dict[str, Any]) -> Any:
         update, new = optimizer.rule(_wide(g), _wide(p), s, _Numbers(h))
         return update, {n: x.astype(s[n].dtype) for n, x in new.items()}
 
-    return jit(rule, inline=True)
+    return jit(rule, inline=True) if is_recorded else rule
 
 
 class _Prepared:
@@ -199,10 +205,6 @@ class _Prepared:
 def _real(p: Any) -> Any:
     """The dtype of numbers next to a parameter."""
     return "float64" if type_of(p).dtype.name in ("float64", "complex128") else "float32"
-
-
-def _value(x: Any, step: Any) -> Any:
-    return x(jnp.asarray(step, "int32")) if callable(x) else x
 
 
 def trained(structure: tree.Structure, leaves: Sequence[Any]) -> list[bool]:
@@ -247,6 +249,12 @@ def _zeros(x: Any, split: str | None) -> Any:
     where, dtype = getattr(x, "sharding", None), np.float32 if _is_short(x) else x.dtype
     if split is None or not isinstance(where, NamedSharding):
         return jnp.zeros_like(x, dtype)
+    if split not in where.mesh.shape:
+        raise ValueError(
+            errors.explained(
+                f"optim: split is an axis of the mesh, {', '.join(map(str, where.mesh.shape))}; got {split!r}."
+            )
+        )
     count = where.mesh.shape[split]
     spec = [*where.spec, *[None] * (x.ndim - len(where.spec))]
     used = [n for d in range(x.ndim) for n in where.spec.axes(d)]
@@ -269,20 +277,23 @@ def change(state: Any, **numbers: Any) -> Any:
     >>> float(optim.change(state, rate=0.5).hyper["rate"])
     0.5
     """
-    known = set()
+    known, fixed = set(), set()
 
     def of(x: Any) -> Any:
         if isinstance(x, State):
             known.update(x.hyper)
+            fixed.update(x.scheduled)
             return x.replace(hyper={n: jnp.asarray(numbers.get(n, v), v.dtype) for n, v in x.hyper.items()})  # type: ignore[attr-defined]
         return x
 
     made = tree.map(of, state, is_leaf=lambda x: isinstance(x, State))
     missing = [n for n in numbers if n not in known]
     if missing:
-        raise KeyError(
+        follows = [n for n in missing if n in fixed]
+        why = f"; {follows[0]} follows a schedule" if follows else ""
+        raise ValueError(
             errors.explained(
-                f"optim.change: the state has {', '.join(sorted(known)) or 'no numbers'}; got {', '.join(missing)}."
+                f"optim.change: the state has {', '.join(sorted(known)) or 'nothing'}{why}; got {', '.join(missing)}."
             )
         )
     return made

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core.struct import static, struct
-from atled.nn.selecting import matches
+from atled.nn.selecting import checked, matches
 from atled.optim.optimizer import Rule
 
 
@@ -22,7 +23,11 @@ class SGD(Rule):
     rate: Any = static(default=1e-2)
     momentum: float = static(default=0.0)
     nesterov: bool = static(default=False)
-    numbers: ClassVar[tuple[str, ...]] = ("rate", "momentum")
+
+    @property
+    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The rate, and the momentum if there is one."""
+        return ("rate", "momentum") if self.momentum else ("rate",)
 
     @property
     def slots(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -79,6 +84,11 @@ class AdamW(Adam):
     decay: float = static(default=1e-4)
     decays: str | None = static(default=None)
     numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps", "decay")
+
+    def check(self, paths: Sequence[str]) -> None:
+        """Complain about a pattern that matches nothing."""
+        if self.decays is not None:
+            checked("AdamW, decays", [self.decays], paths)
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
         """The numbers for the parameter at a path."""

@@ -19,7 +19,7 @@ from atled.core.op import instantiate
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
 from atled.core.source import here
-from atled.core.trace import Tracer, bind, leaving
+from atled.core.trace import Tracer, bind, leaving, received
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import masked_jvp_flat
@@ -56,7 +56,7 @@ class _Flat:
         self.f, self.structure, self.kwargs, self.has_aux = f, structure, kwargs, has_aux
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        out = self.f(*self.structure.unflatten(leaves), **self.kwargs)
+        out = self.f(*received(self.structure.unflatten, leaves), **self.kwargs)
         leaving(getattr(self.f, "__name__", "the function"), out)
         aux: Any = None
         if self.has_aux:

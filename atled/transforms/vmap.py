@@ -14,7 +14,7 @@ from atled.core import errors, source, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.config import scope
 from atled.core.program import Program, evaluate, record_closed
-from atled.core.trace import Axis, Interpreter, Tracer, entered, leaving, state
+from atled.core.trace import Axis, Interpreter, Tracer, entered, leaving, received, state
 from atled.core.types import ArrayType
 from atled.ops import shape
 
@@ -180,7 +180,7 @@ def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, ar
     out_structure: list[Any] = []
 
     def flat(*xs: Any) -> list[Any]:
-        a, k = structure.unflatten(xs)
+        a, k = received(structure.unflatten, xs)
         result = f(*a, **k)
         leaving(getattr(f, "__name__", "the function"), result)
         found, shape_of_out = tree.flatten(result)

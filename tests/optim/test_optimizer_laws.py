@@ -11,6 +11,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
+from atled.core.struct import static, struct
 
 spec = importlib.util.spec_from_file_location("optim_cases", pathlib.Path(__file__).with_name("cases.py"))
 rows = importlib.util.module_from_spec(spec)
@@ -122,8 +123,12 @@ def test_numbers_can_be_read_and_changed_without_compiling():
     np.testing.assert_array_equal(first["w"], second["w"])
     assert float(state[1].hyper["rate"]) == 0.0
     assert len(one.compiles) == 1
-    with pytest.raises(KeyError, match="rate"):
+    with pytest.raises(ValueError, match=r"optim\.change: the state has limit, rate; got speed"):
         optim.change(state, speed=1.0)
+    with pytest.raises(ValueError, match="rate follows a schedule"):
+        optim.change(optim.SGD(optim.cosine(1.0, 10)).init(params), rate=0.0)
+    with pytest.raises(ValueError, match="got momentum"):
+        optim.change(optim.SGD(1.0).init(params), momentum=0.9)
 
 
 def test_a_schedule_shows_the_rate_of_the_last_step():
@@ -132,7 +137,7 @@ def test_a_schedule_shows_the_rate_of_the_last_step():
     state = optimizer.init(params)
     for want in (1.0, 0.9, 0.8):
         params, state = optimizer.step(params, {"w": jnp.ones(1)}, state)
-        assert abs(float(state.hyper["rate"]) - want) < 1e-6
+        assert abs(float(state.scheduled["rate"]) - want) < 1e-6
     assert abs(float(params["w"][0]) + 2.7) < 1e-5
 
 
@@ -159,6 +164,60 @@ def test_complex_parameters(name):
         grads = tree.map(jnp.conj, atled.grad(size)(p))
         p, state = optimizer.step(p, grads, state)
     assert float(size(p)) < first
+
+
+def test_a_rule_is_what_it_is_now():
+    factor = [1.0]
+
+    @struct
+    class Own(optim.Rule):
+        rate: object = static(default=1.0)
+        kind: object = static(default=1)
+
+        def rule(self, g, p, s, h):
+            return jnp.full_like(g, factor[0] * {int: 1.0, float: 2.0, bool: 3.0}[type(self.kind)]), {}
+
+    p = {"w": jnp.zeros(1)}
+    found = []
+    for kind in (1, 1.0, True):
+        own = Own(1.0, kind)
+        found += [own.step(p, p, own.init(p))[0], atled.jit(lambda p, o=own: o.step(p, p, o.init(p))[0])(p)]
+    assert [float(x["w"][0]) for x in found] == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+    own, factor[0] = Own(1.0, 1), 5.0
+    assert float(own.step(p, p, own.init(p))[0]["w"][0]) == 5.0
+
+
+def test_a_rate_may_be_an_array_or_traced():
+    p = {"w": jnp.ones(2)}
+
+    def after(rate):
+        sgd = optim.SGD(rate)
+        return sgd.step(p, p, sgd.init(p))[0]["w"].sum()
+
+    assert float(after(jnp.float32(0.25))) == 1.5
+    assert float(atled.grad(after)(0.25)) == -2.0
+
+
+def test_only_parameters_are_updated():
+    norm = nn.BatchNorm(2)
+    sgd = optim.SGD(0.1)
+    after, _ = sgd.step(norm, tree.map(jnp.ones_like, norm), sgd.init(norm))
+    np.testing.assert_array_equal(after.mean, norm.mean)
+    assert float(after.scale[0]) == np.float32(0.9)
+
+
+def test_patterns_that_match_nothing_and_parameters_without_a_group():
+    with pytest.raises(ValueError, match=r"AdamW, decays: a pattern must match something; 'wieght'"):
+        optim.AdamW(1e-3, decays="wieght").init(Model(0))
+    with pytest.raises(ValueError, match="every parameter must be in a group; norm/scale"):
+        optim.groups({"first": optim.SGD(0.1)}).init(Model(0))
+    optim.groups({"first": None, "second": None, "scale": None, "norm/bias": None}).init(Model(0))  # not the Buffers
+
+
+def test_nan_gradients_are_not_clipped_away():
+    clip = optim.clip(1.0)
+    p = {"a": jnp.ones(2), "b": jnp.array([jnp.nan])}
+    assert np.isnan(np.asarray(clip.update(p, clip.init(p), p)[0]["a"])).all()
 
 
 def test_every_optimizer_has_a_row():
