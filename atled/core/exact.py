@@ -43,6 +43,10 @@ class Interned:
 
     __slots__ = ()
 
+    def parts(self) -> list[Any]:
+        """The values in it, among which may be functions."""
+        return []
+
 
 class Same:
     """Equal to itself alone, and keeps what it stands for alive."""

@@ -121,6 +121,9 @@ def _differences(before: Compile, now: Compile, signature: Signature) -> list[st
     return rows or ["the function itself, what it closes over, or the device is another one"]
 
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+
+
 def _changes(before: Compile, now: Compile, signature: Signature) -> str:
     """Which arguments came and went, the first of each; or where the trees differ."""
     found = []
@@ -132,6 +135,8 @@ def _changes(before: Compile, now: Compile, signature: Signature) -> str:
         return "; ".join(found)
     path, was, is_now = difference(before.structure, now.structure) or ("", "", "")
     text = f"was {was} and is {is_now}"
+    if _NUMBER.fullmatch(was) and _NUMBER.fullmatch(is_now):  # of a model
+        text += " (try: nn.Buffer, for a number that changes)"
     number = re.match(r"\[0\]\[(\d+)\]|\[1\]\['(\w+)'\]", path)  # positional arguments, and those by name
     if number is None:
         return f"{path} {text}"

@@ -8,6 +8,7 @@ equations when traced.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
@@ -257,10 +258,11 @@ def _equal_or_new(shared: Shared, call: Arguments, types: Sequence[ArrayType | N
     def whole() -> Any:
         return call_key([shared.f], statics, [call.structure]), shared.options, call_part, _trace_key(shared)
 
-    try:
+    key = traced = None
+    with contextlib.suppress(Exception):  # Heavy, or an error of something that is looked at only for a key
         key = whole()
         traced = _by_value.get(key)
-    except Exception:  # Heavy, or an error of something that is looked at and would not be without a key
+    if key is None:
         return _record(shared, call, types)
     if traced is None:
         traced = _record(shared, call, types)

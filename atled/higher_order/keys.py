@@ -22,7 +22,7 @@ import numpy as np
 
 from atled.core import config, tree
 from atled.core.config import changes, scope
-from atled.core.exact import Same, exact
+from atled.core.exact import Interned, Same, exact
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from atled.core.source import is_library_file
 from atled.core.trace import state
@@ -116,6 +116,8 @@ class _Reader:
             return exact(x)
         if kind is types.BuiltinFunctionType or kind is np.ufunc or kind is _DISPATCHER:
             return _offered(x)
+        if isinstance(x, Interned):
+            return (Same(x), *[self.value(v) for v in x.parts()])
         if _is_frozen_record(kind):
             return (self.class_(kind), *[(k, self.value(v)) for k, v in x.__dict__.items()])
         if kind.__module__ == "atled.numpy.scalar_types":

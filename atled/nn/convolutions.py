@@ -58,6 +58,11 @@ class Conv(Module):
         count = len(self.size)
         self.stride, self.dilation = [(n,) * count if isinstance(n, int) else tuple(n) for n in (stride, dilation)]
         self.padding = _pairs(padding, count)
+        for what, given in (("stride", self.stride), ("dilation", self.dilation), ("padding", self.padding)):
+            if not isinstance(given, str) and len(given) != count:
+                raise ValueError(
+                    errors.explained(f"Conv: {what} must have an entry for each of {count} axes; got {given}.")
+                )
         draw, key = init or initializers.lecun_normal(), needed(self, key)
         self.weight = Param(draw(key, (*self.size, inputs // groups, outputs), param_dtype))
         self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
@@ -70,7 +75,10 @@ class Conv(Module):
         t = type_of(x)
         if t.ndim not in (n + 1, n + 2):
             raise ValueError(
-                errors.explained(f"Conv: the input must have {n + 2} axes, or {n + 1} without a batch; got {t}.")
+                errors.explained(
+                    f"Conv: the input must have {n + 2} axes, or {n + 1} without a batch; got {t}.",
+                    f"size={(3,) * (t.ndim - 2)} for {t.ndim - 2} axes, or another shape of the input.",
+                )
             )
         if t.ndim == n + 1:
             return self(jnp.asarray(x)[None])[0]

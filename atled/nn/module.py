@@ -24,7 +24,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from atled.core import errors, tree
+from atled.core import errors, source, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.exact import Interned, exact
 from atled.core.trace import Interpreter, Tracer, state
@@ -122,18 +122,19 @@ tree.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(valu
 class Form(Interned):
     """All of a module but its children: there is one object for equal ones."""
 
-    __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "start", "statics")
+    __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
 
     def __init__(
-        self, cls: type, names: tuple[str, ...], kinds: dict[str, Any], statics: dict[str, Any], mixed: tuple[str, ...]
+        self, cls: type, order: tuple[str, ...], kinds: dict[str, Any], statics: dict[str, Any], mixed: tuple[str, ...]
     ) -> None:
         self.cls = cls
-        self.names = names  # of the children
+        self.order = order  # in which attributes were first assigned
+        self.names = names = tuple([n for n in order if n not in statics])  # of the children
         self.kinds = kinds  # of those that are declared
         self.statics = statics
         self.mixed = mixed  # children that are neither declared nor modules: lists, dicts, objects
         self.keys = [tree.FieldKey(n, kinds[n]) if n in kinds else tree.GetAttrKey(n) for n in names]
-        self.start = {**statics, "_form": self}  # what a module has before it has children
+        self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # a module before it has children
 
     def build(self, children: Sequence[Any]) -> Any:
         """The module with these children."""
@@ -148,21 +149,25 @@ class Form(Interned):
         return made
 
     def __reduce__(self) -> Any:
-        return _form, (self.cls, self.names, self.kinds, self.statics, self.mixed)
+        return _form, (self.cls, self.order, self.kinds, self.statics, self.mixed)
+
+    def parts(self) -> list[Any]:
+        """What code of the module may read: its statics."""
+        return list(self.statics.values())
 
 
 _forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
 _lock = threading.RLock()
 
 
-def _form(cls: type, names: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
+def _form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
     parts = sorted([(n, _key(v)) for n, v in statics.items()], key=lambda item: item[0])
     declared = sorted(kinds.items(), key=lambda item: item[0])
-    key = (cls, tuple(names), tuple(declared), tuple(parts), tuple(mixed))
+    key = (cls, tuple(order), tuple(declared), tuple(parts), tuple(mixed))
     with _lock:
         found = _forms.get(key)
         if found is None:
-            found = _forms[key] = Form(cls, tuple(names), dict(kinds), dict(statics), tuple(mixed))
+            found = _forms[key] = Form(cls, tuple(order), dict(kinds), dict(statics), tuple(mixed))
     return found
 
 
@@ -406,13 +411,15 @@ def _told(module: Any, name: str, function: str, results: Any) -> bool:
     leaves, structure = tree.flatten(results)
     if any([id(x) in mine for x in leaves]) or _has(structure, type(module)):
         return False
-    warnings.warn(
-        errors.explained(
-            f"{type(module).__name__}.{name}: assigned in {function}, which does not return the model, so it is lost.",
-            "train.gradients(loss), return the model with has_aux=True, or model.eval().",
-        ),
-        stacklevel=2,
+    text = errors.explained(
+        f"{type(module).__name__}.{name}: assigned in {function}, which does not return the model, so it is lost.",
+        "train.gradients(loss), return the model with has_aux=True, or model.eval().",
     )
+    place = source.here()
+    if place is None:
+        warnings.warn(text, stacklevel=2)
+    else:
+        warnings.warn_explicit(text, UserWarning, place.file, place.line)
     return True
 
 
@@ -453,14 +460,14 @@ def _settle(module: Any) -> Form:
         if "_form" in values:
             return values["_form"]
         kinds = dict(values.get("_kinds", ()))
-        names: list[str] = []
+        order: list[str] = []
         mixed: list[str] = []
         statics: dict[str, Any] = {}
         for name, value in list(values.items()):
             if name in _HIDDEN or isinstance(getattr(cls, name, None), functools.cached_property):
                 continue
+            order.append(name)
             if name in kinds:
-                names.append(name)
                 continue
             sort = _Sorted(module, name)
             found = sort.resolved(value, "")
@@ -470,11 +477,9 @@ def _settle(module: Any) -> Form:
                 kinds[name] = sort.kind()
             if not (sort.has_children or not _is_fixed(found)):
                 statics[name] = found
-                continue
-            names.append(name)
-            if name not in kinds and not isinstance(found, Module):
+            elif name not in kinds and not isinstance(found, Module):
                 mixed.append(name)
-        form = values["_form"] = _form(cls, names, kinds, statics, mixed)
+        form = values["_form"] = _form(cls, order, kinds, statics, mixed)
         values.pop("_kinds", None)
     return form
 
@@ -525,6 +530,13 @@ class _Sorted:
             raise _undeclared(self.module, self.name + path)
         else:
             self.is_pure = False
+            if hasattr(type(value), "not_an_argument"):
+                raise TypeError(
+                    errors.explained(
+                        f"{type(self.module).__name__}.{self.name}{path}: {describe(value)} is for one function, not "
+                        "for a module.", type(value).not_an_argument,
+                    )
+                )  # fmt: skip
             hidden = _hidden(value)
             if isinstance(hidden, Module):
                 raise TypeError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled import lax
+from atled.core import errors
 from atled.core.array import Array, type_of
 from atled.nn import initializers
 from atled.nn.layers import check_features, computing, kept
@@ -18,8 +19,8 @@ class LayerNorm(Module):
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
-    >>> nn.LayerNorm(2)(jnp.array([1.0, 3.0]))
-    Array([-0.9999996,  0.9999996], dtype=float32)
+    >>> nn.LayerNorm(2)(jnp.array([1.0, 3.0])).round(3)
+    Array([-1.,  1.], dtype=float32)
     """
 
     scale: Array | None
@@ -115,6 +116,13 @@ class BatchNorm(Module):
     def __call__(self, x: Any) -> Any:
         """The normalized input."""
         check_features(self, x, self.features)
+        if self.training and type_of(x).ndim < 2:
+            raise ValueError(
+                errors.explained(
+                    f"BatchNorm: while training, the input must have a batch; got {type_of(x)}.",
+                    "x[None], or model.eval().",
+                )
+            )
         wide = _wide(x)
         mean, variance = self._of_batch(wide) if self.training else (self.mean, self.variance)
         mean, variance = mean.astype(wide.dtype), variance.astype(wide.dtype)

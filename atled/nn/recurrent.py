@@ -64,8 +64,9 @@ class LSTMCell(Module):
 
     def prepared(self, x: Any) -> Any:
         """What a step needs of its input; `RNN` takes it for all steps at once."""
-        x, weight, bias = computing(self.dtype, x, self.input_weight, self.bias)
-        return jnp.dot(x, weight) + bias
+        x, weight = computing(self.dtype, x, self.input_weight)
+        y = jnp.dot(x, weight)
+        return (y + self.bias).astype(y.dtype)  # the bias as it is: its gradient is a sum over all steps
 
     def stepped(self, state: tuple[Any, Any], gates: Any) -> tuple[tuple[Any, Any], Any]:
         """The state after a step with a prepared input, and the output."""

@@ -138,7 +138,7 @@ def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[
 
     def change(path: str, m: Any) -> Any:
         start, kinds = f"{path}/" if path else "", settled(m).kinds
-        named = [n for n, k in kinds.items() if issubclass(k, of) and matches(pattern, start + n)]
+        named = [n for n, k in kinds.items() if issubclass(k, (of, kind)) and matches(pattern, start + n)]
         count[0] += len(named)
         return with_kinds(m, dict.fromkeys(named, kind))
 
@@ -187,7 +187,9 @@ def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any
         children, meta = node.flatten(x)
         children = list(children)
         paths = ["/".join([path, str(k[0])]).strip("/") for k in node.keys(x, len(children))]
-        keys = [None] * len(children) if key is None else list(random.split(key, max(len(children), 1)))
+        keys = (
+            [None] * len(children) if key is None else list(random.split(key, max(len(children), 1)))[: len(children)]
+        )
         if hasattr(type(x), "mapped"):  # a stack of layers
             return x.mapped(lambda layer, k: of(layer, paths[0], k), keys[0])
         return node.unflatten(meta, [of(c, p, k) for c, p, k in zip(children, paths, keys, strict=True)])

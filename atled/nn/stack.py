@@ -36,6 +36,13 @@ class Stack(Module):
     ) -> None:
         if count < 1:
             raise ValueError(errors.explained(f"Stack: the number of layers must be 1 or more; got {count}."))
+        if isinstance(make, Module):
+            raise TypeError(
+                errors.explained(
+                    f"Stack: the first argument makes a layer from a key; got a {type(make).__name__}.",
+                    f"lambda key: {type(make).__name__}(…, key=key).",
+                )
+            )
         self.count, self.remat, self.unroll = int(count), remat, int(unroll)
         self.layers = vmap(make)(random.split(needed(self, key), count))
 

@@ -105,7 +105,7 @@ def _places(
     """For each leaf of a model, the names that it is found under: one, or in a stack one for each layer."""
     inside = {path: m for path, m in walk(model) if isinstance(m, Module)}
     stacks = {path: m.count for path, m in inside.items() if isinstance(m, Stack)}
-    found = []
+    found, unused = [], set(rules)
     for path in paths_of(model):
         owners = [o for o in inside if path.startswith(f"{o}/") or not o]
         best: tuple[str, Part] | None = None
@@ -120,14 +120,27 @@ def _places(
             start = f"{stack}/layers".strip("/")
             if f"{owner}/".startswith(f"{start}/"):
                 names = [f"{stack}/{i}{n[len(start) :]}".strip("/") for i in range(count) for n in names]
+        unused -= {rule for rule in rules if any([_begins(rule, n) for n in names])}
         found.append([(_renamed(n, rules), part) for n in names])
+    if unused:
+        raise ValueError(
+            errors.explained(
+                f"nn.load_state: a rule must match a path; {min(unused)!r} matches none.",
+                f"one of {_some([p for p in inside if p])}; layers of a Stack are numbered: blocks/0.",
+            )
+        )
     return found
+
+
+def _begins(pattern: str, path: str) -> Any:
+    """A match of a rule's pattern with the first steps of a path."""
+    return re.match(re.escape(pattern).replace(r"\*", "([^/]+)") + "(?=/|$)", path) if pattern else re.match("", path)
 
 
 def _renamed(path: str, rules: Mapping[str, str]) -> str:
     """A module's path as the others name it: the first rule whose pattern it begins with, then step by step."""
     for pattern, name in rules.items():
-        match = re.match(re.escape(pattern).replace(r"\*", "([^/]+)") + "(?=/|$)", path)
+        match = _begins(pattern, path)
         if match:
             rest = path[match.end() :].strip("/").replace("/", ".")
             return ".".join([x for x in (name.format(*match.groups()), rest) if x])
@@ -172,7 +185,7 @@ def load_state(
             missing.append(f"{path} ({absent[0]})")
             continue
         taken = [p.taken(state) for p in full]
-        value = np.stack(taken).reshape(*_counts(path, model), *taken[0].shape)
+        value = np.stack(taken).reshape((*_counts(path, model), *taken[0].shape))
         t = x.type if isinstance(x, ShapeDtypeStruct) else type_of(x)
         if value.shape != t.shape:
             odd.append(f"{path} is {t}, and {full[0].name} gives {value.shape}")
@@ -227,7 +240,7 @@ def state(
     pieces: dict[str, list[Any]] = {}
     for path, x, there in zip(paths_of(model), tree.leaves(model), places, strict=True):
         host = np.asarray(x)
-        layers = host.reshape(-1, *host.shape[len(_counts(path, model)) :])
+        layers = host.reshape((-1, *host.shape[len(_counts(path, model)) :]))
         for layer, (module, part) in zip(layers, there, strict=True):
             own, name = part.given(layer), _joined(module, part.name)
             if name in out and part.piece is None:

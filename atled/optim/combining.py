@@ -7,6 +7,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled.core import errors, tree
+from atled.core.array import describe
 from atled.core.struct import static, struct
 from atled.nn.selecting import checked, matches
 from atled.optim.optimizer import Optimizer, State, norm, paths_of, trained
@@ -53,6 +54,13 @@ class Chain(Optimizer):
 
     def update(self, grads: Any, state: tuple[Any, ...], model: Any) -> tuple[Any, tuple[Any, ...]]:
         """What the last part gives."""
+        if not isinstance(state, tuple) or len(state) != len(self.parts):
+            raise TypeError(
+                errors.explained(
+                    f"Chain: the state must be its own, of {len(self.parts)} parts; got {describe(state)}.",
+                    "optimizer.init(model).",
+                )
+            )
         after = []
         for part, own in zip(self.parts, state, strict=True):
             grads, own = part.update(grads, own, model)

@@ -15,7 +15,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import errors, tree
-from atled.core.array import type_of
+from atled.core.array import describe, type_of
 from atled.core.differences import difference
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
@@ -141,6 +141,18 @@ class Rule(Optimizer):
         """What to add to the parameters, and the new state."""
         leaves, structure = tree.flatten(model)
         name = type(self).__name__
+        if not isinstance(state, State) or {*state.hyper, *state.scheduled} != set(self.numbers):
+            has = (
+                f"one with {', '.join([*state.hyper, *state.scheduled])}"
+                if isinstance(state, State)
+                else describe(state)
+            )
+            raise TypeError(
+                errors.explained(
+                    f"{name}: the state must be its own, with {', '.join(self.numbers)}; got {has}.",
+                    "optimizer.init(model).",
+                )
+            )
         given = _matched(name, structure, grads)
         slots = {n: _matched(f"{name}, {n}", structure, s) for n, s in state.slots.items()}
         scheduled = {n: jnp.asarray(getattr(self, n)(state.step), x.dtype) for n, x in state.scheduled.items()}
@@ -160,6 +172,11 @@ class Rule(Optimizer):
                         "optimizer.init(model) of the model as it is now.",
                     )
                 )
+            for what, x in (("the gradient", g), *[(f"the slot {n}", xs[i]) for n, xs in slots.items()]):
+                if type_of(x).shape != type_of(p).shape:
+                    raise ValueError(
+                        errors.explained(f"{name}: {what} of {paths[i]} must be {type_of(p)}; got {type_of(x)}.")
+                    )
             numbers = prepared.of(self.leaf(paths[i], hyper), _real(p))
             updates[i], new = rule(g, p, {n: xs[i] for n, xs in slots.items()}, numbers)
             for n, x in new.items():

@@ -116,14 +116,30 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
     """
     both = gradients(loss, has_aux=has_aux)
     try:
-        takes_key = "key" in inspect.signature(loss).parameters
+        asked = inspect.signature(loss).parameters.get("key")
     except (TypeError, ValueError):
-        takes_key = False
+        asked = None
+    must_have_key = asked is not None and asked.default is asked.empty
 
     def one(state: State, *batch: Any) -> tuple[State, dict[str, Any]]:
+        if not isinstance(state, State):
+            raise TypeError(
+                errors.explained(
+                    f"train.step: the first argument must be a train.State; got {describe(state)}.",
+                    "train.State(model, optimizer).",
+                )
+            )
+        takes_key = must_have_key or (asked is not None and state.key is not None)
         more = {"key": state.step_key()} if takes_key else {}
         value, model, grads = both(state.model, *batch, **more)
         value, extra = value if has_aux else (value, {})
+        if not isinstance(extra, dict):
+            raise TypeError(
+                errors.explained(
+                    f"train.step: with has_aux, the loss must give (value, dict); got {describe(extra)}.",
+                    "return value, {'accuracy': accuracy}.",
+                )
+            )
         return state.apply(model, grads), {"loss": value, "norm": norm(grads), **extra}
 
     one.__name__ = getattr(loss, "__name__", "step")

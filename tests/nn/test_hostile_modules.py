@@ -345,3 +345,86 @@ def test_a_donated_model_is_named_outside_of_jit_as_well():
     for use in (lambda: atled.grad(lambda m: m(X).sum())(model), lambda: atled.vmap(model)(X[None])):
         with pytest.raises(RuntimeError, match="was deleted or donated"):
             use()
+
+
+def test_children_have_one_order_whatever_they_were_before():
+    class Net(nn.Module):
+        def __init__(self):
+            self.count = nn.Buffer(0)
+            self.last = None
+            self.name = "net"
+            self.late = nn.Param(X)
+
+    def filled(net):
+        net.last = nn.Buffer(jnp.ones(1))
+        return net
+
+    eager, traced = filled(Net()), atled.jit(filled)(Net())
+    assert tree.structure(eager) == tree.structure(traced)
+    assert [n for n in vars(traced) if not n.startswith("_")] == ["count", "last", "name", "late"]
+
+
+def test_functions_made_anew_share_the_trace_of_a_model():
+    count = []
+
+    def run(scale):
+        def f(m, x):
+            count.append(1)
+            return m(x) * scale
+
+        return atled.jit(f)
+
+    model = linear()
+    outs = [np.asarray(run(s)(model, X)) for s in (2.0, 2.0, 3.0)]
+    np.testing.assert_array_equal(outs[0], outs[1])
+    np.testing.assert_allclose(outs[2], 1.5 * outs[0], rtol=1e-6)
+
+
+def test_errors_in_a_traced_model_show_nothing_of_the_library():
+    with pytest.raises(ValueError) as caught:
+        atled.jit(lambda m, x: m(x))(linear(), jnp.ones(3))
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_keys_and_childless_nodes():
+    class Net(nn.Module):
+        def __init__(self):
+            self.lin, self.drop = linear(), nn.Dropout(0.1)
+            self.list = [jnp.tanh]
+
+    made = nn.replace(Net(), "lin", lambda old, key: nn.Linear(2, 3, key=key), key=random.key(1))
+    assert made.lin.outputs == 3
+    assert tree.structure(nn.freeze(nn.freeze(Net()))) == tree.structure(nn.freeze(Net()))
+    with pytest.raises(TypeError, match=r"Holder\.part: Keys is for one function, not for a module"):
+        Holder(lambda m: nn.Keys(0))
+
+
+def test_scalars_and_rules_that_match_nothing():
+    class Net(nn.Module):
+        def __init__(self):
+            self.temperature = nn.Param(2.0)
+            self.lin = linear()
+
+    found = nn.state(Net())
+    assert float(nn.load_state(Net(), {**found, "temperature": np.float32(5)}).temperature) == 5.0
+    with pytest.raises(ValueError, match=r"a rule must match a path; 'line' matches none"):
+        nn.load_state(Net(), found, {"line": "fc"})
+
+
+@pytest.mark.parametrize(
+    "mistake, says",
+    [
+        (lambda: nn.BatchNorm(2)(X), "BatchNorm: while training, the input must have a batch"),
+        (
+            lambda: nn.Conv(2, 2, (3, 3), stride=(1,), key=random.key(0)),
+            "Conv: stride must have an entry for each of 2",
+        ),
+        (
+            lambda: nn.Stack(LAYER, 2, key=random.key(0)),
+            "Stack: the first argument makes a layer from a key; got a Linear",
+        ),
+    ],
+)
+def test_messages(mistake, says):
+    with pytest.raises((ValueError, TypeError), match=says):
+        mistake()
