@@ -2,14 +2,16 @@
 
 One row is one mistake. `bad` raises on the line marked with `# here`; `good` is what the message leads to. In `says`, a
 regular expression for the first line of the message, `suggests` one for the rest. `python tests/errors/pages.py`
-writes a page for each into `docs/errors/`, with JAX's message for the same code beside ours. The other files of the
-gallery hold the mistakes of one theme each.
+writes a page for each into `docs/errors/`, with JAX's message for the same code beside ours, or Flax's. The other files
+of the gallery hold the mistakes of one theme each.
 """
 
 from __future__ import annotations
 
+from gallery_models import MODELS
 from gallery_shapes import SHAPES
 from gallery_tracing import TRACING
+from gallery_training import TRAINING
 from gallery_transforms import TRANSFORMS
 from gallery_values import VALUES
 from mistake import IMPORTS, Mistake
@@ -21,6 +23,8 @@ GALLERY = [
     *SHAPES,
     *VALUES,
     *TRANSFORMS,
+    *MODELS,
+    *TRAINING,
     Mistake(
         "if-on-a-traced-value",
         "`if` on a traced value",

@@ -16,7 +16,10 @@ class Mistake(NamedTuple):
     why: str
     bad: str
     good: str
-    jax: str = ""  # the same mistake in JAX's words, where changing the imports is not enough
+    jax: str = ""  # the same mistake in JAX's words, where changing the imports is not enough; or in Flax's
+
+
+NO_PEER = "-"  # for mistakes that cannot be made elsewhere
 
 
 IMPORTS = """\

@@ -1,6 +1,7 @@
 """Writes `docs/errors/`: a page for each mistake of the gallery, and the list of them.
 
-JAX's messages are kept in `jax_messages.json`; `python tests/errors/pages.py --jax` collects them again.
+JAX's messages, and Flax's to mistakes with models, are kept in `jax_messages.json`; `python tests/errors/pages.py
+--jax` collects them again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 import textwrap
 
 from gallery import GALLERY, IMPORTS, Mistake
+from mistake import NO_PEER
 
 HERE = pathlib.Path(__file__).parent
 FOLDER = HERE.parent.parent / "docs" / "errors"
@@ -22,6 +24,8 @@ MESSAGES = HERE / "jax_messages.json"
 
 def of_jax(mistake: Mistake) -> str:
     """What JAX says to the same mistake: the last lines that a user sees, or what happened instead."""
+    if mistake.jax == NO_PEER:
+        return ""
     code = mistake.jax or mistake.bad
     text = (IMPORTS + textwrap.dedent(code)).replace("from atled", "from jax").replace("atled", "jax")
     with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +54,8 @@ def of_atled(mistake: Mistake) -> str:
 def page(mistake: Mistake) -> str:
     """The page of one mistake."""
     theirs = json.loads(MESSAGES.read_text()).get(mistake.name, "(not collected)")
+    peer = "Flax 0.12.8" if "import nnx" in mistake.jax else "JAX 0.10.2"
+    said = f"\n{peer} says:\n\n```text\n{theirs}\n```\n" if mistake.jax != NO_PEER else ""
     bad, good = (textwrap.dedent(code).strip() for code in (mistake.bad, mistake.good))
     return f"""\
 # {mistake.title}
@@ -70,13 +76,7 @@ This works:
 {IMPORTS}
 {good}
 ```
-
-JAX 0.10.2 says:
-
-```text
-{theirs}
-```
-"""
+{said}"""
 
 
 def index() -> str:

@@ -14,11 +14,13 @@ from gallery import GALLERY, IMPORTS, Mistake
 from pages import FOLDER, page
 
 from atled.core.source import is_library_file
+from atled.higher_order.launch import donors
 
 
 def run(code: str, file: str = "train.py") -> tuple[BaseException | None, str]:
     """Run code as a file of a user; returns what it raised, and the text."""
     text = IMPORTS + textwrap.dedent(code)
+    donors.clear()  # messages name the functions that took arguments over lately
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     try:
         exec(compile(text, file, "exec", dont_inherit=True), {"__name__": "train"})

@@ -1,0 +1,277 @@
+"""Mistakes with optimizers, train steps and weights; beside ours, what Flax and optax say."""
+
+from __future__ import annotations
+
+from mistake import NO_PEER, Mistake
+
+TRAINING = [
+    Mistake(
+        "trees-of-training-and-of-use",
+        "Trees of a model that trains and of one in use",
+        "TreeError",
+        r"SGD: the tree must be that of the model; at \.training, the model has True, and it has False",
+        r"try: both from the same model",
+        "`eval()` has another structure, because the mode decides what is computed. Gradients of a copy in use do not "
+        "fit the model that trains.",
+        """
+        from atled import nn, optim
+
+        model, sgd = nn.Linear(2, 2, key=random.key(0)), optim.SGD(0.1)
+        grads = atled.grad(lambda m: m(jnp.ones(2)).sum())(model.eval())
+        model, memory = sgd.step(model, grads, sgd.init(model))  # here
+        """,
+        """
+        from atled import nn, optim
+
+        model, sgd = nn.Linear(2, 2, key=random.key(0)), optim.SGD(0.1)
+        grads = atled.grad(lambda m: m(jnp.ones(2)).sum())(model)
+        model, memory = sgd.step(model, grads, sgd.init(model))
+        """,
+        NO_PEER,
+    ),
+    Mistake(
+        "donated-model-used-again",
+        "A donated model used again",
+        "RuntimeError",
+        r"deleted array: argument state\.model\.weight, f32\[2,2\], was deleted or donated",
+        r"try: use the result of the call that took it",
+        "`train.step` gives the memory of the state to the next state. Keep the new one under the same name, or ask "
+        "for `donate=False`.",
+        """
+        from atled import nn, optim, train
+
+        def loss(model, x):
+            return model(x).sum()
+
+        state = train.State(nn.Linear(2, 2, key=random.key(0)), optim.SGD(0.1))
+        step = train.step(loss)
+        first, metrics = step(state, jnp.ones(2))
+        second, metrics = step(state, jnp.ones(2))  # here
+        """,
+        """
+        from atled import nn, optim, train
+
+        def loss(model, x):
+            return model(x).sum()
+
+        state = train.State(nn.Linear(2, 2, key=random.key(0)), optim.SGD(0.1))
+        step = train.step(loss)
+        for _ in range(2):
+            state, metrics = step(state, jnp.ones(2))
+        assert state.step == 2
+        """,
+        """
+        from flax import nnx
+
+        graph, state = nnx.split(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
+        step = jax.jit(lambda state: jax.tree.map(lambda p: p - 0.1, state), donate_argnums=0)
+        first = step(state)
+        second = step(state)
+        """,
+    ),
+    Mistake(
+        "optimizer-state-of-another-model",
+        "The optimizer's state of another model",
+        "TreeError",
+        r"Adam, first: the tree must be that of the model; at \.outputs, the model has 4, and it has 3",
+        r"try: both from the same model",
+        "The state holds an array for each parameter of the model that it was made for. A model with another head or "
+        "with other frozen parts needs a new one.",
+        """
+        from atled import nn, optim
+
+        adam = optim.Adam(1e-3)
+        memory = adam.init(nn.Linear(2, 3, key=random.key(0)))
+        model = nn.Linear(2, 4, key=random.key(1))
+        grads = atled.grad(lambda m: m(jnp.ones(2)).sum())(model)
+        model, memory = adam.step(model, grads, memory)  # here
+        """,
+        """
+        from atled import nn, optim
+
+        adam = optim.Adam(1e-3)
+        model = nn.Linear(2, 4, key=random.key(1))
+        grads = atled.grad(lambda m: m(jnp.ones(2)).sum())(model)
+        model, memory = adam.step(model, grads, adam.init(model))
+        """,
+        """
+        import optax
+        from flax import nnx
+
+        adam = optax.adam(1e-3)
+        memory = adam.init(nnx.state(nnx.Linear(2, 3, rngs=nnx.Rngs(0))))
+        model = nnx.Linear(2, 4, rngs=nnx.Rngs(1))
+        grads = nnx.grad(lambda m: m(jnp.ones(2)).sum())(model)
+        updates, memory = adam.update(grads, memory, nnx.state(model))
+        """,
+    ),
+    Mistake(
+        "value-and-gradients-as-gradients",
+        "Value and gradients where gradients are expected",
+        "TreeError",
+        r"Adam: the tree must be that of the model; at the root, the model has a Linear, and it has a tuple",
+        r"try: both from the same model",
+        "`value_and_grad` gives a pair, `train.gradients` three values: the value, the model, and the gradients.",
+        """
+        from atled import nn, optim
+
+        adam, model = optim.Adam(1e-3), nn.Linear(2, 4, key=random.key(1))
+        grads = atled.value_and_grad(lambda m: m(jnp.ones(2)).sum())(model)
+        model, memory = adam.step(model, grads, adam.init(model))  # here
+        """,
+        """
+        from atled import nn, optim, train
+
+        adam, model = optim.Adam(1e-3), nn.Linear(2, 4, key=random.key(1))
+        value, model, grads = train.gradients(lambda m: m(jnp.ones(2)).sum())(model)
+        model, memory = adam.step(model, grads, adam.init(model))
+        """,
+        """
+        import optax
+        from flax import nnx
+
+        model = nnx.Linear(2, 4, rngs=nnx.Rngs(1))
+        optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+        grads = nnx.value_and_grad(lambda m: m(jnp.ones(2)).sum())(model)
+        optimizer.update(model, grads)
+        """,
+    ),
+    Mistake(
+        "weights-under-other-names",
+        "Weights under other names",
+        "ValueError",
+        r"nn\.load_state: names and shapes must be those of the model; missing: weight \(weight\), bias \(bias\); that "
+        r"nothing asks for: fc\.weight, fc\.bias",
+        r"try: rules=\{'our/path': 'their\.name'\}",
+        "Every array of the model must be found, and every array that is given must be used: a part that is left at "
+        "its first values is easily overlooked. Rules say what our modules are called there.",
+        """
+        from atled import nn
+
+        theirs = {"fc.weight": np.ones((3, 2), "f"), "fc.bias": np.zeros(3, "f")}
+        model = nn.load_state(nn.Linear(2, 3, key=random.key(0)), theirs)  # here
+        """,
+        """
+        from atled import nn
+
+        theirs = {"fc.weight": np.ones((3, 2), "f"), "fc.bias": np.zeros(3, "f")}
+        model = nn.load_state(nn.Linear(2, 3, key=random.key(0)), theirs, {"": "fc"})
+        assert model(jnp.ones(2))[0] == 2.0
+        """,
+        """
+        from flax import nnx
+
+        model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        theirs = {"fc": {"kernel": jnp.ones((2, 3)), "bias": jnp.zeros(3)}}
+        nnx.update(model, theirs)
+        """,
+    ),
+    Mistake(
+        "weights-of-another-shape",
+        "Weights of another shape",
+        "ValueError",
+        r"nn\.load_state: names and shapes must be those of the model; of another shape: weight is f32\[2,3\], and "
+        r"weight gives \(4, 2\)",
+        r"try: rules=",
+        "Weights are turned as the layout says; PyTorch's, if none is given. What does not fit after that belongs to a "
+        "layer of another size.",
+        """
+        from atled import nn
+
+        theirs = {"weight": np.ones((2, 4), "f"), "bias": np.zeros(3, "f")}
+        model = nn.load_state(nn.Linear(2, 3, key=random.key(0)), theirs)  # here
+        """,
+        """
+        from atled import nn
+
+        theirs = {"weight": np.ones((4, 2), "f"), "bias": np.zeros(4, "f")}
+        model = nn.load_state(nn.Linear(2, 4, key=random.key(0)), theirs)
+        """,
+        """
+        from flax import nnx
+
+        model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        nnx.update(model, {"kernel": jnp.ones((4, 2)), "bias": jnp.zeros(3)})
+        """,
+    ),
+    Mistake(
+        "parameters-in-no-group",
+        "Parameters that are in no group",
+        "ValueError",
+        r"optim\.groups: every parameter must be in a group; key/weight matches no pattern",
+        r"try: a last group '\*\*' for the rest",
+        "Each parameter has one optimizer, or is said to have none. The last pattern is usually `**`.",
+        """
+        from atled import nn, optim
+
+        model = nn.MultiHeadAttention(8, 2, key=random.key(0))
+        memory = optim.groups({"query": optim.SGD(0.1)}).init(model)  # here
+        """,
+        """
+        from atled import nn, optim
+
+        model = nn.MultiHeadAttention(8, 2, key=random.key(0))
+        memory = optim.groups({"query": optim.SGD(0.1), "**": None}).init(model)
+        """,
+        """
+        import optax
+        from flax import nnx
+
+        params = nnx.state(nnx.MultiHeadAttention(2, 8, rngs=nnx.Rngs(0)), nnx.Param)
+        label = lambda path, x: "query" if "query" in str(path) else "rest"
+        labels = jax.tree.map_with_path(label, params)
+        memory = optax.partition({"query": optax.sgd(0.1)}, labels).init(params)
+        """,
+    ),
+    Mistake(
+        "loss-with-a-key-and-state-without",
+        "A loss that needs a key, and a state without one",
+        "TypeError",
+        r"train\.State: there is no key",
+        r"try: train\.State\(model, optimizer, key=random\.key\(0\)\)",
+        "`train.step` gives a loss with a parameter `key` the key of the step, which it makes of the key of the run.",
+        """
+        from atled import nn, optim, train
+
+        def loss(model, x, key):
+            return model(x + random.normal(key)).sum()
+
+        state = train.State(nn.Linear(2, 2, key=random.key(0)), optim.SGD(0.1))
+        state, metrics = train.step(loss)(state, jnp.ones(2))  # here
+        """,
+        """
+        from atled import nn, optim, train
+
+        def loss(model, x, key):
+            return model(x + random.normal(key)).sum()
+
+        state = train.State(nn.Linear(2, 2, key=random.key(0)), optim.SGD(0.1), key=random.key(1))
+        state, metrics = train.step(loss)(state, jnp.ones(2))
+        """,
+        NO_PEER,
+    ),
+    Mistake(
+        "class-instead-of-an-optimizer",
+        "A class instead of an optimizer",
+        "TypeError",
+        r"train\.State: the second argument must be an optimizer; got type",
+        r"try: optim\.AdamW\(1e-3\)",
+        "An optimizer is a value with its numbers: call the class.",
+        """
+        from atled import nn, optim, train
+
+        state = train.State(nn.Linear(2, 2, key=random.key(0)), optim.Adam)  # here
+        """,
+        """
+        from atled import nn, optim, train
+
+        state = train.State(nn.Linear(2, 2, key=random.key(0)), optim.Adam(1e-3))
+        """,
+        """
+        import optax
+        from flax import nnx
+
+        optimizer = nnx.Optimizer(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), optax.adam, wrt=nnx.Param)
+        """,
+    ),
+]
