@@ -6,6 +6,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled import lax, random
+from atled.core import tree
 from atled.core.array import Array, type_of
 from atled.nn import initializers
 from atled.nn.functions import sigmoid
@@ -104,6 +105,8 @@ class RNN(Module):
         start = state
         if state is None:
             start = cell.start(t.shape[:-2], steps.dtype) if has_parts else cell.start(t.shape[:-2])
+        if has_parts:  # a state in another dtype, such as one that was kept in float32
+            start = tree.map(lambda x: x.astype(steps.dtype), start)
         step = cell.stepped if has_parts else cell
         last, out = lax.scan(step, start, steps, reverse=self.reverse, unroll=self.unroll)
         out = jnp.moveaxis(out, 0, -2)

@@ -10,7 +10,7 @@ from atled.core import errors, tree
 from atled.core.array import describe
 from atled.core.struct import static, struct
 from atled.nn.selecting import checked, matches
-from atled.optim.optimizer import Optimizer, State, norm, paths_of, trained
+from atled.optim.optimizer import Optimizer, State, norm, number_dtype, paths_of, trained
 
 
 @struct
@@ -21,12 +21,14 @@ class Clip(Optimizer):
 
     def init(self, model: Any, *, split: str | None = None) -> State:
         """The state: the limit, which can be changed."""
-        return State(jnp.zeros((), "int32"), {"limit": jnp.float32(self.limit)}, {})
+        leaves, structure = tree.flatten(model)
+        dtype = number_dtype(leaves, trained(structure, leaves))
+        return State(jnp.zeros((), "int32"), {"limit": jnp.asarray(self.limit, dtype)}, {})
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
         """The gradients, clipped."""
         limit = state.hyper["limit"]
-        length = norm(grads)
+        length = norm(grads).astype(limit.dtype)
         factor = jnp.where(length <= limit, 1, limit / length)  # NaN if the length is
         clipped = tree.map(lambda g: (g * factor.astype(jnp.abs(g).dtype)).astype(g.dtype), grads)
         return clipped, State(state.step + 1, state.hyper, {})

@@ -22,6 +22,7 @@ from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.struct import struct
 from atled.core.trace import responsible
 from atled.higher_order.jit import jit
+from atled.optim.schedules import Schedule
 
 
 @struct
@@ -119,12 +120,11 @@ class Rule(Optimizer):
         """The state before the first step."""
         leaves, structure = tree.flatten(model)
         is_trained = trained(structure, leaves)
-        wide = any([type_of(x).dtype == np.float64 for x, a in zip(leaves, is_trained, strict=True) if a])
-        dtype = np.float64 if wide else np.float32
+        dtype = number_dtype(leaves, is_trained)
         step = jnp.zeros((), "int32")
         values = {n: getattr(self, n) for n in self.numbers}
         hyper = {n: jnp.asarray(v, dtype) for n, v in values.items() if not callable(v)}
-        scheduled = {n: jnp.asarray(v(step), dtype) for n, v in values.items() if callable(v)}
+        scheduled = {n: _at(v, step, dtype) for n, v in values.items() if callable(v)}
         self.check(paths_of(structure))
         slots = {
             name: structure.unflatten(
@@ -155,7 +155,7 @@ class Rule(Optimizer):
             )
         given = _matched(name, structure, grads)
         slots = {n: _matched(f"{name}, {n}", structure, s) for n, s in state.slots.items()}
-        scheduled = {n: jnp.asarray(getattr(self, n)(state.step), x.dtype) for n, x in state.scheduled.items()}
+        scheduled = {n: _at(getattr(self, n), state.step, x.dtype) for n, x in state.scheduled.items()}
         hyper = {**state.hyper, **scheduled}
         is_trained, t = trained(structure, leaves), state.step + 1
         updates: list[Any] = [None] * len(leaves)
@@ -183,6 +183,16 @@ class Rule(Optimizer):
                 after[n][i] = x
         made = {n: structure.unflatten(xs) for n, xs in after.items()}
         return structure.unflatten(updates), State(t, state.hyper, made, scheduled)
+
+
+def number_dtype(leaves: Sequence[Any], is_trained: Sequence[bool]) -> Any:
+    """The dtype of numbers for these parameters: as wide as the widest of them, and no less than float32."""
+    wide = [_real(x) == "float64" for x, a in zip(leaves, is_trained, strict=True) if a]
+    return np.float64 if any(wide) else np.float32
+
+
+def _at(schedule: Any, step: Any, dtype: Any) -> Any:
+    return jnp.asarray(schedule.at(step, dtype) if isinstance(schedule, Schedule) else schedule(step), dtype)
 
 
 class _Numbers:

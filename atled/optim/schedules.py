@@ -23,7 +23,11 @@ class Schedule:
 
     def __call__(self, step: Any) -> Any:
         """The rate in a step, from 0."""
-        t = jnp.asarray(step).astype("float32")
+        return self.at(step, "float32")
+
+    def at(self, step: Any, dtype: Any) -> Any:
+        """The rate in a step, computed in a dtype."""
+        t = jnp.asarray(step).astype(dtype)
         rest = max(self.steps - self.warmup, 1)
         done = jnp.clip((t - self.warmup) / rest, 0, 1)
         down = 1 - done if self.shape == "linear" else 0.5 * (1 + jnp.cos(math.pi * done))
