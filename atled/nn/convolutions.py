@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors
@@ -50,13 +52,16 @@ class Conv(Module):
         key: Any = None,
     ) -> None:
         self.inputs, self.outputs, self.groups = int(inputs), int(outputs), int(groups)
-        self.size = (int(size),) if isinstance(size, int) else tuple([int(n) for n in size])
+        self.size = (int(size),) if isinstance(size, (int, np.integer)) else tuple([int(n) for n in size])
         if inputs % groups or outputs % groups:
             raise ValueError(
                 errors.explained(f"Conv: groups must divide inputs and outputs; got {groups} for {inputs}, {outputs}.")
             )
         count = len(self.size)
-        self.stride, self.dilation = [(n,) * count if isinstance(n, int) else tuple(n) for n in (stride, dilation)]
+        self.stride, self.dilation = [
+            (int(n),) * count if isinstance(n, (int, np.integer)) else tuple([int(i) for i in n])
+            for n in (stride, dilation)
+        ]
         self.padding = _pairs(padding, count)
         for what, given in (("stride", self.stride), ("dilation", self.dilation), ("padding", self.padding)):
             if not isinstance(given, str) and len(given) != count:
@@ -109,6 +114,6 @@ def _pairs(padding: Any, count: int) -> Any:
                 )
             )
         return padding
-    if isinstance(padding, int):
-        return ((padding, padding),) * count
-    return tuple([(p, p) if isinstance(p, int) else (int(p[0]), int(p[1])) for p in padding])
+    if isinstance(padding, (int, np.integer)):
+        return ((int(padding),) * 2,) * count
+    return tuple([(int(p),) * 2 if isinstance(p, (int, np.integer)) else (int(p[0]), int(p[1])) for p in padding])

@@ -125,7 +125,7 @@ class Embedding(Module):
             raise TypeError(
                 errors.explained(f"Embedding: the input must be integers; got {describe(ids)}.", "ids.astype('int32').")
             )
-        return computing(self.dtype, self.weight)[ids]
+        return computing(self.dtype, self.weight[ids])  # gradients of rows are added up as wide as they are kept
 
     def attend(self, x: Any) -> Any:
         """The products of vectors with all rows: the logits of a model whose output is tied to its input."""

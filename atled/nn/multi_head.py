@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import atled.numpy as jnp
@@ -10,6 +11,7 @@ from atled.core import errors
 from atled.core.array import type_of
 from atled.core.trace import Tracer
 from atled.nn.attention import dot_product_attention
+from atled.nn.functions import softmax
 from atled.nn.layers import Dropout, Linear, kept, needed
 from atled.nn.module import Buffer, Module
 from atled.nn.selecting import replace
@@ -80,11 +82,21 @@ class MultiHeadAttention(Module):
         if self.cache is not None and context is None:
             found, value, mask = self._remembered(found, value, mask)
             is_causal = False
-        y = dot_product_attention(query, found, value, mask=mask, is_causal=is_causal)
-        y = y.reshape(*type_of(y).shape[:-2], -1)
-        if self.dropout is not None:
-            y = self.dropout(y, key=key)
-        return self.out(y)
+        if self.dropout is None or not self.training:
+            y = dot_product_attention(query, found, value, mask=mask, is_causal=is_causal)
+        else:
+            y = self._dropped(query, found, value, mask, is_causal, key)
+        return self.out(y.reshape(*type_of(y).shape[:-2], -1))
+
+    def _dropped(self, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, random_key: Any) -> Any:
+        """Attention with some of its weights dropped."""
+        logits = jnp.einsum("...tnh,...snh->...nts", query, key).astype("float32") / math.sqrt(query.shape[-1])
+        if is_causal:
+            allowed = jnp.tril(jnp.ones(logits.shape[-2:], bool))
+            mask = allowed if mask is None else mask & allowed
+        weights = softmax(logits if mask is None else jnp.where(mask, logits, -jnp.inf), -1)
+        weights = self.dropout(weights, key=random_key).astype(value.dtype)
+        return jnp.einsum("...nts,...snh->...tnh", weights, value)
 
     def _remembered(self, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
         """All keys and values so far, and which of them each query may see."""

@@ -130,12 +130,14 @@ class BatchNorm(Module):
 
     def _of_batch(self, x: Any) -> tuple[Any, Any]:
         axes = tuple(range(type_of(x).ndim - 1))
-        mean, square = x.mean(axes), (x * x).mean(axes)
-        if self.axis_name is not None:
-            mean, square = [lax.pmean(v, self.axis_name) for v in (mean, square)]
-        variance = jnp.maximum(square - mean * mean, 0)
+        mean = self._of_all(x.mean(axes))
+        variance = self._of_all(((x - mean) ** 2).mean(axes))  # not of squares, which cancel where the mean is large
         self.mean, self.variance = [
             self.momentum * old + (1 - self.momentum) * new.astype(old.dtype)
             for old, new in ((self.mean, mean), (self.variance, variance))
         ]
         return mean, variance
+
+    def _of_all(self, mean: Any) -> Any:
+        """A mean over the batch, over those of all devices as well."""
+        return mean if self.axis_name is None else lax.pmean(mean, self.axis_name)

@@ -6,7 +6,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled import lax, random
-from atled.core import tree
+from atled.core import errors, tree
 from atled.core.array import Array, type_of
 from atled.nn import initializers
 from atled.nn.functions import sigmoid
@@ -93,6 +93,8 @@ class RNN(Module):
     """
 
     def __init__(self, cell: Any, *, reverse: bool = False, unroll: int = 1) -> None:
+        if unroll < 1:
+            raise ValueError(errors.explained(f"RNN: unroll must be 1 or more; got {unroll}."))
         self.cell, self.reverse, self.unroll = cell, bool(reverse), int(unroll)
 
     def __call__(self, x: Any, state: Any = None, *, return_state: bool = False) -> Any:

@@ -99,6 +99,9 @@ HUGGING_FACE_GPT2: dict[type, dict[str, Part]] = {
 }
 
 
+_COUNTERS = {"num_batches_tracked"}  # which PyTorch keeps beside statistics, and nobody reads
+
+
 def _places(
     model: Any, rules: Mapping[str, str], layout: Mapping[type, Mapping[str, Part]]
 ) -> list[list[tuple[str, Part]]]:
@@ -193,7 +196,7 @@ def load_state(
             if value.dtype.kind == "c" and t.kind != "c":
                 raise TypeError(errors.explained(f"nn.load_state: {path} is {t}, and {full[0].name} is complex."))
             made.append(_placed_like(jnp.asarray(value, t.dtype), x))
-    spare = [n for n in state if n not in asked]
+    spare = [n for n in state if n not in asked and n.rpartition(".")[2] not in _COUNTERS]
     if missing or odd or spare:
         said = [f"missing: {_some(missing)}"] if missing else []
         said += [f"of another shape: {_some(odd)}"] if odd else []

@@ -64,6 +64,12 @@ class ReduceSum(Reduction, LinearOp):
     def identity(self, dtype: Any) -> Any:
         return 0
 
+    def lower(self, build: Any, x: Any) -> Any:
+        if x.type.kind != "f" or dtypes.bits(x.type.dtype) >= 32:
+            return super().lower(build, x)
+        wide = conversion.convert  # the compiler would add up in 8 bits of precision, and stop at 256
+        return build.apply(lambda v: wide(reduce_sum(wide(v, dtypes.float32), self.axes), x.type.dtype), x)
+
     def transpose(self, cotangent: Any, x: Any) -> Any:
         kept = tuple([a for a in range(x.type.ndim) if a not in self.axes])
         return (shape.broadcast(cotangent, x.type.shape, kept),)

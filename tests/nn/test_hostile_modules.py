@@ -428,3 +428,31 @@ def test_scalars_and_rules_that_match_nothing():
 def test_messages(mistake, says):
     with pytest.raises((ValueError, TypeError), match=says):
         mistake()
+
+
+def test_gradients_in_bfloat16_are_added_up_in_float32():
+    layer = nn.Linear(2, 3, dtype="bfloat16", key=random.key(0))
+    total = lambda layer, x: layer(x).astype("float32").sum()
+    np.testing.assert_array_equal(atled.grad(total)(layer, jnp.ones((64, 64, 2))).bias, np.full(3, 4096))
+    table = nn.Embedding(4, 3, dtype="bfloat16", key=random.key(0))
+    np.testing.assert_array_equal(atled.grad(total)(table, jnp.zeros(4096, "int32")).weight[0], np.full(3, 4096))
+    for dtype in ("bfloat16", "float16"):
+        x = jnp.ones((64, 40, 3), dtype)
+        for run in (atled.ops.reduction.reduce_sum, atled.jit(atled.ops.reduction.reduce_sum, static_argnums=1)):
+            np.testing.assert_array_equal(np.asarray(run(x, (0, 1)), "float32"), np.full(3, 2560))
+
+
+def test_variances_of_large_numbers():
+    x = random.normal(random.key(0), (1000, 1)) + 1e4
+    assert abs(float(nn.BatchNorm(1)(x).std()) - 1) < 0.01
+
+
+def test_attention_drops_weights():
+    attention = nn.MultiHeadAttention(4, 2, dropout=0.5, key=random.key(0))
+    x = random.normal(random.key(1), (2, 5, 4))
+    mean = np.mean([np.asarray(attention(x, is_causal=True, key=random.key(i))) for i in range(400)], 0)
+    np.testing.assert_allclose(mean, attention.eval()(x, is_causal=True), atol=0.15)
+    attention.dropout = nn.Dropout(0.0)
+    np.testing.assert_allclose(attention(x, is_causal=True), attention.eval()(x, is_causal=True), atol=1e-6)
+    with pytest.raises(TypeError, match="Dropout: a key must be given while training"):
+        nn.MultiHeadAttention(4, 2, dropout=0.5, key=random.key(0))(x)
