@@ -10,7 +10,6 @@ from atled import lax, random
 from atled.core import errors
 from atled.core.array import type_of
 from atled.core.trace import Tracer
-from atled.nn.attention import dot_product_attention
 from atled.nn.functions import softmax
 from atled.nn.layers import Dropout, Linear, kept, needed
 from atled.nn.module import Buffer, Module
@@ -60,7 +59,7 @@ class MultiHeadAttention(Module):
         self.key = Linear(other, features, key=keys[1], **common)
         self.value = Linear(other, features, key=keys[2], **common)
         self.out = Linear(features, outputs or features, key=keys[3], **common)
-        self.dropout = Dropout(dropout) if dropout else None
+        self.dropout: Any = Dropout(dropout) if dropout else None
         self.cache: Any = None
         self.dtype = kept(dtype)
 
@@ -82,21 +81,23 @@ class MultiHeadAttention(Module):
         if self.cache is not None and context is None:
             found, value, mask = self._remembered(found, value, mask)
             is_causal = False
-        if self.dropout is None or not self.training:
-            y = dot_product_attention(query, found, value, mask=mask, is_causal=is_causal)
-        else:
-            y = self._dropped(query, found, value, mask, is_causal, key)
+        y = self._attended(query, found, value, mask, is_causal, key)
         return self.out(y.reshape(*type_of(y).shape[:-2], -1))
 
-    def _dropped(self, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, random_key: Any) -> Any:
-        """Attention with some of its weights dropped."""
-        logits = jnp.einsum("...tnh,...snh->...nts", query, key).astype("float32") / math.sqrt(query.shape[-1])
+    def _attended(self, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, random_key: Any) -> Any:
+        """Means of values by the softmax of logits, which is taken in float32 at least."""
+        t = type_of(query)
+        logits = jnp.einsum("...tnh,...snh->...nts", query, key) * (1 / math.sqrt(t.shape[-1]))
+        logits = logits.astype("float32") if t.dtype.itemsize < 4 else logits
         if is_causal:
             allowed = jnp.tril(jnp.ones(logits.shape[-2:], bool))
             mask = allowed if mask is None else mask & allowed
-        weights = softmax(logits if mask is None else jnp.where(mask, logits, -jnp.inf), -1)
-        weights = self.dropout(weights, key=random_key).astype(value.dtype)
-        return jnp.einsum("...nts,...snh->...tnh", weights, value)
+        if mask is not None:
+            logits = jnp.where(mask, logits, jnp.finfo(logits.dtype).min)
+        weights = softmax(logits, -1)
+        if self.dropout is not None:
+            weights = self.dropout(weights, key=random_key)
+        return jnp.einsum("...nts,...snh->...tnh", weights.astype(value.dtype), value)
 
     def _remembered(self, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
         """All keys and values so far, and which of them each query may see."""

@@ -12,6 +12,7 @@ from atled.nn import initializers
 from atled.nn.layers import check_features, computing, kept
 from atled.nn.module import Buffer, Module, Param
 from atled.ops import elementary
+from atled.transforms.grad import stop_gradient
 
 
 class LayerNorm(Module):
@@ -130,8 +131,10 @@ class BatchNorm(Module):
 
     def _of_batch(self, x: Any) -> tuple[Any, Any]:
         axes = tuple(range(type_of(x).ndim - 1))
-        mean = self._of_all(x.mean(axes))
-        variance = self._of_all(((x - mean) ** 2).mean(axes))  # not of squares, which cancel where the mean is large
+        some = self._of_all(stop_gradient(x[(0,) * len(axes)]))  # near the mean, so that squares do not cancel
+        off = x - some
+        mean, square = self._of_all(off.mean(axes)), self._of_all((off * off).mean(axes))
+        mean, variance = some + mean, jnp.maximum(square - mean * mean, 0)
         self.mean, self.variance = [
             self.momentum * old + (1 - self.momentum) * new.astype(old.dtype)
             for old, new in ((self.mean, mean), (self.variance, variance))
