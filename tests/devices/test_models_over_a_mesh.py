@@ -13,7 +13,7 @@ from atled import nn, optim, random, train, tree
 from atled.sharding import NamedSharding
 from atled.sharding import PartitionSpec as P
 
-file = pathlib.Path(__file__).parents[1] / "nn" / "cases.py"
+file = pathlib.Path(__file__).parents[1] / "nn" / "layer_cases.py"
 spec = importlib.util.spec_from_file_location("layer_cases", file)
 rows = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(rows)

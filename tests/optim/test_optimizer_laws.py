@@ -1,22 +1,16 @@
-"""Every optimizer obeys every law: see `cases.py`."""
+"""Every optimizer obeys every law: see `optimizer_cases.py`."""
 
 import copy
-import importlib.util
-import pathlib
 import pickle
 
 import numpy as np
 import pytest
+from optimizer_cases import CASES
 
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
 from atled.core.struct import static, struct
-
-spec = importlib.util.spec_from_file_location("optim_cases", pathlib.Path(__file__).with_name("cases.py"))
-rows = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(rows)
-CASES = rows.CASES
 
 
 class Model(nn.Module):

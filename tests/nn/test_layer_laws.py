@@ -1,11 +1,11 @@
-"""Every layer obeys every law: see `cases.py`."""
+"""Every layer obeys every law: see `layer_cases.py`."""
 
 import copy
 import pickle
 
 import numpy as np
 import pytest
-from cases import CASES
+from layer_cases import CASES
 
 import atled
 import atled.numpy as jnp
