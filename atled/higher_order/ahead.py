@@ -90,7 +90,7 @@ class Lowered:
         self._traced = traced
         t = traced._traced
         given = [as_array(x) for x in t.captured] + [_Like(x) for x in traced._call.leaves]
-        self._program, self._donated, (self._where, self._committed) = prepared(
+        self._program, _, self._donated, (self._where, self._committed) = prepared(
             traced._signature, t, traced._call, given
         )
         self._module = lowered(self._program, self._where, self._donated)
@@ -155,11 +155,11 @@ class _Like:
 
 def prepared(
     signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any]
-) -> tuple[Program, tuple[int | None, ...], tuple[Where, bool]]:
-    """What runs for a recorded function: the program, what it may overwrite, and where."""
+) -> tuple[Program, tuple[int, ...], tuple[int | None, ...], tuple[Where, bool]]:
+    """What runs for a recorded function: the program, the inputs that it takes, what it may overwrite, and where."""
     program, left = traced.run(signature.options.keeps_unused)
     donated = donations(signature, call, traced.program, len(traced.captured), left)
-    return program, donated, _place(signature, traced, call, arrays, donated, left)
+    return program, left, donated, _place(signature, traced, call, arrays, donated, left)
 
 
 def _place(

@@ -346,9 +346,8 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
     given = [*captured, *arrays]
-    program, donated, (where, committed) = prepared(shared.signature, traced, call, given)
+    program, left, donated, (where, committed) = prepared(shared.signature, traced, call, given)
     ready, is_found = _compiled(shared, call, program, (where, committed, donated), start)
-    left = traced.run(shared.options.keeps_unused)[1]
     used = [given[i] for i in left]
     there = moved(used, where)
     buffers = [a._buffer for a in there]
@@ -370,7 +369,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         names = () if shared.options.is_library else leaf_names(shared.signature, call)
         raise failure_of([a._buffer for a in given], error, names) from None
     if donated and any([i is not None for i in donated]):
-        donors[shared.name] = _donated_names(shared.signature)
+        _note_donor(shared.signature)
     made = traced.out_structure.unflatten([wrap(b) for b in out])
     if scope().is_watched and (scope().debug_nans or scope().debug_infs):
         from atled.higher_order.nans import check_results
@@ -379,10 +378,12 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     return made
 
 
-def _donated_names(signature: Signature) -> str:
-    while len(donors) > 64:
+def _note_donor(signature: Signature) -> None:
+    """Remember a function that takes arguments over, for messages about arrays that are gone."""
+    while len(donors) >= 64:
         donors.pop(next(iter(donors)))
-    return ", ".join(sorted(signature.donated[1]) or [str(n) for n in sorted(signature.donated[0])])
+    positions, names = signature.donated
+    donors[signature.name] = ", ".join(sorted(names) or [str(n) for n in sorted(positions)])
 
 
 def _compiled(

@@ -147,7 +147,7 @@ class _Reader:
         if found is not None:
             return found
         named = [(k, self.value(v)) for k, v in (f.__kwdefaults__ or {}).items()]
-        more = [(k, self.value(v)) for k, v in f.__dict__.items()]
+        more = [(k, self.wrapped(v, is_method) if k == "__wrapped__" else self.value(v)) for k, v in f.__dict__.items()]
         more += [(k, Same(v)) for k, v in f.__annotations__.items()]
         words = (f.__name__, f.__qualname__, exact(f.__doc__))
         own = (Same(code), words, self.value(f.__defaults__), len(named), *named, len(more), *more)
@@ -164,6 +164,10 @@ class _Reader:
         inside = [self.chain(content_of(cells[n]), rest) for n, *rest in reads.cells]
         outside = [self.name(f, n, rest) for n, *rest in reads.names]
         return (*own, *inside, *outside)
+
+    def wrapped(self, f: Any, is_method: bool) -> Any:
+        """The key of what a function wraps: a method, if it is one."""
+        return self.function(f, is_method) if type(f) is types.FunctionType else self.value(f)
 
     def method(self, f: Any, owner: Any) -> Any:
         if type(f) is not types.FunctionType or f.__code__.co_filename == "<atled>":

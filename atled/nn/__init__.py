@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from atled.nn.multi_head import Cache, MultiHeadAttention, start_decoding
     from atled.nn.norms import BatchNorm, LayerNorm
     from atled.nn.recurrent import RNN, LSTMCell
-    from atled.nn.selecting import buffers, cast, declare, freeze, matches, merge, modules, only, params, replace
+    from atled.nn.replacing import replace
+    from atled.nn.selecting import buffers, cast, declare, freeze, matches, merge, modules, only, params
     from atled.nn.shards import create, creator, shardings
     from atled.nn.stack import Stack
     from atled.nn.summaries import summary
@@ -86,6 +87,7 @@ _NAMES = {
         "LSTMCell",
         "RNN",
     ),
+    "replacing": ("replace",),
     "selecting": (
         "buffers",
         "cast",
@@ -96,7 +98,6 @@ _NAMES = {
         "modules",
         "only",
         "params",
-        "replace",
     ),
     "shards": (
         "create",

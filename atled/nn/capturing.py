@@ -10,7 +10,7 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.trace import Tracer
-from atled.nn.module import Module, changed
+from atled.nn.module import changed, retyped
 from atled.nn.selecting import modules, names
 
 
@@ -85,7 +85,7 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
         )
 
     def tap(path: str, m: Any) -> Any:
-        return tapped(m, path) if names(pattern, path) else m
+        return retyped(m, _tapped(type(m)), "_tap", path) if names(pattern, path) else m
 
     marked = changed(model, tap)
 
@@ -105,12 +105,3 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
         return out, {p: v[0] if len(v) == 1 else tuple(v) for p, v in seen.values.items()}
 
     return call
-
-
-def tapped(module: Module, path: str) -> Any:
-    """The module, with its calls collected under a path."""
-    cls = _tapped(type(module))
-    made = cls.__new__(cls)
-    made.__dict__.update(module.__getstate__())
-    made.__dict__["_tap"] = path
-    return made

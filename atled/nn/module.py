@@ -654,11 +654,6 @@ def _refuse_ties(module: Any) -> None:
 # -- walking ----------------------------------------------------------------------------------------------------------
 
 
-def steps(path: Sequence[Any]) -> tuple[str, ...]:
-    """The steps of a path as words."""
-    return tuple([str(k[0]) for k in path])
-
-
 def walk(module: Any) -> Iterator[tuple[str, Any]]:
     """Paths such as `blocks/0/weight` with the modules and leaves that they lead to, from the outside in."""
     waiting: list[tuple[tuple[str, ...], Any]] = [((), module)]
@@ -717,3 +712,10 @@ def with_statics(module: Any, statics: dict[str, Any]) -> Any:
     module.__dict__.update(statics)
     settled(module)
     return module
+
+
+def retyped(module: Any, cls: Any, name: str, value: Any) -> Any:
+    """The module as one of a subclass, with a static value more."""
+    made = cls.__new__(cls)
+    made.__dict__.update({**module.__getstate__(), name: value})
+    return made

@@ -13,7 +13,7 @@ from atled.core.trace import Tracer
 from atled.nn.functions import softmax
 from atled.nn.layers import Dropout, Linear, kept, needed
 from atled.nn.module import Buffer, Module
-from atled.nn.selecting import replace
+from atled.nn.replacing import replace
 
 
 class Cache(Buffer):

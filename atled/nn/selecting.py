@@ -8,10 +8,9 @@ a module means everything in it, and one that names nothing raises.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from atled import random
 from atled.core import dtypes, errors, tree
 from atled.core.array import type_of
 from atled.core.differences import difference
@@ -111,9 +110,24 @@ def checked(where: str, patterns: Iterable[str], paths: Sequence[str]) -> None:
             )
 
 
-def paths_of(module: Any) -> list[str]:
-    """The paths of the leaves of a module, in order."""
-    return ["/".join([str(k[0]) for k in path]) for path, _ in tree.leaves_with_path(module)]
+def paths_of(model: Any) -> list[str]:
+    """The paths of the leaves of a model, in order."""
+    return paths(tree.structure(model))
+
+
+def paths(structure: tree.Structure) -> list[str]:
+    """The paths of the leaves of a tree, such as `blocks/0/weight`, in order; found once for a structure."""
+    found = _paths.get(structure)
+    if found is None:
+        named = tree.leaves_with_path(structure.unflatten(list(range(structure.num_leaves))))
+        found = ["/".join([str(k[0]) for k in path]) for path, _ in named]
+        if len(_paths) >= 64:
+            _paths.clear()
+        _paths[structure] = found
+    return found
+
+
+_paths: dict[tree.Structure, list[str]] = {}
 
 
 def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
@@ -152,49 +166,6 @@ def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[
             )
         )
     return made
-
-
-def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any = None) -> Any:
-    """A copy in which the modules that a pattern names, or of a class, are what `make(module)` gives for them.
-
-    With a `key`, `make(module, key)` gets one of its own. In a `Stack`, it makes all layers at once.
-
-    >>> from atled import nn, random
-    >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
-    >>> nn.replace(attention, "query", lambda old: nn.Dropout(0.1)).query
-    Dropout(rate=0.1)
-    """
-
-    def is_meant(path: str, m: Any) -> bool:
-        return isinstance(m, pattern) if isinstance(pattern, type) else names(pattern, path)
-
-    found = [path for path, m in modules(module) if is_meant(path, m)]
-    if not found:
-        said = pattern.__name__ if isinstance(pattern, type) else repr(pattern)
-        raise ValueError(
-            errors.explained(
-                f"nn.replace: a pattern must match a module; {said} matches none.",
-                "one of " + ", ".join([p for p, _ in modules(module) if p][:6]),
-            )
-        )
-
-    def of(x: Any, path: str, key: Any) -> Any:
-        if isinstance(x, Module) and is_meant(path, x):
-            return make(x) if key is None else make(x, key)
-        node = tree._node_of(type(x))
-        if node is None:
-            return x
-        children, meta = node.flatten(x)
-        children = list(children)
-        paths = ["/".join([path, str(k[0])]).strip("/") for k in node.keys(x, len(children))]
-        keys = (
-            [None] * len(children) if key is None else list(random.split(key, max(len(children), 1)))[: len(children)]
-        )
-        if hasattr(type(x), "mapped"):  # a stack of layers
-            return x.mapped(lambda layer, k: of(layer, paths[0], k), keys[0])
-        return node.unflatten(meta, [of(c, p, k) for c, p, k in zip(children, paths, keys, strict=True)])
-
-    return of(module, "", key)
 
 
 def names(pattern: str, path: str) -> bool:

@@ -14,7 +14,7 @@ from atled.core.trace import state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.higher_order.jit import eval_shape
 from atled.higher_order.scan import Scan
-from atled.nn.module import Module, changed
+from atled.nn.module import Module, changed, retyped
 from atled.nn.selecting import modules
 from atled.ops.contraction import DotGeneral
 from atled.ops.convolution import Convolution
@@ -87,11 +87,7 @@ def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
     calls: dict[str, list[tuple[Any, int]]] = {}
 
     def marked(path: str, m: Any) -> Any:
-        cls = _counted(type(m))
-        made = cls.__new__(cls)
-        made.__dict__.update(m.__getstate__())
-        made.__dict__["_place"] = path
-        return made
+        return retyped(m, _counted(type(m)), "_place", path)
 
     def run(model: Any, *args: Any, **kwargs: Any) -> Any:
         before, _counting.calls = _counting.calls, calls

@@ -9,8 +9,8 @@ import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import describe
 from atled.core.struct import static, struct
-from atled.nn.selecting import checked, matches
-from atled.optim.optimizer import Optimizer, State, norm, number_dtype, paths_of, trained
+from atled.nn.selecting import checked, matches, paths
+from atled.optim.optimizer import Optimizer, State, norm, number_dtype, trained
 
 
 @struct
@@ -89,8 +89,8 @@ class Groups(Optimizer):
     def init(self, model: Any, *, split: str | None = None) -> dict[str, Any]:
         """The states, by pattern."""
         leaves, structure = tree.flatten(model)
-        checked("optim.groups", [pattern for pattern, _ in self.parts], paths_of(structure))
-        for path, is_meant in zip(paths_of(structure), trained(structure, leaves), strict=True):
+        checked("optim.groups", [pattern for pattern, _ in self.parts], paths(structure))
+        for path, is_meant in zip(paths(structure), trained(structure, leaves), strict=True):
             if is_meant:
                 self._group(path)
         return {
@@ -116,7 +116,7 @@ class Groups(Optimizer):
 
     def _own(self, leaves: list[Any], structure: tree.Structure, number: int) -> list[Any]:
         """The leaves of one group, None in place of others."""
-        found = [next((i for i, (p, _) in enumerate(self.parts) if matches(p, q)), None) for q in paths_of(structure)]
+        found = [next((i for i, (p, _) in enumerate(self.parts) if matches(p, q)), None) for q in paths(structure)]
         return [x if i == number else None for x, i in zip(leaves, found, strict=True)]
 
     def _group(self, path: str) -> None:

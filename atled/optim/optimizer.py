@@ -22,6 +22,7 @@ from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.struct import struct
 from atled.core.trace import responsible
 from atled.higher_order.jit import jit
+from atled.nn.selecting import paths
 from atled.optim.schedules import Schedule
 
 
@@ -125,7 +126,7 @@ class Rule(Optimizer):
         values = {n: getattr(self, n) for n in self.numbers}
         hyper = {n: jnp.asarray(v, dtype) for n, v in values.items() if not callable(v)}
         scheduled = {n: _at(v, step, dtype) for n, v in values.items() if callable(v)}
-        self.check(paths_of(structure))
+        self.check(paths(structure))
         slots = {
             name: structure.unflatten(
                 [_zeros(x, split) if a else None for x, a in zip(leaves, is_trained, strict=True)]
@@ -160,7 +161,7 @@ class Rule(Optimizer):
         is_trained, t = trained(structure, leaves), state.step + 1
         updates: list[Any] = [None] * len(leaves)
         after = {n: list(xs) for n, xs in slots.items()}
-        paths = paths_of(structure)
+        names = paths(structure)
         rule, prepared = _rule(self, is_recorded=type(responsible([state.step])) is Recorder), _Prepared(self, t)
         for i, (g, p) in enumerate(zip(given, leaves, strict=True)):
             if g is None or not is_trained[i]:
@@ -168,16 +169,16 @@ class Rule(Optimizer):
             if any([xs[i] is None for xs in slots.values()]):
                 raise ValueError(
                     errors.explained(
-                        f"{name}: there is a gradient for {paths[i]}, and no state.",
+                        f"{name}: there is a gradient for {names[i]}, and no state.",
                         "optimizer.init(model) of the model as it is now.",
                     )
                 )
             for what, x in (("the gradient", g), *[(f"the slot {n}", xs[i]) for n, xs in slots.items()]):
                 if type_of(x).shape != type_of(p).shape:
                     raise ValueError(
-                        errors.explained(f"{name}: {what} of {paths[i]} must be {type_of(p)}; got {type_of(x)}.")
+                        errors.explained(f"{name}: {what} of {names[i]} must be {type_of(p)}; got {type_of(x)}.")
                     )
-            numbers = prepared.of(self.leaf(paths[i], hyper), _real(p))
+            numbers = prepared.of(self.leaf(names[i], hyper), _real(p))
             updates[i], new = rule(g, p, {n: xs[i] for n, xs in slots.items()}, numbers)
             for n, x in new.items():
                 after[n][i] = x
@@ -254,21 +255,6 @@ def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
                 "both from the same model.",
             )
         ) from None
-
-
-def paths_of(structure: tree.Structure) -> list[str]:
-    """The paths of leaves, such as `blocks/0/weight`; found once for a structure."""
-    found = _paths.get(structure)
-    if found is None:
-        named = tree.leaves_with_path(structure.unflatten(list(range(structure.num_leaves))))
-        found = ["/".join([str(k[0]) for k in p]) for p, _ in named]
-        if len(_paths) > 64:
-            _paths.clear()
-        _paths[structure] = found
-    return found
-
-
-_paths: dict[tree.Structure, list[str]] = {}
 
 
 def _zeros(x: Any, split: str | None) -> Any:

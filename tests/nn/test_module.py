@@ -10,9 +10,9 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled import lax, nn, random, tree
+from atled import lax, nn, optim, random, tree
 from atled.core.differences import difference
-from atled.core.struct import static, struct
+from atled.higher_order import jit as jit_file
 
 
 class Norm(nn.Module):
@@ -196,21 +196,46 @@ def test_a_donated_array_at_two_places_and_one_used_again_are_named():
             f(taken, jnp.ones((2, 2)))
 
 
-def test_structs_without_arrays_are_compared_by_value_in_what_a_function_reads():
-    @struct
-    class Rate:
-        value: float = static()
+def recorded(monkeypatch):
+    """The names of functions that are recorded from now on."""
+    seen, record = [], jit_file._record
 
-        def __call__(self, x):
-            count.append(1)
-            return x * self.value
+    def recording(shared, call, types):
+        if not shared.options.is_library:
+            seen.append(shared.name)
+        return record(shared, call, types)
 
-    count = []
-    out = []
+    monkeypatch.setattr(jit_file, "_record", recording)
+    atled.clear_caches()
+    return seen
+
+
+def test_structs_without_arrays_are_compared_by_value_in_what_a_function_reads(monkeypatch):
+    seen, out = recorded(monkeypatch), []
     for value in (2.0, 2.0, 3.0):
-        rate = Rate(value)
-        out.append(float(atled.jit(lambda x, rate=rate: rate(x))(jnp.float32(1))))
+        rate = optim.linear(value, 10)
+        out.append(float(atled.jit(lambda x, rate=rate: x * rate(0))(jnp.float32(1))))
     assert out == [2.0, 2.0, 3.0]
+    assert len(seen) == 2
+
+
+def test_functions_made_anew_share_traces_of_models_and_see_what_these_read(monkeypatch):
+    seen, model, out = recorded(monkeypatch), Reader(), []
+    for value in (2.0, 2.0, 3.0, 2.0):
+        monkeypatch.setattr(Reader, "factor", value)
+        out.append(float(atled.jit(lambda m, x: m(x))(model, 1.0)))
+    assert out == [2.0, 2.0, 3.0, 2.0]
+    assert len(seen) == 2
+
+
+class Reader(nn.Module):
+    factor = 1.0
+
+    def __init__(self):
+        self.w = nn.Param(jnp.float32(1))
+
+    def __call__(self, x):
+        return self.w * x * Reader.factor
 
 
 def test_launch_code_is_made_in_the_second_call(monkeypatch):
@@ -248,21 +273,15 @@ def loss(model, x):
         atled.jit(loss),
         atled.grad(loss),
         lambda m, x: atled.vmap(loss, in_axes=(None, 0))(m, x[None]),
-        lambda m, x: lax.scan(lambda c, _: (loss(m_of(c), x), None), 0.0, None, length=1),
+        lambda m, x: lax.scan(lambda c, m: (loss(m, x), None), 0.0, tree.map(lambda v: v[None], m)),
         atled.checkpoint(lambda m, x: atled.grad(lambda y: atled.checkpoint(loss)(m, y))(x)),
         lambda m, x: lax.cond(jnp.bool_(True), loss, lambda m, x: 0.0, m, x),
     ],
     ids=["jit", "grad", "vmap", "scan", "remat", "cond"],
 )
-def test_what_is_assigned_and_not_returned_is_told(transformed, request):
-    if request.node.callspec.id == "scan":
-        transformed = lambda m, x: lax.scan(lambda c, m: (loss(m, x), None), 0.0, tree.map(lambda v: v[None], m))
+def test_what_is_assigned_and_not_returned_is_told(transformed):
     with pytest.warns(UserWarning, match=r"Norm\.mean: assigned in .*, which does not return the model, so it is lost"):
         transformed(Norm(), X)
-
-
-def m_of(_):
-    return Norm()
 
 
 def test_no_false_alarms():

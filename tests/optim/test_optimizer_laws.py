@@ -11,6 +11,7 @@ import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
 from atled.core.struct import static, struct
+from atled.higher_order import jit as jit_file
 
 
 class Model(nn.Module):
@@ -89,21 +90,20 @@ def test_it_is_compared_by_value_and_copied(name):
 
 
 @each
-def test_steps_made_anew_are_traced_once(name):
-    optimizer, count = CASES[name], []
+def test_steps_made_anew_are_traced_once(name, monkeypatch):
+    optimizer, seen, record = CASES[name], [], jit_file._record
 
-    def counted(model, x, y):
-        count.append(1)
-        return loss(model, x, y)
+    def recording(shared, call, types):
+        seen.append(shared.name)
+        return record(shared, call, types)
 
+    monkeypatch.setattr(jit_file, "_record", recording)
     for _ in range(3):
-        state = train.State(Model(0), copy.deepcopy(optimizer), key=random.key(0))
-        step = train.step(loss)
+        state, step = train.State(Model(0), copy.deepcopy(optimizer), key=random.key(0)), train.step(loss)
         for _ in range(2):
             state, metrics = step(state, X, Y)
-    assert int(state.step) == 2
-    assert np.isfinite(float(metrics["loss"]))
-    assert len(step.compiles) == 1
+    assert int(state.step) == 2 and np.isfinite(float(metrics["loss"]))
+    assert seen.count("loss") == 1
 
 
 def test_numbers_can_be_read_and_changed_without_compiling():

@@ -1,0 +1,55 @@
+"""`replace`: other modules in place of some, also inside of stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from atled import random
+from atled.core import errors, tree
+from atled.nn.module import Module
+from atled.nn.selecting import modules, names
+from atled.nn.stack import Stack
+
+
+def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any = None) -> Any:
+    """A copy in which the modules that a pattern names, or of a class, are what `make(module)` gives for them.
+
+    With a `key`, `make(module, key)` gets one of its own. In a `Stack`, it makes all layers at once.
+
+    >>> from atled import nn, random
+    >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
+    >>> nn.replace(attention, "query", lambda old: nn.Dropout(0.1)).query
+    Dropout(rate=0.1)
+    """
+
+    def is_meant(path: str, m: Any) -> bool:
+        return isinstance(m, pattern) if isinstance(pattern, type) else names(pattern, path)
+
+    found = [path for path, m in modules(module) if is_meant(path, m)]
+    if not found:
+        said = pattern.__name__ if isinstance(pattern, type) else repr(pattern)
+        raise ValueError(
+            errors.explained(
+                f"nn.replace: a pattern must match a module; {said} matches none.",
+                "one of " + ", ".join([p for p, _ in modules(module) if p][:6]),
+            )
+        )
+
+    def of(x: Any, path: str, key: Any) -> Any:
+        if isinstance(x, Module) and is_meant(path, x):
+            return make(x) if key is None else make(x, key)
+        node = tree._node_of(type(x))
+        if node is None:
+            return x
+        children, meta = node.flatten(x)
+        children = list(children)
+        paths = ["/".join([path, str(k[0])]).strip("/") for k in node.keys(x, len(children))]
+        keys = (
+            [None] * len(children) if key is None else list(random.split(key, max(len(children), 1)))[: len(children)]
+        )
+        if isinstance(x, Stack):
+            return x.mapped(lambda layer, k: of(layer, paths[0], k), keys[0])
+        return node.unflatten(meta, [of(c, p, k) for c, p, k in zip(children, paths, keys, strict=True)])
+
+    return of(module, "", key)
