@@ -298,7 +298,8 @@ MODELS = {"gpt2": gpt2, "resnet18": resnet18, "vit": vit, "lstm": lstm}
 def _row(what: str, times: dict[str, float], peer: str, target: float) -> None:
     ratio = times["atled"] / times[peer]
     said = "ok" if ratio <= target else "MISSED"
-    ours, theirs = [f"{times[n] * 1e3:.2f} ms" for n in ("atled", peer)]
+    unit = "MB" if "memory" in what else "ms"
+    ours, theirs = [f"{times[n] * 1e3:.2f} {unit}" for n in ("atled", peer)]
     print(f"{what:<52}{ours:>14}{theirs:>14} {peer:<9}{ratio:7.3f}  ≤ {target:.2f} {said}", flush=True)
 
 
@@ -408,9 +409,45 @@ def steps(names: list[str], rounds: int = 5) -> None:
         _row(f"step, {name}", measure.interleaved(candidates, 1, rounds), "flax", 0.9)
 
 
+def memory(rounds: int = 3) -> None:
+    """Attention in chunks and the loss of a large vocabulary against the plain ones: memory, and time."""
+    import atled
+    import atled.numpy as jnp
+    from atled import nn, random
+    from atled.nn import losses
+
+    qkv = [random.normal(random.key(i), (1, 8192, 4, 64)) for i in range(3)]
+    x, table = random.normal(random.key(0), (4096, 768)), random.normal(random.key(1), (50257, 768)) * 0.02
+    labels = random.randint(random.key(2), (4096,), 0, 50257)
+    rows = {
+        "attention, 8192 tokens": (
+            qkv, 0.1, 1.3, (0, 1, 2),
+            lambda *xs: nn.dot_product_attention(*xs, is_causal=True),
+            lambda *xs: nn.memory_efficient_attention(*xs, is_causal=True),
+        ),
+        "cross entropy, 50257 classes": (
+            (x, table, labels), 0.3, 1.1, (0, 1),
+            lambda x, table, labels: losses.cross_entropy(x @ table.T, labels),
+            losses.linear_cross_entropy,
+        ),
+    }  # fmt: skip
+    for name, (args, most, slowest, by, plain, lean) in rows.items():
+        for what in ("forward", "gradient"):
+
+            def made(f: Any, what: Any = what, by: Any = by, args: Any = args) -> Any:
+                g = f if what == "forward" else atled.value_and_grad(lambda *xs: jnp.sum(jnp.sin(f(*xs))), argnums=by)
+                return atled.jit(g).lower(*args).compile()
+
+            compiled = {"atled": made(lean), "plain": made(plain)}
+            used = {n: c.memory_analysis().temp_size_in_bytes / 1e9 for n, c in compiled.items()}
+            _row(f"{name}, {what}: memory", used, "plain", most)
+            run = {n: lambda c=c, args=args: atled.block_until_ready(c(*args)) for n, c in compiled.items()}
+            _row(f"{name}, {what}: time", measure.interleaved(run, 1, rounds), "plain", slowest)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="overhead,tracing,first,steps", help="comma separated")
+    parser.add_argument("--parts", default="overhead,tracing,first,steps,memory", help="comma separated")
     parser.add_argument("--models", default=",".join(MODELS), help="comma separated")
     options = parser.parse_args()
     parts = {
@@ -418,6 +455,7 @@ def main() -> None:
         "tracing": tracing,
         "first": first_step,
         "steps": lambda: steps(options.models.split(",")),
+        "memory": memory,
     }
     for name in options.parts.split(","):
         parts[name]()

@@ -196,7 +196,9 @@ def type_of(x: Any) -> ArrayType:
     for python, name in _PYTHON.items():
         if isinstance(x, python):
             return ArrayType((), dtypes.default(name), python is not bool)
-    raise TypeError(f"expected an array or a number; got {describe(x)}.")
+    way_out = getattr(kind, "not_an_argument", None)  # what its class says to do instead
+    hint = "" if way_out is None else f"\n  try: {way_out}"
+    raise TypeError(f"expected an array or a number; got {describe(x)}.{hint}")
 
 
 def _integer_dtype(n: int) -> Any:
@@ -237,6 +239,11 @@ def describe(x: Any) -> str:
     if x is None:
         return "None"
     return f"{type(x).__name__}" + (f" {x!r}" if isinstance(x, str) and len(x) < 30 else "")
+
+
+def shown(x: Any) -> str:
+    """A value for a message about arrays: its type if it can be one, else its class."""
+    return str(type_of(x)) if is_array_like(x) else describe(x)
 
 
 def is_array_like(x: Any) -> bool:

@@ -24,7 +24,7 @@ def is_library_file(filename: str) -> bool:
     """Whether a frame with this file name belongs to the library rather than to its user."""
     known = _is_library.get(filename)
     if known is None:
-        known = _is_library[filename] = filename.startswith(_PACKAGE)
+        known = _is_library[filename] = filename.startswith((_PACKAGE, "<frozen runpy>"))  # or what runs `-m atled`
     return known
 
 

@@ -360,7 +360,7 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
     with _one_at_a_time(memory_key):
         raw = _loaded.pop(memory_key, None)
         if raw is None:
-            _relieve()
+            _relieve_sometimes()
             raw = _from_disk_or_new(program, name, where, donated, module)
             while len(_loaded) >= _LOADED_LIMIT:
                 with contextlib.suppress(StopIteration, RuntimeError):  # other threads take out, too
@@ -377,8 +377,14 @@ _EVERY = 128  # programs, between looks at the mappings
 _loads = itertools.count(1)
 
 
-def _relieve() -> None:
-    if next(_loads) % _EVERY == 0 and _mappings() > MAPPINGS:
+def _relieve_sometimes() -> None:
+    if next(_loads) % _EVERY == 0:
+        relieve(MAPPINGS)
+
+
+def relieve(limit: int) -> None:
+    """Drop what can be made again from disk, if this process has more mappings than `limit`."""
+    if _mappings() > limit:
         for drop in on_pressure:
             drop()
         _loaded.clear()

@@ -44,7 +44,8 @@ class Finding:
         return self.source.line if self.source is not None else 0
 
     def __str__(self) -> str:
-        text = f"{self.op}: the result has a {self.what} that its operands do not have.{source.describe(self.source)}"
+        what = "an inf" if self.what == "inf" else "a nan"
+        text = f"{self.op}: the result has {what} that its operands do not have.{source.describe(self.source)}"
         if self.is_backward:
             text += "\n  on the way back: in the derivative of that line"
         for loop, index, count in self.steps:

@@ -21,7 +21,7 @@ from atled.core import config, dtypes, errors, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.config import scope
 from atled.core.exact import Same, exact
-from atled.core.program import Program, Recorder, evaluate, inline, record
+from atled.core.program import Literal, Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh
 from atled.core.trace import Tracer, bind, leaving, received, state
 from atled.core.types import ArrayType
@@ -32,6 +32,7 @@ from atled.engine.execute import EngineError, Executable, Spread, executable, on
 from atled.higher_order.ahead import Traced, TracedFunction, prepared
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note, note_models
+from atled.higher_order.expectations import check_expectations
 from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
 from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
 from atled.higher_order.signature import Arguments, Boxed, Options, Signature, leaf_names
@@ -56,6 +57,7 @@ class Shared:
         self.recent: dict[Any, list[Site]] = {}  # by number of arguments and keywords
         self.compiles: list[Compile] = []
         self.launched: set[Any] = set()  # programs, and where they run
+        self.expected: weakref.WeakSet[Program] = weakref.WeakSet()  # whose expectations were met
         self.code = FIRST_CODE
         self.namespace: dict[str, Any] = {**NAMESPACE, "miss": functools.partial(_missed, self)}
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -205,7 +207,7 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not scope().jit:
             out = evaluate(traced.program, operands)
         elif options.is_inline:
-            out = inline(traced.program, operands)
+            out = _values(inline(traced.program, operands))
         else:
             out = list(bind(Call(traced.program), *operands))
         return traced.out_structure.unflatten(out)
@@ -221,10 +223,15 @@ def _splice(shared: Shared, call: Arguments) -> Any:
         _say(traced.notes)
     operands = [*traced.captured, *[x for x, t in zip(call.leaves, types, strict=True) if t is not None]]
     if type(state.base) is Recorder or len(traced.program.equations) == 1:
-        out = inline(traced.program, operands)
+        out = _values(inline(traced.program, operands))
     else:  # differentiated or batched without jit: still one launch
         out = bind(Call(traced.program), *operands)
     return traced.out_structure.unflatten(list(out))
+
+
+def _values(out: list[Any]) -> list[Any]:
+    """Results with arrays in place of numbers that are written into a program."""
+    return [as_array(x.value, x.type) if type(x) is Literal else x for x in out]
 
 
 _NUMBERS = (int, float, complex, bool)
@@ -346,6 +353,9 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
     given = [*captured, *arrays]
+    if not shared.options.is_library and traced.program not in shared.expected:
+        check_expectations(traced.program, given)
+        shared.expected.add(traced.program)
     program, left, donated, (where, committed) = prepared(shared.signature, traced, call, given)
     ready, is_found = _compiled(shared, call, program, (where, committed, donated), start)
     used = [given[i] for i in left]

@@ -140,7 +140,8 @@ class Scan(Op):
 
             start = build.constant(0, integer)
             regions = [build.region(kinds, goes_on), build.region(kinds, body)]
-            _, *values = build.emit("stablehlo.while", [start, *values], kinds, regions=regions)
+            ends = build.emit("stablehlo.while", [start, *values], kinds, regions=regions)
+            values = list(ends[1:]) if len(kinds) > 1 else []  # of one type, it is one value
             if effects:
                 build.token = values.pop()
             done = trips * self.unroll

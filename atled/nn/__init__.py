@@ -40,15 +40,34 @@ from atled.nn.functions import (
 from atled.numpy.elementwise import tanh
 
 if TYPE_CHECKING:
-    from atled.nn import initializers
+    from atled.nn import initializers, losses
     from atled.nn.capturing import capture
-    from atled.nn.convolutions import Conv
+    from atled.nn.composing import Lambda, Residual, Sequential
+    from atled.nn.convolutions import Conv, ConvTranspose
+    from atled.nn.dropouts import AlphaDropout, Dropout, SpatialDropout, StochasticDepth
+    from atled.nn.experts import MixtureOfExperts
+    from atled.nn.features import FourierFeatures, PatchEmbedding
+    from atled.nn.graphs import GraphAttention, GraphConv, GraphNetwork
     from atled.nn.keys import Keys
-    from atled.nn.layers import Dense, Dropout, Embedding, Linear
+    from atled.nn.layers import Dense, Embedding, Linear
+    from atled.nn.long_attention import memory_efficient_attention
+    from atled.nn.low_rank import LoRA
     from atled.nn.module import Buffer, Frozen, Kind, Module, Param
     from atled.nn.multi_head import Cache, MultiHeadAttention, start_decoding
-    from atled.nn.norms import BatchNorm, LayerNorm
-    from atled.nn.recurrent import RNN, LSTMCell
+    from atled.nn.norms import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+    from atled.nn.pooling import (
+        AdaptiveAvgPool,
+        AdaptiveMaxPool,
+        AvgPool,
+        GlobalAvgPool,
+        GlobalMaxPool,
+        MaxPool,
+        avg_pool,
+        max_pool,
+    )
+    from atled.nn.positions import ALiBi, RelativePositions, RoPE, SinusoidalPositions
+    from atled.nn.recurrent import RNN, Bidirectional, ConvLSTMCell, GRUCell, LSTMCell, RNNCell
+    from atled.nn.reparametrized import SpectralNorm, WeightNorm
     from atled.nn.replacing import replace
     from atled.nn.selecting import buffers, cast, declare, freeze, matches, merge, modules, only, params
     from atled.nn.shards import create, creator, shardings
@@ -59,64 +78,45 @@ if TYPE_CHECKING:
 # What is loaded when it is first asked for.
 _NAMES = {
     "capturing": ("capture",),
-    "convolutions": ("Conv",),
+    "composing": ("Lambda", "Residual", "Sequential"),
+    "convolutions": ("Conv", "ConvTranspose"),
+    "dropouts": ("AlphaDropout", "Dropout", "SpatialDropout", "StochasticDepth"),
+    "experts": ("MixtureOfExperts",),
+    "features": ("FourierFeatures", "PatchEmbedding"),
+    "graphs": ("GraphAttention", "GraphConv", "GraphNetwork"),
     "keys": ("Keys",),
-    "layers": (
-        "Dense",
-        "Dropout",
-        "Embedding",
-        "Linear",
+    "layers": ("Dense", "Embedding", "Linear"),
+    "long_attention": ("memory_efficient_attention",),
+    "low_rank": ("LoRA",),
+    "module": ("Buffer", "Frozen", "Kind", "Module", "Param"),
+    "multi_head": ("Cache", "MultiHeadAttention", "start_decoding"),
+    "norms": ("BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "RMSNorm"),
+    "pooling": (
+        "AdaptiveAvgPool",
+        "AdaptiveMaxPool",
+        "avg_pool",
+        "AvgPool",
+        "GlobalAvgPool",
+        "GlobalMaxPool",
+        "max_pool",
+        "MaxPool",
     ),
-    "module": (
-        "Buffer",
-        "Frozen",
-        "Kind",
-        "Module",
-        "Param",
-    ),
-    "multi_head": (
-        "Cache",
-        "MultiHeadAttention",
-        "start_decoding",
-    ),
-    "norms": (
-        "BatchNorm",
-        "LayerNorm",
-    ),
-    "recurrent": (
-        "LSTMCell",
-        "RNN",
-    ),
+    "positions": ("ALiBi", "RelativePositions", "RoPE", "SinusoidalPositions"),
+    "recurrent": ("Bidirectional", "ConvLSTMCell", "GRUCell", "LSTMCell", "RNN", "RNNCell"),
+    "reparametrized": ("SpectralNorm", "WeightNorm"),
     "replacing": ("replace",),
-    "selecting": (
-        "buffers",
-        "cast",
-        "declare",
-        "freeze",
-        "matches",
-        "merge",
-        "modules",
-        "only",
-        "params",
-    ),
-    "shards": (
-        "create",
-        "creator",
-        "shardings",
-    ),
+    "selecting": ("buffers", "cast", "declare", "freeze", "matches", "merge", "modules", "only", "params"),
+    "shards": ("create", "creator", "shardings"),
     "stack": ("Stack",),
     "summaries": ("summary",),
-    "weights": (
-        "load_state",
-        "state",
-    ),
+    "weights": ("load_state", "state"),
 }
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "initializers":
-        return importlib.import_module("atled.nn.initializers")
+    if name in ("initializers", "losses"):
+        return importlib.import_module(f"atled.nn.{name}")
     if name in _FILES:
         found = globals()[name] = getattr(importlib.import_module(f"atled.nn.{_FILES[name]}"), name)
         return found
@@ -125,23 +125,57 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "RNN",
+    "ALiBi",
+    "AdaptiveAvgPool",
+    "AdaptiveMaxPool",
+    "AlphaDropout",
+    "AvgPool",
     "BatchNorm",
+    "Bidirectional",
     "Buffer",
     "Cache",
     "Conv",
+    "ConvLSTMCell",
+    "ConvTranspose",
     "Dense",
     "Dropout",
     "Embedding",
+    "FourierFeatures",
     "Frozen",
+    "GRUCell",
+    "GlobalAvgPool",
+    "GlobalMaxPool",
+    "GraphAttention",
+    "GraphConv",
+    "GraphNetwork",
+    "GroupNorm",
+    "InstanceNorm",
     "Keys",
     "Kind",
     "LSTMCell",
+    "Lambda",
     "LayerNorm",
     "Linear",
+    "LoRA",
+    "MaxPool",
+    "MixtureOfExperts",
     "Module",
     "MultiHeadAttention",
     "Param",
+    "PatchEmbedding",
+    "RMSNorm",
+    "RNNCell",
+    "RelativePositions",
+    "Residual",
+    "RoPE",
+    "Sequential",
+    "SinusoidalPositions",
+    "SpatialDropout",
+    "SpectralNorm",
     "Stack",
+    "StochasticDepth",
+    "WeightNorm",
+    "avg_pool",
     "buffers",
     "capture",
     "cast",
@@ -168,7 +202,10 @@ __all__ = [
     "log_softmax",
     "logmeanexp",
     "logsumexp",
+    "losses",
     "matches",
+    "max_pool",
+    "memory_efficient_attention",
     "merge",
     "mish",
     "modules",

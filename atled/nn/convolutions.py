@@ -1,7 +1,8 @@
-"""`Conv`: a layer that slides over one, two, three or more axes."""
+"""Layers that slide over one, two, three or more axes: `Conv`, and its transpose, `ConvTranspose`; windows by axis."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,14 +16,117 @@ from atled.nn import initializers
 from atled.nn.layers import check_features, computing, kept, needed
 from atled.nn.module import Module, Param
 
+_MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # paddings that `pad` makes, and its words
 
-class Conv(Module):
+
+def for_each_axis(
+    layer: str, what: str, given: Any, count: int | None = None, least: int | None = 1
+) -> tuple[int, ...]:
+    """Whole numbers, one for each of `count` axes, from one for all of them or one for each."""
+    try:
+        listed = (given,) * (count or 1) if isinstance(given, (int, np.integer)) else tuple(given)
+        found = tuple([operator.index(n) for n in listed])
+    except TypeError:
+        raise TypeError(
+            errors.explained(f"{layer}: {what} must be a whole number, or one for each axis; got {given!r}.")
+        ) from None
+    if not found or len(found) != (count or len(found)):
+        raise ValueError(errors.explained(f"{layer}: {what} must have an entry for each of {count} axes; got {given}."))
+    if least is not None and min(found) < least:
+        raise ValueError(errors.explained(f"{layer}: {what} must be {least} or more; got {given}."))
+    return found
+
+
+def padding_for_each_axis(layer: str, padding: Any, count: int, words: Sequence[str]) -> Any:
+    """A padding as layers keep it: one of the words, or (before, after) for each of `count` axes."""
+    if isinstance(padding, str):
+        if padding not in words:
+            raise ValueError(
+                errors.explained(
+                    f"{layer}: padding is {', '.join(words)}, or pairs of numbers; got {padding!r}.",
+                    f"{padding.upper() if padding.upper() in words else words[0]!r}.",
+                )
+            )
+        return padding
+    entries = (padding,) * count if isinstance(padding, (int, np.integer)) else padding
+    if not isinstance(entries, Sequence) or len(entries) != count:
+        raise ValueError(
+            errors.explained(f"{layer}: padding must have an entry for each of {count} axes; got {padding!r}.")
+        )
+    return tuple([for_each_axis(layer, "padding", p, 2, None) for p in entries])
+
+
+def check_places(layer: str, x: Any, count: int) -> None:
+    """Complain unless an input has so many axes for places, and those for features and perhaps a batch."""
+    t = type_of(x)
+    if t.ndim not in (count + 1, count + 2):
+        raise ValueError(
+            errors.explained(
+                f"{layer}: the input must have {count + 2} axes, or {count + 1} without a batch; got {t}.",
+                f"size={(3,) * (t.ndim - 2)} for {t.ndim - 2} axes, or another shape of the input."
+                if t.ndim > 2
+                else "another shape of the input.",
+            )
+        )
+
+
+class _Sliding(Module):
+    """What `Conv` and `ConvTranspose` share: sizes, the check of an input, its dtype, and the bias."""
+
+    weight: Array
+    bias: Array | None
+
+    def _set(self, inputs: int, outputs: int, size: Any, stride: Any, dilation: Any, groups: int) -> None:
+        name = type(self).__name__
+        self.inputs, self.outputs, self.groups = int(inputs), int(outputs), int(groups)
+        self.size = for_each_axis(name, "size", size)
+        if groups < 1 or inputs % groups or outputs % groups:
+            raise ValueError(
+                errors.explained(
+                    f"{name}: groups must divide inputs and outputs; got {groups} for {inputs}, {outputs}."
+                )
+            )
+        self.stride = for_each_axis(name, "stride", stride, len(self.size))
+        self.dilation = for_each_axis(name, "dilation", dilation, len(self.size))
+
+    def __call__(self, x: Any) -> Any:
+        """The output; an input without a batch gives one without it."""
+        check_features(self, x, self.inputs)
+        check_places(type(self).__name__, x, len(self.size))
+        if type_of(x).ndim == len(self.size) + 1:
+            return self(jnp.asarray(x)[None])[0]
+        x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
+        dtype = jnp.result_type(x, weight)
+        y = self._slid(x.astype(dtype), weight.astype(dtype))
+        return y if bias is None else y + bias
+
+    def _slid(self, x: Any, weight: Any) -> Any:
+        raise NotImplementedError
+
+    def _places(self) -> str:
+        """Letters for the axes of places."""
+        n = len(self.size)
+        return "DHW"[-n:] if n < 4 else "".join([chr(ord("a") + i) for i in range(n)])
+
+    def _reach(self) -> list[int]:
+        """From the first to the last place that a window sees."""
+        return [(k - 1) * d for k, d in zip(self.size, self.dilation, strict=True)]
+
+
+class Conv(_Sliding):
     """A convolution of (batch, *places, features), as many places as `size` has lengths.
+
+    `y[p] = bias + sum over q of x[stride * p + dilation * q - before] @ weight[q]`, with a weight of shape
+    (*size, inputs / groups, outputs). With `groups=inputs` it is depthwise: each feature has windows of its own, as
+    many as `outputs` is times `inputs`.
 
     Args:
         size: the lengths of the window; one number for one axis.
         stride, dilation: steps of the window, and between what it reads; one number, or one for each axis.
-        padding: "SAME", "VALID", "CIRCULAR", or (before, after) for each axis, or a number for all.
+        padding: what is beyond the ends. Zeros: "SAME" for as many outputs as inputs, divided by the stride; "VALID"
+            for none; "CAUSAL" for all of them before, so that no output sees what comes later; (before, after) for
+            each axis, or a number for all. As wide as for "SAME" with stride 1: "CIRCULAR" goes on at the other end,
+            "REFLECT" mirrors at the last place, "REPLICATE" repeats it.
         groups: parts of the features that do not see each other.
 
     >>> from atled import nn, random
@@ -30,9 +134,6 @@ class Conv(Module):
     >>> nn.Conv(3, 8, (3, 3), stride=2, key=random.key(0))(jnp.ones((1, 32, 32, 3))).shape
     (1, 16, 16, 8)
     """
-
-    weight: Array
-    bias: Array | None
 
     def __init__(
         self,
@@ -51,69 +152,152 @@ class Conv(Module):
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.inputs, self.outputs, self.groups = int(inputs), int(outputs), int(groups)
-        self.size = (int(size),) if isinstance(size, (int, np.integer)) else tuple([int(n) for n in size])
-        if inputs % groups or outputs % groups:
-            raise ValueError(
-                errors.explained(f"Conv: groups must divide inputs and outputs; got {groups} for {inputs}, {outputs}.")
-            )
-        count = len(self.size)
-        self.stride, self.dilation = [
-            (int(n),) * count if isinstance(n, (int, np.integer)) else tuple([int(i) for i in n])
-            for n in (stride, dilation)
-        ]
-        self.padding = _pairs(padding, count)
-        for what, given in (("stride", self.stride), ("dilation", self.dilation), ("padding", self.padding)):
-            if not isinstance(given, str) and len(given) != count:
-                raise ValueError(
-                    errors.explained(f"Conv: {what} must have an entry for each of {count} axes; got {given}.")
-                )
+        self._set(inputs, outputs, size, stride, dilation, groups)
+        self.padding = padding_for_each_axis("Conv", padding, len(self.size), ("SAME", "VALID", "CAUSAL", *_MODES))
         draw, key = init or initializers.lecun_normal(), needed(self, key)
         self.weight = Param(draw(key, (*self.size, inputs // groups, outputs), param_dtype))
         self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
         self.dtype = kept(dtype)
 
-    def __call__(self, x: Any) -> Any:
-        """The output; an input without a batch gives one without it."""
-        check_features(self, x, self.inputs)
-        n = len(self.size)
-        t = type_of(x)
-        if t.ndim not in (n + 1, n + 2):
-            raise ValueError(
-                errors.explained(
-                    f"Conv: the input must have {n + 2} axes, or {n + 1} without a batch; got {t}.",
-                    f"size={(3,) * (t.ndim - 2)} for {t.ndim - 2} axes, or another shape of the input.",
-                )
-            )
-        if t.ndim == n + 1:
-            return self(jnp.asarray(x)[None])[0]
-        x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
-        dtype = jnp.result_type(x, weight)
-        x, weight = x.astype(dtype), weight.astype(dtype)
-        padding = self.padding
-        if padding == "CIRCULAR":
-            reach = [(k - 1) * d for k, d in zip(self.size, self.dilation, strict=True)]
-            x = jnp.pad(x, [(0, 0), *[(r // 2, (r + 1) // 2) for r in reach], (0, 0)], "wrap")
+    def _slid(self, x: Any, weight: Any) -> Any:
+        padding, reach = self.padding, self._reach()
+        if padding == "CAUSAL":
+            padding = [(r, 0) for r in reach]
+        elif padding in _MODES:
+            _check_long(self, type_of(x), reach)
+            x = jnp.pad(x, [(0, 0), *[(r // 2, (r + 1) // 2) for r in reach], (0, 0)], _MODES[padding])
             padding = "VALID"
-        places = "DHW"[-n:] if n < 4 else "".join([chr(ord("a") + i) for i in range(n)])
-        axes = (f"N{places}C", f"{places}IO", f"N{places}C")
-        y = lax.conv_general_dilated(
-            x, weight, self.stride, padding, rhs_dilation=self.dilation, dimension_numbers=axes,
-            feature_group_count=self.groups,
+        places = self._places()
+        return lax.conv_general_dilated(
+            x, weight, self.stride, padding, rhs_dilation=self.dilation,
+            dimension_numbers=(f"N{places}C", f"{places}IO", f"N{places}C"), feature_group_count=self.groups,
         )  # fmt: skip
-        return y if bias is None else y + bias
 
 
-def _pairs(padding: Any, count: int) -> Any:
-    if isinstance(padding, str):
-        if padding not in ("SAME", "VALID", "CIRCULAR"):
+def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
+    """Complain about an axis that is shorter than what is repeated of it."""
+    for n, r in zip(t.shape[1:-1], reach, strict=True):
+        if n <= ((r + 1) // 2 if layer.padding == "REFLECT" else 0):
             raise ValueError(
                 errors.explained(
-                    f"Conv: padding is SAME, VALID, CIRCULAR, or pairs of numbers; got {padding!r}.",
-                    repr(padding.upper()) if padding.upper() in ("SAME", "VALID", "CIRCULAR") else "'SAME'.",
+                    f"Conv: an axis must be longer than what {layer.padding} adds to its end; got {t} for "
+                    f"windows of size {layer.size}.",
+                    "padding='SAME', or a longer input.",
                 )
             )
-        return padding
-    if isinstance(padding, (int, np.integer)):
-        return ((int(padding),) * 2,) * count
-    return tuple([(int(p),) * 2 if isinstance(p, (int, np.integer)) else (int(p[0]), int(p[1])) for p in padding])
+
+
+class ConvTranspose(_Sliding):
+    """The transpose of a convolution, which makes places more: each input adds a window of `size` to the output.
+
+    It is the transpose of `Conv(outputs, inputs, size, …)` with the same weight, of shape (*size, outputs / groups,
+    inputs); PyTorch's `ConvTranspose2d`, and flax's with `transpose_kernel=True`. With n places, and windows that
+    reach over r = dilation * (size - 1) + 1 of them, all windows together cover (n - 1) * stride + r places.
+
+    Args:
+        size, stride, dilation, groups: those of the convolution that it is the transpose of.
+        padding: how much of these places is cut off. "SAME": n * stride are left. "VALID": nothing is cut, and zeros
+            follow until there are n * stride where windows are shorter than the stride. "CIRCULAR": what is beyond
+            n * stride is added at the other end. (before, after) for each axis, or a number for all: as much is cut;
+            these are the paddings of the convolution, and PyTorch's. flax's pairs are r - 1 minus these.
+        output_padding: how much less is cut at the ends, if `padding` is numbers; one number, or one for each axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.ConvTranspose(8, 3, (4, 4), stride=2, padding=1, key=random.key(0))(jnp.ones((1, 16, 16, 8))).shape
+    (1, 32, 32, 3)
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        size: int | Sequence[int],
+        *,
+        stride: int | Sequence[int] = 1,
+        padding: Any = "SAME",
+        output_padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        init: Any = None,
+        bias_init: Any = initializers.zeros,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        self._set(inputs, outputs, size, stride, dilation, groups)
+        name, count = "ConvTranspose", len(self.size)
+        self.padding = padding_for_each_axis(name, padding, count, ("SAME", "VALID", "CIRCULAR"))
+        self.output_padding = for_each_axis(name, "output_padding", output_padding, count, 0)
+        _check_output_padding(self)
+        draw = init or initializers.variance_scaling(groups, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2)
+        self.weight = Param(draw(needed(self, key), (*self.size, outputs // groups, inputs), param_dtype))
+        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        self.dtype = kept(dtype)
+
+    def _slid(self, x: Any, weight: Any) -> Any:
+        n, reach, cut = len(self.size), self._reach(), _cut(self)
+        _check_left(self, type_of(x), reach, cut)
+        if self.groups > 1:  # groups are along the outputs of a weight
+            split = weight.reshape(*self.size, -1, self.groups, self.inputs // self.groups)
+            weight = jnp.swapaxes(split, n, n + 2).reshape(*self.size, -1, self.outputs)
+        places, order = self._places(), "OI" if self.groups == 1 else "IO"
+        y = lax.conv_general_dilated(
+            x, jnp.flip(weight, tuple(range(n))), (1,) * n,
+            [(r - a, r - b) for r, (a, b) in zip(reach, cut, strict=True)], self.stride, self.dilation,
+            (f"N{places}C", f"{places}{order}", f"N{places}C"), self.groups,
+        )  # fmt: skip
+        if self.padding == "CIRCULAR":
+            for axis, (m, s, r) in enumerate(zip(type_of(x).shape[1:-1], self.stride, reach, strict=True), 1):
+                y = _wrapped(y, axis, m * s, r // 2)
+        return y
+
+
+def _cut(layer: ConvTranspose) -> list[tuple[int, int]]:
+    """How much is cut off at the ends of each axis; less than nothing where zeros follow."""
+    over = [r + 1 - s for r, s in zip(layer._reach(), layer.stride, strict=True)]
+    if layer.padding == "SAME":
+        return [(max(m, 0) // 2, m - max(m, 0) // 2) for m in over]
+    if isinstance(layer.padding, str):
+        return [(0, min(m, 0) if layer.padding == "VALID" else 0) for m in over]
+    return [(a, b - more) for (a, b), more in zip(layer.padding, layer.output_padding, strict=True)]
+
+
+def _check_output_padding(layer: ConvTranspose) -> None:
+    """Complain about lengths that cannot be meant."""
+    if any(layer.output_padding) and isinstance(layer.padding, str):
+        raise ValueError(
+            errors.explained(
+                f"ConvTranspose: output_padding needs a padding in numbers; got {layer.padding!r}.", "padding=0."
+            )
+        )
+    if any([p >= max(s, d) for p, s, d in zip(layer.output_padding, layer.stride, layer.dilation, strict=True)]):
+        raise ValueError(
+            errors.explained(
+                "ConvTranspose: output_padding must be less than the stride or the dilation; got "
+                f"{layer.output_padding} for stride {layer.stride} and dilation {layer.dilation}.",
+                "padding=((before, after), …) for other lengths.",
+            )
+        )
+
+
+def _check_left(layer: ConvTranspose, t: Any, reach: list[int], cut: list[tuple[int, int]]) -> None:
+    """Complain if nothing is left of an input."""
+    longest = [(m - 1) * s + r + 1 for m, s, r in zip(t.shape[1:-1], layer.stride, reach, strict=True)]
+    if not all(t.shape[1:-1]) or any([a - sum(b) < 1 for a, b in zip(longest, cut, strict=True)]):
+        raise ValueError(
+            errors.explained(
+                f"ConvTranspose: some places must be left after the padding is cut off; got {t} for "
+                f"windows of size {layer.size} and padding {layer.padding}.",
+                "a smaller padding.",
+            )
+        )
+
+
+def _wrapped(y: Any, axis: int, period: int, before: int) -> Any:
+    """An axis with all that is `period` places apart added up, from the place after `before` on."""
+    dims = type_of(y).shape
+    y = jnp.pad(y, [(0, -n % period if i == axis else 0) for i, n in enumerate(dims)])
+    turns = -(-dims[axis] // period)
+    return jnp.roll(y.reshape(*dims[:axis], turns, period, *dims[axis + 1 :]).sum(axis), -before, axis)

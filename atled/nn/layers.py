@@ -1,4 +1,4 @@
-"""Layers of one step: `Linear`, `Embedding`, `Dropout`; and what all layers share.
+"""Layers of one step: `Linear`, `Embedding`; and what all layers share.
 
 Every layer takes `init` for its first values, `param_dtype` in which they are kept, and `dtype` in which it computes:
 None is the dtype that its input and its parameters promote to. `key` is where random first values come from.
@@ -13,6 +13,7 @@ from atled import random
 from atled.core import dtypes, errors
 from atled.core.array import Array, describe, type_of
 from atled.nn import initializers
+from atled.nn.expecting import expected
 from atled.nn.module import Module, Param
 
 
@@ -120,49 +121,17 @@ class Embedding(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, ids: Any) -> Any:
-        """The rows of these integers."""
+        """The rows of these integers. Out of range, they raise; later calls of compiled code give NaN."""
         if type_of(ids).kind not in "iu":
             raise TypeError(
                 errors.explained(f"Embedding: the input must be integers; got {describe(ids)}.", "ids.astype('int32').")
             )
-        return computing(self.dtype, self.weight[ids])  # gradients of rows are added up as wide as they are kept
+        ids = expected(ids, 0, self.count, "Embedding: ids")
+        rows = self.weight.at[ids].get(mode="fill", wrap_negative_indices=False)
+        return computing(self.dtype, rows)  # gradients of rows are added up as wide as they are kept
 
     def attend(self, x: Any) -> Any:
         """The products of vectors with all rows: the logits of a model whose output is tied to its input."""
         check_features(self, x, self.features)
         x, weight = computing(self.dtype, x, self.weight)
         return jnp.dot(x, weight.T)
-
-
-class Dropout(Module):
-    """Zeros at random places while training, and the rest larger by as much.
-
-    >>> from atled import nn, random
-    >>> import atled.numpy as jnp
-    >>> nn.Dropout(0.5)(jnp.ones(4), key=random.key(3)), nn.Dropout(0.5).eval()(jnp.ones(4))
-    (Array([2., 0., 0., 0.], dtype=float32), Array([1., 1., 1., 1.], dtype=float32))
-    """
-
-    def __init__(self, rate: float, *, axes: tuple[int, ...] = ()) -> None:
-        if not 0 <= rate <= 1:
-            raise ValueError(errors.explained(f"Dropout: the rate must be between 0 and 1; got {rate}."))
-        self.rate = float(rate)
-        self.axes = tuple(axes)  # along which everything is dropped or kept together
-
-    def __call__(self, x: Any, *, key: Any = None) -> Any:
-        """The input, with zeros in it while training."""
-        if not self.training or self.rate == 0.0:
-            return x
-        if self.rate == 1.0:
-            return jnp.zeros_like(x)
-        if key is None:
-            raise TypeError(
-                errors.explained(
-                    "Dropout: a key must be given while training.",
-                    "…(x, key=key), or model.eval() if it is not training.",
-                )
-            )
-        dims = type_of(x).shape
-        drawn = tuple([1 if i - len(dims) in self.axes or i in self.axes else n for i, n in enumerate(dims)])
-        keep = random.bernoulli(key, 1 - self.rate, drawn)
-        return jnp.where(keep, x / (1 - self.rate), 0)

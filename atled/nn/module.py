@@ -14,6 +14,7 @@ import collections
 import difflib
 import enum
 import functools
+import inspect
 import reprlib
 import threading
 import types
@@ -252,6 +253,8 @@ class Module:
         tree.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, _CODE)
         if "__init__" in cls.__dict__:
             cls.__init__ = _watched(cls.__init__)  # type: ignore[method-assign]
+        if "forward" in cls.__dict__ and not any(["__call__" in c.__dict__ for c in cls.__mro__]):
+            cls.__call__ = _renamed  # type: ignore[attr-defined]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """An empty module, which remembers the transformation that it is made in."""
@@ -283,9 +286,9 @@ class Module:
     def __dir__(self) -> list[str]:
         return [n for n in super().__dir__() if n not in _HIDDEN]
 
-    def train(self) -> Self:
+    def train(self, mode: bool = True) -> Self:
         """A copy that trains: dropout drops, and batch statistics are those of the batch. The arrays are shared."""
-        return _with_training(self, True)
+        return _with_training(self, bool(mode))
 
     def eval(self) -> Self:
         """A copy for use, not for training. The arrays are shared.
@@ -380,10 +383,12 @@ def _like(old: Any, value: Any) -> Any:
 
 
 def _undeclared(module: Any, where: str) -> TypeError:
+    close = difflib.get_close_matches(where, list(_kinds_of(module)), 1, 0.75)
+    hint = f"{close[0]}, which is declared; or " if close else ""
     return TypeError(
         errors.explained(
             f"{type(module).__name__}.{where}: arrays must be declared.",
-            "nn.Param(x) if it is trained, nn.Buffer(x) if it is not.",
+            f"{hint}nn.Param(x) if it is trained, nn.Buffer(x) if it is not.",
         )
     )
 
@@ -430,6 +435,13 @@ def _has(structure: tree.Structure, cls: type) -> bool:
 # -- settling ---------------------------------------------------------------------------------------------------------
 
 
+def _renamed(self: Any, *args: Any, **kwargs: Any) -> Any:
+    name = type(self).__name__
+    raise TypeError(
+        errors.explained(f"{name}: a module is called by its __call__; got forward.", "def __call__(self, …) instead.")
+    )
+
+
 def _watched(init: Callable[..., None]) -> Callable[..., None]:
     """A constructor that settles what it made; the outermost one looks for arrays that are at two places."""
 
@@ -438,6 +450,10 @@ def _watched(init: Callable[..., None]) -> Callable[..., None]:
         _building.depth += 1
         try:
             init(self, *args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # the call itself
+                raise _misfit(self, init, error) from None
+            raise
         finally:
             _building.depth -= 1
         if type(self).__init__ is watched:  # and not one that a subclass calls
@@ -446,6 +462,14 @@ def _watched(init: Callable[..., None]) -> Callable[..., None]:
                 _refuse_ties(self)
 
     return watched
+
+
+def _misfit(module: Any, init: Any, error: TypeError) -> TypeError:
+    """What to say about arguments that a constructor does not take."""
+    name = type(module).__name__
+    problem = str(error).partition("__init__() ")[2] or str(error)
+    bare = [p.replace(annotation=p.empty, default=p.empty) for p in inspect.signature(init).parameters.values()]
+    return TypeError(errors.explained(f"{name}: {problem}.", f"{name}{inspect.Signature(bare[1:])}."))
 
 
 def settled(module: Any) -> Form:

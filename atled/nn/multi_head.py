@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors
 from atled.core.array import type_of
 from atled.core.trace import Tracer
+from atled.nn.dropouts import Dropout
 from atled.nn.functions import softmax
-from atled.nn.layers import Dropout, Linear, kept, needed
+from atled.nn.layers import Linear, kept, needed
+from atled.nn.long_attention import boolean, memory_efficient_attention
 from atled.nn.module import Buffer, Module
+from atled.nn.positions import RoPE, SinusoidalPositions
 from atled.nn.replacing import replace
 
 
@@ -22,6 +29,21 @@ class Cache(Buffer):
 
 class MultiHeadAttention(Module):
     """Attention of (batch, time, features), by several heads side by side.
+
+    Each head has queries, keys and values of length features / heads: `softmax(query @ key / sqrt(length)) @ value`. A
+    query that sees nothing, because a mask or window hides all keys, gives the mean of all values; in parts, with
+    `memory_efficient`, of some of them.
+
+    Args:
+        context: features of what is attended to, if they are not those of the input.
+        kv_heads: heads of keys and values; each serves heads / kv_heads heads of queries (grouped queries). 1 is
+            multi-query attention, None is as many as `heads`.
+        dropout: the part of the weights of attention that is dropped while training.
+        positions: `RoPE`, which turns queries and keys, or `RelativePositions` or `ALiBi`, which add to the logits; or
+            a module that gives such a bias, (heads, queries, keys), for integer positions of queries and of keys and
+            a dtype.
+        window: how many places before and after its own a query sees; (left, right) if they differ.
+        memory_efficient: compute by `memory_efficient_attention`, which never has all weights at once.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -39,25 +61,28 @@ class MultiHeadAttention(Module):
         outputs: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        kv_heads: int | None = None,
+        positions: Any = None,
+        window: int | tuple[int, int] | None = None,
+        memory_efficient: bool = False,
         init: Any = None,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        if features % heads:
-            raise ValueError(
-                errors.explained(
-                    f"MultiHeadAttention: heads must divide features; got {heads} for {features}.",
-                    f"heads={next(n for n in range(heads, 0, -1) if features % n == 0)}.",
-                )
-            )
         self.features, self.heads = int(features), int(heads)
+        self.kv_heads = self.heads if kv_heads is None else int(kv_heads)
+        _check_heads(self.features, self.heads, self.kv_heads)
+        length = features // heads
+        _check_options(positions, heads, length, memory_efficient, dropout)
+        self.positions: Any = positions
+        self.window, self.memory_efficient = _pair(window), bool(memory_efficient)
         keys = random.split(needed(self, key), 4)
         common = {"bias": bias, "init": init, "dtype": dtype, "param_dtype": param_dtype}
         other = features if context is None else context
         self.query = Linear(features, features, key=keys[0], **common)
-        self.key = Linear(other, features, key=keys[1], **common)
-        self.value = Linear(other, features, key=keys[2], **common)
+        self.key = Linear(other, self.kv_heads * length, key=keys[1], **common)
+        self.value = Linear(other, self.kv_heads * length, key=keys[2], **common)
         self.out = Linear(features, outputs or features, key=keys[3], **common)
         self.dropout: Any = Dropout(dropout) if dropout else None
         self.cache: Any = None
@@ -73,60 +98,213 @@ class MultiHeadAttention(Module):
             is_causal: no query looks at what comes later.
             key: for dropout, while training.
         """
-        source = x if context is None else context
+        source, length = x if context is None else context, self.features // self.heads
+        mask = None if mask is None else boolean(mask)
         query, found, value = [
-            layer(v).reshape(*type_of(v).shape[:-1], self.heads, -1)
-            for layer, v in ((self.query, x), (self.key, source), (self.value, source))
-        ]
-        if self.cache is not None and context is None:
-            found, value, mask = self._remembered(found, value, mask)
+            layer(v).reshape(*type_of(v).shape[:-1], heads, length)
+            for layer, v, heads in (
+                (self.query, x, self.heads), (self.key, source, self.kv_heads), (self.value, source, self.kv_heads)
+            )
+        ]  # fmt: skip
+        cache = self.cache if context is None else None
+        is_decoding, at = cache is not None, 0 if cache is None else cache["at"]
+        if self.cache is not None and not is_decoding:
+            _check_context(self)
+        if isinstance(self.positions, RoPE):
+            query, found = [self.positions(v, at + jnp.arange(v.shape[-3])) for v in (query, found)]
+        if cache is not None:
+            found, value, mask, self.cache = _remembered(cache, found, value, mask)
             is_causal = False
-        y = self._attended(query, found, value, mask, is_causal, key)
-        return self.out(y.reshape(*type_of(y).shape[:-2], -1))
+        window, places = self.window, lambda: (at + jnp.arange(query.shape[-3]), jnp.arange(found.shape[-3]))
+        if window is not None and (is_decoding or not self.memory_efficient):
+            mask, window = _near(window, *places(), mask), None
+        by_place = None if isinstance(self.positions, RoPE) else self.positions
+        if self.memory_efficient:
+            y = _attended_in_parts(at, query, found, value, by_place, mask, is_causal, window)
+        else:
+            bias = None if by_place is None else by_place(*places(), jnp.promote_types(query.dtype, "float32"))
+            dropout = None if self.dropout is None else functools.partial(self.dropout, key=key)
+            y = _attended(query, found, value, bias, mask, is_causal, dropout)
+        return self.out(y.reshape(*type_of(y).shape[:-2], self.features))
 
-    def _attended(self, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, random_key: Any) -> Any:
-        """Means of values by the softmax of logits, which is taken in float32 at least."""
-        t = type_of(query)
+
+def _attended_in_parts(
+    at: Any, query: Any, key: Any, value: Any, by_place: Any, mask: Any, is_causal: bool, window: Any
+) -> Any:
+    """Attention that never has all weights, nor the bias of all positions; the first query is at `at`."""
+    if query.ndim != 4:
+        raise ValueError(
+            errors.explained(
+                "MultiHeadAttention: with memory_efficient, the input must be (batch, time, features); got queries "
+                f"{query.type}.",
+                "x[None], or vmap.",
+            )
+        )
+
+    def bias(queries: Any, keys: Any) -> Any:
+        found = by_place(at + queries[:, 0], keys, jnp.promote_types(query.dtype, "float32"))
+        return found.reshape((1,) * (4 - found.ndim) + found.shape)
+
+    key, value = key.astype(query.dtype), value.astype(query.dtype)
+    return memory_efficient_attention(
+        query, key, value, bias=None if by_place is None else bias, mask=mask, is_causal=is_causal, window=window
+    )
+
+
+def _attended(
+    query: Any, key: Any, value: Any, bias: Any, mask: Any, is_causal: bool, dropout: Callable[[Any], Any] | None
+) -> Any:
+    """Means of values by the softmax of logits, which is taken in float32 at least."""
+    t, kv_heads = type_of(query), type_of(key).shape[-2]
+    heads, groups = t.shape[-2], t.shape[-2] // kv_heads
+    if groups == 1:
         logits = jnp.einsum("...tnh,...snh->...nts", query, key) * (1 / math.sqrt(t.shape[-1]))
-        logits = logits.astype("float32") if t.dtype.itemsize < 4 else logits
-        if is_causal:
-            allowed = jnp.tril(jnp.ones(logits.shape[-2:], bool))
-            mask = allowed if mask is None else mask & allowed
-        if mask is not None:
-            logits = jnp.where(mask, logits, jnp.finfo(logits.dtype).min)
-        weights = softmax(logits, -1)
-        if self.dropout is not None:
-            weights = self.dropout(weights, key=random_key)
-        return jnp.einsum("...nts,...snh->...tnh", weights.astype(value.dtype), value)
+    else:  # keys are not repeated; heads of queries are in groups, one after the other
+        query = query.reshape(*t.shape[:-2], kv_heads, groups, t.shape[-1])
+        logits = jnp.einsum("...tkgh,...skh->...kgts", query, key) * (1 / math.sqrt(t.shape[-1]))
+        logits = logits.reshape(*logits.shape[:-4], heads, *logits.shape[-2:])
+    logits = logits.astype("float32") if t.dtype.itemsize < 4 else logits
+    if bias is not None:
+        logits = logits + bias
+    if is_causal:
+        allowed = jnp.tril(jnp.ones(logits.shape[-2:], bool))
+        mask = allowed if mask is None else mask & allowed
+    if mask is not None:
+        logits = jnp.where(mask, logits, np.asarray(jnp.finfo(logits.dtype).min, logits.dtype))
+    weights = softmax(logits, -1)
+    weights = (weights if dropout is None else dropout(weights)).astype(value.dtype)
+    if groups == 1:
+        return jnp.einsum("...nts,...snh->...tnh", weights, value)
+    weights = weights.reshape(*weights.shape[:-3], kv_heads, groups, *weights.shape[-2:])
+    y = jnp.einsum("...kgts,...skh->...tkgh", weights, value)
+    return y.reshape(*y.shape[:-3], heads, y.shape[-1])
 
-    def _remembered(self, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
-        """All keys and values so far, and which of them each query may see."""
-        if mask is not None:
-            raise ValueError(
-                errors.explained("MultiHeadAttention: masks are not for decoding; everything so far is seen.")
+
+def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """All keys and values so far, which of them each query may see, and what to keep for the next step."""
+    if mask is not None:
+        raise ValueError(errors.explained("MultiHeadAttention: masks are not for decoding; everything so far is seen."))
+    at, (count, length) = cache["at"], [type_of(v).shape[-3] for v in (key, cache["key"])]
+    if type_of(key).ndim != 4:
+        raise ValueError(
+            errors.explained(f"MultiHeadAttention: decoding takes (batch, time, features); got keys {type_of(key)}.")
+        )
+    batch, kept_for = key.shape[0], cache["key"].shape[0]
+    if batch != kept_for:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: its cache is for a batch of {kept_for}; got {batch}.",
+                f"start_decoding(model, batch={batch}, length={length}).",
             )
-        at, (count, length) = self.cache["at"], [type_of(v).shape[-3] for v in (key, self.cache["key"])]
-        if type_of(key).ndim != 4:
-            raise ValueError(
-                errors.explained(
-                    f"MultiHeadAttention: decoding takes (batch, time, features); got keys {type_of(key)}."
-                )
+        )
+    wanted = count if isinstance(at, Tracer) else int(at) + count
+    if wanted > length:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: there is room for {length} steps in its cache; got {wanted}.",
+                f"start_decoding(model, batch, length={wanted}).",
             )
-        if not isinstance(at, Tracer) and int(at) + count > length:
-            raise ValueError(
-                errors.explained(
-                    f"MultiHeadAttention: there is room for {length} steps in its cache; got {int(at) + count}.",
-                    f"start_decoding(model, batch, length={int(at) + count}).",
-                )
+        )
+    keys, values = [
+        lax.dynamic_update_slice(cache[n], v.astype(cache[n].dtype), (0, at, 0, 0))
+        for n, v in (("key", key), ("value", value))
+    ]
+    seen = jnp.arange(length) <= at + jnp.arange(count)[:, None]
+    fits = jnp.where(at + count <= length, 0, jnp.nan).astype(value.dtype)  # compiled code cannot complain
+    after = {"key": keys, "value": values, "at": at + count}
+    return keys, values + fits if isinstance(at, Tracer) else values, seen[None, None], after
+
+
+def _check_heads(features: int, heads: int, kv_heads: int) -> None:
+    """Complain about numbers of heads that do not go together."""
+    if heads < 1 or features % heads:
+        way = next(n for n in range(max(heads, 1), 0, -1) if features % n == 0)
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: heads must divide features; got {heads} for {features}.", f"heads={way}."
             )
-        keys, values = [
-            lax.dynamic_update_slice(self.cache[n], v.astype(self.cache[n].dtype), (0, at, 0, 0))
-            for n, v in (("key", key), ("value", value))
-        ]
-        self.cache = {"key": keys, "value": values, "at": at + count}
-        seen = jnp.arange(length) <= at + jnp.arange(count)[:, None]
-        fits = jnp.where(at + count <= length, 0, jnp.nan).astype(value.dtype)  # compiled code cannot complain
-        return keys, values + fits if isinstance(at, Tracer) else values, seen[None, None]
+        )
+    if kv_heads < 1 or heads % kv_heads:
+        way = next(n for n in range(max(min(heads, kv_heads), 1), 0, -1) if heads % n == 0)
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: kv_heads must divide heads; got {kv_heads} for {heads}.", f"kv_heads={way}."
+            )
+        )
+
+
+def _check_context(layer: MultiHeadAttention) -> None:
+    """Complain about a context in decoding, if it matters where queries are."""
+    if layer.positions is not None or layer.window is not None:
+        raise ValueError(
+            errors.explained(
+                "MultiHeadAttention: with positions or a window, decoding must be without a context: where its "
+                "queries are is not known.",
+                "attention to a context without positions and window.",
+            )
+        )
+
+
+def _near(window: tuple[int, int], queries: Any, keys: Any, mask: Any) -> Any:
+    """A mask that is also False outside of a window."""
+    back = queries[:, None] - keys
+    near = (back <= window[0]) & (back >= -window[1])
+    return near if mask is None else mask & near
+
+
+def _pair(window: Any) -> tuple[int, int] | None:
+    """How many places are seen before and after; None if all are."""
+    if window is None:
+        return None
+    pair = tuple(window) if isinstance(window, (tuple, list)) else (window, window)
+    if len(pair) != 2 or not all([isinstance(n, (int, np.integer)) and n >= 0 for n in pair]):
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: window must be a number of places, or (left, right); got {window}.",
+                "window=None for all.",
+            )
+        )
+    return int(pair[0]), int(pair[1])
+
+
+def _check_options(positions: Any, heads: int, length: int, memory_efficient: bool, dropout: float) -> None:
+    """Complain about options that do not go together."""
+    if positions is not None:
+        _check_positions(positions, heads, length)
+    if memory_efficient and dropout:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: with memory_efficient, dropout of weights must be 0; got {dropout}.",
+                "dropout=0.0, and nn.Dropout after attention.",
+            )
+        )
+
+
+def _check_positions(positions: Any, heads: int, length: int) -> None:
+    """Complain about positions that do not fit the heads."""
+    what = type(positions).__name__
+    if not isinstance(positions, Module) or isinstance(positions, SinusoidalPositions):
+        raise TypeError(
+            errors.explained(
+                f"MultiHeadAttention: positions must be RoPE, RelativePositions or ALiBi; got {what}.",
+                "x + nn.SinusoidalPositions(features)(jnp.arange(time)) before the first layer."
+                if isinstance(positions, SinusoidalPositions)
+                else f"positions=nn.RoPE({length}).",
+            )
+        )
+    got = getattr(positions, "features_per_head", length)
+    if got != length:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: RoPE must be for heads of length {length}; got {got}.", f"nn.RoPE({length})."
+            )
+        )
+    if getattr(positions, "heads", heads) != heads:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: {what} must be for {heads} heads; got {positions.heads}.", f"nn.{what}({heads})."
+            )
+        )
 
 
 def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> Any:
@@ -147,7 +325,7 @@ def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> An
     """
 
     def with_cache(layer: Any) -> Any:
-        dims = (batch, length, layer.heads, layer.features // layer.heads)
+        dims = (batch, length, layer.kv_heads, layer.features // layer.heads)
         kind = dtype or layer.dtype or layer.key.weight.dtype
         made = layer.__copy__()
         made.cache = Cache({"key": jnp.zeros(dims, kind), "value": jnp.zeros(dims, kind), "at": 0})

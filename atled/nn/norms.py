@@ -1,7 +1,8 @@
-"""Layers that bring numbers to mean 0 and variance 1: over features (`LayerNorm`), or over a batch (`BatchNorm`)."""
+"""Layers that bring numbers to mean 0 and variance 1: over features, groups of them, places, or a batch."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import atled.numpy as jnp
@@ -15,14 +16,8 @@ from atled.ops import elementary
 from atled.transforms.grad import stop_gradient
 
 
-class LayerNorm(Module):
-    """Each vector along the last axis brought to mean 0 and variance 1, then scaled and shifted by parameters.
-
-    >>> from atled import nn
-    >>> import atled.numpy as jnp
-    >>> nn.LayerNorm(2)(jnp.array([1.0, 3.0])).round(3)
-    Array([-1.,  1.], dtype=float32)
-    """
+class _Norm(Module):
+    """A layer with a scale and a bias for each feature, which can be left out."""
 
     scale: Array | None
     bias: Array | None
@@ -44,20 +39,45 @@ class LayerNorm(Module):
         self.bias = Param(jnp.zeros(features, param_dtype)) if bias else None
         self.dtype = kept(dtype)
 
+
+class LayerNorm(_Norm):
+    """Each vector along the last axis brought to mean 0 and variance 1, then scaled and shifted by parameters.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.LayerNorm(2)(jnp.array([1.0, 3.0])).round(3)
+    Array([-1.,  1.], dtype=float32)
+    """
+
     def __call__(self, x: Any) -> Any:
         """The normalized input. Mean and variance are taken in float32 at least."""
-        check_features(self, x, self.features)
-        wide = _wide(x)
-        mean = wide.mean(-1, keepdims=True)
-        centered = wide - mean
-        variance = (centered * centered).mean(-1, keepdims=True)
-        return _finished(self, x, centered * elementary.rsqrt(variance + self.eps))
+        return _finished(self, x, _normalized(_taken(self, x), -1, self.eps))
 
 
-def _wide(x: Any) -> Any:
-    """An input for statistics: half precision is too coarse for sums."""
+def wide(x: Any) -> Any:
+    """An input for sums: half precision is too coarse for them, and integers run over."""
     t = type_of(x)
-    return jnp.asarray(x, "float32") if t.kind == "f" and t.dtype.itemsize < 4 else jnp.asarray(x)
+    is_short = t.kind in "iub" or (t.kind == "f" and t.dtype.itemsize < 4)
+    return jnp.asarray(x, "float32") if is_short else jnp.asarray(x)
+
+
+def _taken(layer: Any, x: Any) -> Any:
+    """An input of a layer for statistics, after a look at its type."""
+    check_features(layer, x, layer.features)
+    if type_of(x).kind == "c":
+        raise TypeError(
+            errors.explained(
+                f"{type(layer).__name__}: the input must be real; got {type_of(x)}.", "x.real and x.imag, or abs(x)."
+            )
+        )
+    return wide(x)
+
+
+def _normalized(x: Any, axes: Any, eps: float, is_centered: bool = True) -> Any:
+    """Numbers brought to mean 0, or as they are, and then to a mean square of 1."""
+    if is_centered:
+        x = x - x.mean(axes, keepdims=True)
+    return x * elementary.rsqrt((x * x).mean(axes, keepdims=True) + eps)
 
 
 def _finished(layer: Any, x: Any, y: Any) -> Any:
@@ -73,7 +93,112 @@ def _finished(layer: Any, x: Any, y: Any) -> Any:
     return computing(dtype, y)
 
 
-class BatchNorm(Module):
+class RMSNorm(Module):
+    """Each vector along the last axis brought to a mean square of 1, then scaled: `x / sqrt(mean(x²) + eps) * scale`.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.RMSNorm(2, eps=0.0)(jnp.array([2.0, 2.0]))
+    Array([1., 1.], dtype=float32)
+    """
+
+    scale: Array | None
+    bias = None
+
+    def __init__(
+        self,
+        features: int,
+        *,
+        eps: float = 1e-6,
+        scale: bool = True,
+        init: Any = initializers.ones,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        self.features, self.eps = int(features), float(eps)
+        self.scale = Param(init(key, (features,), param_dtype)) if scale else None
+        self.dtype = kept(dtype)
+
+    def __call__(self, x: Any) -> Any:
+        """The normalized input. The mean square is taken in float32 at least."""
+        return _finished(self, x, _normalized(_taken(self, x), -1, self.eps, is_centered=False))
+
+
+class GroupNorm(_Norm):
+    """The features of (batch, *places, features) in groups: each brought to mean 0 and variance 1 over its features and
+    all places, for each example by itself; then scaled and shifted by a parameter for each feature.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.GroupNorm(4, 2)(jnp.array([[1.0, 3.0, 10.0, 30.0]])).round(3)
+    Array([[-1.,  1., -1.,  1.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        features: int,
+        groups: int,
+        *,
+        eps: float = 1e-6,
+        scale: bool = True,
+        bias: bool = True,
+        init: Any = initializers.ones,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        if groups < 1 or features % groups:
+            raise ValueError(
+                errors.explained(f"GroupNorm: groups must divide the features; got {groups} for {features}.")
+            )
+        super().__init__(
+            features, eps=eps, scale=scale, bias=bias, init=init, dtype=dtype, param_dtype=param_dtype, key=key
+        )
+        self.groups = int(groups)
+
+    def __call__(self, x: Any) -> Any:
+        """The normalized input. Means and variances are taken in float32 at least."""
+        wide, t = _taken(self, x), type_of(x)
+        _check_sizes(self, t, 2, t.shape[1:-1], self.features // self.groups)
+        split = wide.reshape(*t.shape[:-1], self.groups, self.features // self.groups)
+        axes = (*range(1, t.ndim - 1), t.ndim)
+        return _finished(self, x, _normalized(split, axes, self.eps).reshape(t.shape))
+
+
+class InstanceNorm(_Norm):
+    """Each feature of (batch, *places, features) brought to mean 0 and variance 1 over all places, for each example by
+    itself; then scaled and shifted by a parameter for each feature. No statistics are kept.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.InstanceNorm(1)(jnp.array([[[1.0], [3.0]]])).round(3).ravel()
+    Array([-1.,  1.], dtype=float32)
+    """
+
+    def __call__(self, x: Any) -> Any:
+        """The normalized input. Means and variances are taken in float32 at least."""
+        wide, t = _taken(self, x), type_of(x)
+        _check_sizes(self, t, 3, t.shape[1:-1], 1)
+        return _finished(self, x, _normalized(wide, tuple(range(1, t.ndim - 1)), self.eps))
+
+
+def _check_sizes(layer: Any, t: Any, least: int, places: Any, features: int) -> None:
+    """Complain of an input without the axes that a layer normalizes over, or with one number along them."""
+    name = type(layer).__name__
+    if t.ndim < least:
+        axes = "(batch, *places, features)" if least == 3 else "(batch, …, features)"
+        raise ValueError(errors.explained(f"{name}: the input must have the axes {axes}; got {t}.", "x[None]."))
+    if math.prod(places) * features < 2:
+        raise ValueError(
+            errors.explained(
+                f"{name}: there must be two numbers or more to normalize over, or all become 0; got {t}.",
+                "fewer groups, more places, or LayerNorm.",
+            )
+        )
+
+
+class BatchNorm(_Norm):
     """Each feature brought to mean 0 and variance 1 over a batch; in use, with the statistics that training left.
 
     All axes but the last count as batch. While training, `mean` and `variance` are assigned, so the module is to be
@@ -88,8 +213,6 @@ class BatchNorm(Module):
     (Array([1.], dtype=float32), Array([1.], dtype=float32))
     """
 
-    scale: Array | None
-    bias: Array | None
     mean: Array
     variance: Array
 
@@ -107,34 +230,26 @@ class BatchNorm(Module):
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.features, self.momentum, self.eps, self.axis_name = int(features), float(momentum), float(eps), axis_name
-        self.scale = Param(init(key, (features,), param_dtype)) if scale else None
-        self.bias = Param(jnp.zeros(features, param_dtype)) if bias else None
+        super().__init__(
+            features, eps=eps, scale=scale, bias=bias, init=init, dtype=dtype, param_dtype=param_dtype, key=key
+        )
+        self.momentum, self.axis_name = float(momentum), axis_name
         self.mean = Buffer(jnp.zeros(features, "float32"))
         self.variance = Buffer(jnp.ones(features, "float32"))
-        self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
         """The normalized input."""
-        check_features(self, x, self.features)
-        if self.training and type_of(x).ndim < 2:
-            raise ValueError(
-                errors.explained(
-                    f"BatchNorm: while training, the input must have a batch; got {type_of(x)}.",
-                    "x[None], or model.eval().",
-                )
-            )
-        wide = _wide(x)
+        wide = _taken(self, x)
         mean, variance = self._of_batch(wide) if self.training else (self.mean, self.variance)
         mean, variance = mean.astype(wide.dtype), variance.astype(wide.dtype)
         return _finished(self, x, (wide - mean) * elementary.rsqrt(variance + self.eps))
 
     def _of_batch(self, x: Any) -> tuple[Any, Any]:
-        axes = tuple(range(type_of(x).ndim - 1))
-        some = self._of_all(stop_gradient(x[(0,) * len(axes)]))  # near the mean, so that squares do not cancel
-        off = x - some
+        axes = _batch_axes(type_of(x))
+        middle = self._of_all(stop_gradient(x.mean(axes)))  # so that squares do not cancel
+        off = x - middle
         mean, square = self._of_all(off.mean(axes)), self._of_all((off * off).mean(axes))
-        mean, variance = some + mean, jnp.maximum(square - mean * mean, 0)
+        mean, variance = middle + mean, jnp.maximum(square - mean * mean, 0)
         self.mean, self.variance = [
             self.momentum * old + (1 - self.momentum) * new.astype(old.dtype)
             for old, new in ((self.mean, mean), (self.variance, variance))
@@ -144,3 +259,14 @@ class BatchNorm(Module):
     def _of_all(self, mean: Any) -> Any:
         """A mean over the batch, over those of all devices as well."""
         return mean if self.axis_name is None else lax.pmean(mean, self.axis_name)
+
+
+def _batch_axes(t: Any) -> tuple[int, ...]:
+    """The axes that count as batch; complains if there is nothing in it."""
+    if t.ndim < 2 or not t.size:
+        raise ValueError(
+            errors.explained(
+                f"BatchNorm: while training, the input must have a batch; got {t}.", "x[None], or model.eval()."
+            )
+        )
+    return tuple(range(t.ndim - 1))

@@ -9,7 +9,7 @@ from atled import random
 from atled.core import errors, tree
 from atled.nn.module import Module
 from atled.nn.selecting import modules, names
-from atled.nn.stack import Stack
+from atled.nn.stack import Stacked
 
 
 def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any = None) -> Any:
@@ -48,7 +48,7 @@ def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any
         keys = (
             [None] * len(children) if key is None else list(random.split(key, max(len(children), 1)))[: len(children)]
         )
-        if isinstance(x, Stack):
+        if isinstance(x, Stacked):
             return x.mapped(lambda layer, k: of(layer, paths[0], k), keys[0])
         return node.unflatten(meta, [of(c, p, k) for c, p, k in zip(children, paths, keys, strict=True)])
 

@@ -130,6 +130,28 @@ def paths(structure: tree.Structure) -> list[str]:
 _paths: dict[tree.Structure, list[str]] = {}
 
 
+def depths(structure: tree.Structure, kind: type) -> list[int]:
+    """For each leaf, how many nodes of a class it is in; found once for a structure."""
+    found = _depths.get((structure, kind))
+    if found is None:
+        found = []
+        waiting = [(structure, 0)]
+        while waiting:
+            node, depth = waiting.pop()
+            if node.kind is None:
+                found.append(depth)
+                continue
+            inside = depth + issubclass(node.kind, kind)
+            waiting.extend([(child, inside) for child in reversed(node.children)])
+        if len(_depths) >= 64:
+            _depths.clear()
+        _depths[structure, kind] = found
+    return found
+
+
+_depths: dict[tuple[tree.Structure, type], list[int]] = {}
+
+
 def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
     """A copy in which the arrays that a pattern names are declared as another kind. The arrays are shared."""
     return _declared("nn.declare", module, pattern, kind, Kind)

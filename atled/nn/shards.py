@@ -12,7 +12,7 @@ from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_curr
 from atled.core.types import ShapeDtypeStruct
 from atled.higher_order.jit import eval_shape, jit
 from atled.nn.module import Module
-from atled.nn.selecting import checked, matches, paths_of
+from atled.nn.selecting import checked, depths, matches, paths_of
 from atled.nn.stack import Stack
 
 
@@ -33,9 +33,8 @@ def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) ->
     paths = paths_of(model)
     checked("nn.shardings", rules, paths)
     leaves, structure = tree.flatten(model)
-    depths = _depths(model)
     found = []
-    for path, x, depth in zip(paths, leaves, depths, strict=True):
+    for path, x, depth in zip(paths, leaves, depths(structure, Stack), strict=True):
         spec = next((s for pattern, s in rules.items() if matches(pattern, path)), PartitionSpec())
         dims = x.shape if isinstance(x, ShapeDtypeStruct) else type_of(x).shape
         if len(spec) > len(dims) - depth:
@@ -45,26 +44,18 @@ def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) ->
                     f"{dims[depth:]}."
                 )
             )
+        unknown = [n for d in range(len(spec)) for n in spec.axes(d) if n not in mesh.shape]
+        if unknown:
+            raise ValueError(
+                errors.explained(
+                    f"nn.shardings: the spec of {path} must name axes of the mesh, {', '.join(map(str, mesh.shape))}; "
+                    f"got {unknown[0]!r}."
+                )
+            )
         sharding = NamedSharding(mesh, PartitionSpec(*[None] * depth, *spec))
         sharding.check(dims, f"nn.shardings, {path}")
         found.append(sharding)
     return structure.unflatten(found)
-
-
-def _depths(model: Any) -> list[int]:
-    """For each leaf, how many stacks it is in."""
-    found: list[int] = []
-
-    def walk(x: Any, depth: int) -> None:
-        node = tree._node_of(type(x))
-        if node is None:
-            found.append(depth)
-            return
-        for child in node.flatten(x)[0]:
-            walk(child, depth + isinstance(x, Stack))
-
-    walk(model, 0)
-    return found
 
 
 def creator(make: Callable[[Any], Module], rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:

@@ -15,7 +15,73 @@ from atled.nn.module import Module
 from atled.transforms.vmap import vmap
 
 
-class Stack(Module):
+class Stacked(Module):
+    """`count` layers of one kind as one, `layers`, whose arrays have a first axis for the layer."""
+
+    count: int
+    layers: Any
+
+    def __init__(self, make: Callable[[Any], Any], count: int, *, key: Any) -> None:
+        name = type(self).__name__
+        if count < 1:
+            raise ValueError(errors.explained(f"{name}: the number of layers must be 1 or more; got {count}."))
+        if isinstance(make, Module):
+            raise TypeError(
+                errors.explained(
+                    f"{name}: the first argument makes a layer from a key; got a {type(make).__name__}.",
+                    f"lambda key: {type(make).__name__}(…, key=key).",
+                )
+            )
+        self.count = int(count)
+        self.layers = vmap(make)(random.split(needed(self, key), count))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, i: int) -> Any:
+        """Layer i, with arrays of its own.
+
+        >>> from atled import nn, random
+        >>> nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0))[-1].weight.shape
+        (2, 2)
+        """
+        if not -self.count <= i < self.count:
+            raise IndexError(errors.explained(f"Stack: there are {self.count} layers; got {i}."))
+        return tree.map(lambda x: x[i], self.layers)
+
+    def mapped(self, change: Callable[[Any, Any], Any], key: Any = None) -> Any:
+        """A copy whose layers are what `change(layer, key)` gives for each."""
+        made = self.__copy__()
+        if key is None:
+            made.layers = vmap(lambda layer: change(layer, None))(self.layers)
+        else:
+            made.layers = vmap(change)(self.layers, random.split(key, self.count))
+        return made
+
+    def assign(self, assigned: dict[int, Any]) -> None:
+        """Give the layers other leaves, by number: those that were assigned in a call."""
+        if assigned:
+            leaves, structure = tree.flatten(self.layers)
+            self.layers = structure.unflatten([assigned.get(i, x) for i, x in enumerate(leaves)])
+
+
+def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
+    """What a call gives, and which leaves of the layer it assigned, by number."""
+    before, structure = tree.flatten(layer)
+    y = call()
+    after, kept = tree.flatten(layer)
+    if kept != structure:
+        path, was, now = difference(structure, kept) or ("", "", "")
+        raise TypeError(
+            errors.explained(
+                f"Stack: a layer must keep its tree in a call; layers{path} was {was}, and is {now}.",
+                "Buffers that are there from __init__ on.",
+            )
+        )
+    return y, {i: b for i, (a, b) in enumerate(zip(before, after, strict=True)) if a is not b}
+
+
+class Stack(Stacked):
     """`count` layers that `make(key)` makes, run one after the other: `x = layer(x, *args, **kwargs)`.
 
     `layers` is one of them whose arrays have a first axis for the layer. A `key` of a call is split into one for each.
@@ -34,17 +100,8 @@ class Stack(Module):
     def __init__(
         self, make: Callable[[Any], Any], count: int, *, key: Any = None, remat: Any = False, unroll: int = 1
     ) -> None:
-        if count < 1:
-            raise ValueError(errors.explained(f"Stack: the number of layers must be 1 or more; got {count}."))
-        if isinstance(make, Module):
-            raise TypeError(
-                errors.explained(
-                    f"Stack: the first argument makes a layer from a key; got a {type(make).__name__}.",
-                    f"lambda key: {type(make).__name__}(…, key=key).",
-                )
-            )
-        self.count, self.remat, self.unroll = int(count), remat, int(unroll)
-        self.layers = vmap(make)(random.split(needed(self, key), count))
+        super().__init__(make, count, key=key)
+        self.remat, self.unroll = remat, int(unroll)
 
     def __call__(self, x: Any, *args: Any, key: Any = None, **kwargs: Any) -> Any:
         """What the last layer gives."""
@@ -53,38 +110,16 @@ class Stack(Module):
         def one(x: Any, step: Any) -> Any:
             layer, own = step
             more = kwargs if own is None else {**kwargs, "key": own}
-            before, structure = tree.flatten(layer)
             with collecting() as seen:
-                y = layer(x, *args, **more)
-            after, kept = tree.flatten(layer)
-            if kept != structure:
-                path, was, now = difference(structure, kept) or ("", "", "")
-                raise TypeError(
-                    errors.explained(
-                        f"Stack: a layer must keep its tree in a call; layers{path} was {was}, and is {now}.",
-                        "Buffers that are there from __init__ on.",
-                    )
-                )
-            pairs = enumerate(zip(before, after, strict=True))
-            return y, ({i: b for i, (a, b) in pairs if a is not b}, seen)  # only what was assigned
+                y, assigned = assigned_in(layer, lambda: layer(x, *args, **more))
+            return y, (assigned, seen)
 
         if self.remat:
             one = checkpoint(one, policy=None if self.remat is True else self.remat)
         out, (assigned, seen) = lax.scan(one, x, (self.layers, keys), self.count, unroll=self.unroll)
         seen.hand_on()
-        if assigned:
-            leaves, structure = tree.flatten(self.layers)
-            self.layers = structure.unflatten([assigned.get(i, x) for i, x in enumerate(leaves)])
+        self.assign(assigned)
         return out
-
-    def mapped(self, change: Callable[[Any, Any], Any], key: Any = None) -> Any:
-        """A copy whose layers are what `change(layer, key)` gives for each."""
-        made = self.__copy__()
-        if key is None:
-            made.layers = vmap(lambda layer: change(layer, None))(self.layers)
-        else:
-            made.layers = vmap(change)(self.layers, random.split(key, self.count))
-        return made
 
     def unrolled(self) -> list[Any]:
         """The layers as a list of modules.
@@ -93,4 +128,4 @@ class Stack(Module):
         >>> len(nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0)).unrolled())
         3
         """
-        return [tree.map(lambda x, i=i: x[i], self.layers) for i in range(self.count)]
+        return [self[i] for i in range(self.count)]

@@ -17,14 +17,16 @@ from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.types import ShapeDtypeStruct
 from atled.engine.array import device_put
-from atled.nn.convolutions import Conv
+from atled.nn.convolutions import Conv, ConvTranspose
+from atled.nn.features import PatchEmbedding
 from atled.nn.layers import Embedding, Linear
 from atled.nn.module import Module, walk
 from atled.nn.multi_head import MultiHeadAttention
-from atled.nn.norms import BatchNorm, LayerNorm
-from atled.nn.recurrent import RNN, LSTMCell
+from atled.nn.norms import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from atled.nn.recurrent import RNN, Bidirectional, GRUCell, LSTMCell, RNNCell
+from atled.nn.reparametrized import SpectralNorm, WeightNorm
 from atled.nn.selecting import paths_of
-from atled.nn.stack import Stack
+from atled.nn.stack import Stacked
 
 
 class Part(NamedTuple):
@@ -34,6 +36,7 @@ class Part(NamedTuple):
     axes: Any = None  # the order of its axes in ours, or "reversed"
     piece: tuple[int, int, int] | None = None  # which of how many pieces, and along which axis of theirs
     more: tuple[str, ...] = ()  # names of arrays to be added up with it
+    shape: tuple[int, ...] | None = None  # of an array that is flat there, before its axes are ordered
 
     def taken(self, found: Mapping[str, Any]) -> np.ndarray:
         """Our array, from theirs."""
@@ -41,13 +44,16 @@ class Part(NamedTuple):
         if self.piece is not None:
             i, n, axis = self.piece
             x = np.split(x, n, axis)[i]
-        return np.transpose(x, self._order(x.ndim))
+        x = x if self.shape is None else x.reshape(self.shape)
+        return np.transpose(x, self.order(x.ndim))
 
     def given(self, x: np.ndarray) -> np.ndarray:
         """Theirs from ours, or a piece of it."""
-        return np.transpose(x, np.argsort(self._order(x.ndim)))
+        theirs = np.transpose(x, np.argsort(self.order(x.ndim)))
+        return theirs if self.shape is None else theirs.reshape(-1)
 
-    def _order(self, ndim: int) -> tuple[int, ...]:
+    def order(self, ndim: int) -> tuple[int, ...]:
+        """For each axis of ours, which one of theirs it is."""
         if self.axes is None:
             return tuple(range(ndim))
         return (*range(2, ndim), 1, 0) if self.axes == "kernel" else tuple(self.axes)
@@ -68,23 +74,36 @@ _ATTENTION = {
     "out/weight": Part("out_proj.weight", _T),
     "out/bias": Part("out_proj.bias"),
 }
+_CELL = {
+    "input_weight": Part("weight_ih", _T), "state_weight": Part("weight_hh", _T),
+    "bias": Part("bias_ih", more=("bias_hh",)),  # of a GRU, each has its own place
+    "input_bias": Part("bias_ih"), "state_bias": Part("bias_hh"),
+}  # fmt: skip
+
+
+def _of_cell(path: str, end: str) -> dict[str, Part]:
+    """A cell at a path inside of a layer, whose names there have something at their end."""
+    ends = {n: p._replace(name=p.name + end, more=tuple([m + end for m in p.more])) for n, p in _CELL.items()}
+    return {f"{path}/{n}": p for n, p in ends.items()}
+
+
 TORCH: dict[type, dict[str, Part]] = {
     Linear: {"weight": Part("weight", _T), "bias": Part("bias")},
     Embedding: {"weight": Part("weight")},
     Conv: {"weight": Part("weight", "kernel"), "bias": Part("bias")},
+    PatchEmbedding: {"weight": Part("weight", "kernel"), "bias": Part("bias")},
+    ConvTranspose: {"weight": Part("weight", "kernel"), "bias": Part("bias")},
     LayerNorm: {"scale": Part("weight"), "bias": Part("bias")},
+    RMSNorm: {"scale": Part("weight")},
+    GroupNorm: {"scale": Part("weight"), "bias": Part("bias")},
+    InstanceNorm: {"scale": Part("weight"), "bias": Part("bias")},
     BatchNorm: {
         "scale": Part("weight"), "bias": Part("bias"), "mean": Part("running_mean"), "variance": Part("running_var"),
     },
     MultiHeadAttention: _ATTENTION,
-    LSTMCell: {
-        "input_weight": Part("weight_ih", _T), "state_weight": Part("weight_hh", _T),
-        "bias": Part("bias_ih", more=("bias_hh",)),
-    },
-    RNN: {
-        "cell/input_weight": Part("weight_ih_l0", _T), "cell/state_weight": Part("weight_hh_l0", _T),
-        "cell/bias": Part("bias_ih_l0", more=("bias_hh_l0",)),
-    },
+    RNNCell: _CELL, LSTMCell: _CELL, GRUCell: _CELL,
+    RNN: _of_cell("cell", "_l0"),
+    Bidirectional: {**_of_cell("forward/cell", "_l0"), **_of_cell("backward/cell", "_l0_reverse")},
 }  # fmt: skip
 # GPT-2 as Hugging Face keeps it: products the other way round, and queries, keys and values side by side
 HUGGING_FACE_GPT2: dict[type, dict[str, Part]] = {
@@ -107,13 +126,13 @@ def _places(
 ) -> list[list[tuple[str, Part]]]:
     """For each leaf of a model, the names that it is found under: one, or in a stack one for each layer."""
     inside = {path: m for path, m in walk(model) if isinstance(m, Module)}
-    stacks = {path: m.count for path, m in inside.items() if isinstance(m, Stack)}
+    stacks = {path: m.count for path, m in inside.items() if isinstance(m, Stacked)}
     found, unused = [], set(rules)
     for path in paths_of(model):
         owners = [o for o in inside if path.startswith(f"{o}/") or not o]
         best: tuple[str, Part] | None = None
         for owner in sorted(owners, key=len):  # the outermost module that says where it is
-            part = layout.get(type(inside[owner]), {}).get(path[len(owner) :].strip("/"))
+            part = _parts(inside[owner], layout).get(path[len(owner) :].strip("/"))
             if part is not None:
                 best = (owner, part)
                 break
@@ -133,6 +152,28 @@ def _places(
             )
         )
     return found
+
+
+def _parts(module: Any, layout: Mapping[type, Mapping[str, Part]]) -> Mapping[str, Part]:
+    """Where the arrays of a module are found; of one with a computed weight, that depends on the layer inside."""
+    if type(module) in layout or not isinstance(module, (WeightNorm, SpectralNorm)):
+        return layout.get(type(module), {})
+    inner = _parts(module.layer, layout)
+    weight = inner.get(module.name, Part(module.name.replace("/", ".")))
+    path, _, last = weight.name.rpartition(".")
+    name, found = _joined(path, f"parametrizations.{last}"), {f"layer/{n}": p for n, p in inner.items()}
+    if isinstance(module, WeightNorm):
+        parts = {"scale": f"{name}.original0", "direction": f"{name}.original1"}
+        return found | {n: weight._replace(name=there) for n, there in parts.items()}
+    found |= {"weight": weight._replace(name=f"{name}.original")}
+    if module.v is None:  # as in gradients
+        return found
+    rows = module.v.shape[len(module.u.shape) - 1 :]  # without axes for layers of a stack
+    order = weight.order(len(rows) + 1)
+    others = [n for i, n in enumerate(order) if i != module.axis % len(order)]
+    axes = [sorted(others).index(n) for n in others]
+    shape = tuple([rows[axes.index(i)] for i in range(len(rows))])
+    return found | {"u": Part(f"{name}.0._u"), "v": Part(f"{name}.0._v", axes, shape=shape)}
 
 
 def _begins(pattern: str, path: str) -> Any:
@@ -218,7 +259,7 @@ def _placed_like(value: Any, x: Any) -> Any:
 def _counts(path: str, model: Any) -> tuple[int, ...]:
     """How many layers the stacks have that a leaf is in, from the outside in."""
     found = [
-        (p, m.count) for p, m in walk(model) if isinstance(m, Stack) and path.startswith(f"{p}/layers/".lstrip("/"))
+        (p, m.count) for p, m in walk(model) if isinstance(m, Stacked) and path.startswith(f"{p}/layers/".lstrip("/"))
     ]
     return tuple([n for _, n in sorted(found, key=lambda item: len(item[0]))])
 

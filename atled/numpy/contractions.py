@@ -337,10 +337,10 @@ def _contract(xs: list[Any], labels: list[str], output: str, precision: Any, res
         for c, n in zip(text, type_of(x).shape, strict=True):
             sizes[c] = n if sizes.get(c, 1) == 1 else sizes[c]
     parts = []
-    for i, (x, text) in enumerate(zip(xs, labels, strict=True)):
-        x, text = _unstretch(x, text, sizes)
+    left = [_unstretch(x, text, sizes) for x, text in zip(xs, labels, strict=True)]
+    for i, (x, text) in enumerate(left):
         x, text = _diagonals(x, text)
-        others = set(output).union(*(labels[j] for j in range(len(xs)) if j != i))
+        others = set(output).union(*(left[j][1] for j in range(len(xs)) if j != i))
         gone = [k for k, c in enumerate(text) if c not in others]
         x = reduction.reduce_sum(x, gone) if type_of(x).kind != "b" else reduction.reduce_or(x, gone)
         parts.append((x, "".join(c for c in text if c in others)))

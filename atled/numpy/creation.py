@@ -81,6 +81,24 @@ def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray"
     return device_put(x, getattr(device, "device", device))
 
 
+def _new(name: str, dims: tuple[int, ...], value: int, dtype: Any, device: Any, out_sharding: Any) -> Any:
+    """One value everywhere, where it is asked for; over a mesh, each device makes its part."""
+    if (where := _asked(name, dims, device, out_sharding)) is not None:
+        return _filled_at(where, dims, value, dtype)
+    return located(_filled(dims, dtype, value), device, out_sharding, name)
+
+
+def _asked(name: str, dims: tuple[int, ...], device: Any, out_sharding: Any) -> NamedSharding | None:
+    """The sharding that a new array is asked to have, if it is made now and not in a program."""
+    wanted = device if out_sharding is None else out_sharding
+    is_one = device is None or out_sharding is None
+    if not is_one or not isinstance(wanted, (NamedSharding, PartitionSpec)) or type(state.base) is Recorder:
+        return None
+    where = placing.resolved(wanted, name)
+    where.check(dims, name)
+    return where
+
+
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros.
 
@@ -88,7 +106,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     Array([[0, 0],
            [0, 0]], dtype=int8)
     """
-    return located(_filled(static_shape("zeros", shape), _dtype("zeros", dtype), 0), device, out_sharding, "zeros")
+    return _new("zeros", static_shape("zeros", shape), 0, _dtype("zeros", dtype), device, out_sharding)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -97,7 +115,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     >>> ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return located(_filled(static_shape("ones", shape), _dtype("ones", dtype), 1), device, out_sharding, "ones")
+    return _new("ones", static_shape("ones", shape), 1, _dtype("ones", dtype), device, out_sharding)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -120,7 +138,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     t = operand_type("full", fill_value)
     dtype = dtypes.canonical(common_dtype([t])[0] if dtype is None else dtype)
     value = fill_value if isinstance(fill_value, Array) else np.asarray(fill_value, dtype)
-    return located(_full(static_shape("full", shape), value, dtype), device, out_sharding, "full")
+    dims = static_shape("full", shape)
+    if not isinstance(value, Array) and (where := _asked("full", dims, device, out_sharding)) is not None:
+        return _filled_at(where, dims, value, dtype)
+    return located(_full(dims, value, dtype), device, out_sharding, "full")
 
 
 def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], Any, bool]:

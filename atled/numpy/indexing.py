@@ -200,7 +200,7 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
             raise IndexError(
                 f"index: {worst} is out of bounds for axis {axis} with length {n}." + source.describe(source.here())
             )
-        e = np.where(e < 0, e + n, e).astype(_index_dtype(n))
+        e = np.where(e < 0, e.astype(np.int64) + n, e).astype(_index_dtype(n))  # n may be too large for its dtype
     operands.append(e)
     return Entry(POINT if t.ndim == 0 else ARRAY)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import errors
+from atled.core import dtypes, errors
 from atled.core.array import Array, type_of
 from atled.core.trace import Tracer, bind
 from atled.higher_order.jit import library_function
@@ -236,6 +236,8 @@ def _counted_from_zero(index: Any, dims: Sequence[int], is_clipped: bool) -> Any
             count = len(dims) - sum(used)
         elif count == 1 and not isinstance(e, slice) and not _is_mask(e):
             found = asarray(e)
+            if not dtypes.holds(found.dtype, dims[axis]):
+                found = found.astype(np.int32 if dims[axis] < 2**31 else np.int64)
             e = where_both(found < 0, asarray(0 if is_clipped else dims[axis], found.dtype), found)
         out.append(e)
         axis += count

@@ -1,47 +1,16 @@
-"""Optimizers made of others: one after the other (`chain`), by paths (`groups`); and `clip`, which comes first."""
+"""Optimizers made of others: one after the other (`chain`), and by paths (`groups`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import describe
 from atled.core.struct import static, struct
 from atled.nn.selecting import checked, matches, paths
-from atled.optim.optimizer import Optimizer, State, norm, number_dtype, trained
-
-
-@struct
-class Clip(Optimizer):
-    """Gradients that are longer than `limit`, all together, made as long as it."""
-
-    limit: float = static(default=1.0)
-
-    def init(self, model: Any, *, split: str | None = None) -> State:
-        """The state: the limit, which can be changed."""
-        leaves, structure = tree.flatten(model)
-        dtype = number_dtype(leaves, trained(structure, leaves))
-        return State(jnp.zeros((), "int32"), {"limit": jnp.asarray(self.limit, dtype)}, {})
-
-    def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
-        """The gradients, clipped."""
-        limit = state.hyper["limit"]
-        length = norm(grads).astype(limit.dtype)
-        factor = jnp.where(length <= limit, 1, limit / length)  # NaN if the length is
-        clipped = tree.map(lambda g: (g * factor.astype(jnp.abs(g).dtype)).astype(g.dtype), grads)
-        return clipped, State(state.step + 1, state.hyper, {})
-
-
-def clip(limit: float) -> Clip:
-    """Limits the length of all gradients together; it goes before an optimizer in a `chain`.
-
-    >>> from atled import optim
-    >>> optim.chain(optim.clip(1.0), optim.SGD(0.1))
-    Chain(parts=(Clip(limit=1.0), SGD(rate=0.1, momentum=0.0, nesterov=False)))
-    """
-    return Clip(limit)
+from atled.optim.optimizer import Optimizer, handed, trained
+from atled.optim.rules import Decay
 
 
 @struct
@@ -50,11 +19,42 @@ class Chain(Optimizer):
 
     parts: tuple[Optimizer, ...] = static(default=())
 
+    def __post_init__(self) -> None:
+        for i, part in enumerate(self.parts):
+            if not isinstance(part, Optimizer):
+                raise TypeError(
+                    errors.explained(
+                        f"optim.chain: the parts must be optimizers; got {describe(part)} in place {i}.",
+                        "optim.chain(optim.clip(1.0), optim.AdamW(1e-3)).",
+                    )
+                )
+            _check_place(part, self.parts[:i])
+
+    @property
+    def takes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the parts take."""
+        return tuple(sorted({n for p in self.parts for n in p.takes}))
+
+    @property
+    def is_step(self) -> bool:  # type: ignore[override]
+        """Whether one of the parts makes steps."""
+        return any([p.is_step for p in self.parts])
+
+    @property
+    def keeps_weights(self) -> bool:  # type: ignore[override]
+        """Whether one of the parts has weights of its own."""
+        return any([p.keeps_weights for p in self.parts])
+
+    @property
+    def has_scale(self) -> bool:  # type: ignore[override]
+        """Whether there is a `LossScale` inside."""
+        return any([p.has_scale for p in self.parts])
+
     def init(self, model: Any, *, split: str | None = None) -> tuple[Any, ...]:
         """The states of the parts."""
         return tuple([p.init(model, split=split) for p in self.parts])
 
-    def update(self, grads: Any, state: tuple[Any, ...], model: Any) -> tuple[Any, tuple[Any, ...]]:
+    def update(self, grads: Any, state: tuple[Any, ...], model: Any, **values: Any) -> tuple[Any, tuple[Any, ...]]:
         """What the last part gives."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
             raise TypeError(
@@ -65,17 +65,50 @@ class Chain(Optimizer):
             )
         after = []
         for part, own in zip(self.parts, state, strict=True):
-            grads, own = part.update(grads, own, model)
+            grads, own = part.update(grads, own, model, **handed(part, values))
             after.append(own)
         return grads, tuple(after)
+
+    def scaled(self, value: Any, state: tuple[Any, ...]) -> Any:
+        """The value of a loss, scaled as the parts want it."""
+        for part, own in zip(self.parts, state, strict=True):
+            value = part.scaled(value, own)
+        return value
+
+    def evaluated(self, model: Any, state: tuple[Any, ...]) -> Any:
+        """The model to use, by what the parts average."""
+        for part, own in zip(self.parts, state, strict=True):
+            model = part.evaluated(model, own)
+        return model
+
+
+def _check_place(part: Optimizer, before: Sequence[Optimizer]) -> None:
+    """Complain about a part of a chain that must not be behind those before it."""
+    name, i = type(part).__name__, len(before)
+    keeping = [type(p).__name__ for p in before if p.keeps_weights]
+    if isinstance(part, Decay) and any([p.is_step for p in before]):
+        problem = f"decay adds to gradients, so it goes before the optimizer; got it in place {i}."
+        way_out = "optim.chain(optim.decay(1e-4), optimizer)."
+    elif keeping:
+        problem = f"{keeping[0]} keeps weights of its own, so nothing may change its steps; got {name} behind it."
+        way_out = "put it inside: optim.average(optim.chain(optim.SGD(0.1), optim.plateau()))."
+    elif part.has_scale and before:
+        problem = f"LossScale goes around everything, or first, since it makes gradients smaller; got it in place {i}."
+        way_out = "optim.LossScale(optim.chain(optim.clip(1.0), optimizer))."
+    elif "loss" in part.takes and before:
+        problem = f"{name} looks at the loss itself, so what comes before it has no effect there; got it in place {i}."
+        way_out = "put the other parts inside: optim.SAM(optim.chain(optim.clip(1.0), optimizer))."
+    else:
+        return
+    raise ValueError(errors.explained(f"optim.chain: {problem}", way_out))
 
 
 def chain(*parts: Optimizer) -> Chain:
     """Optimizers one after the other.
 
     >>> from atled import optim
-    >>> len(optim.chain(optim.clip(1.0), optim.AdamW(1e-3)).parts)
-    2
+    >>> optim.chain(optim.clip(1.0), optim.SGD(0.1))
+    Chain(parts=(Clip(limit=1.0), SGD(rate=0.1, momentum=0.0, nesterov=False)))
     """
     return Chain(parts)
 
@@ -85,6 +118,20 @@ class Groups(Optimizer):
     """An optimizer for each pattern of paths; the first that matches holds. None leaves parameters as they are."""
 
     parts: tuple[tuple[str, Optimizer | None], ...] = static(default=())
+
+    def __post_init__(self) -> None:
+        for pattern, part in self.parts:
+            _check_group(pattern, part)
+
+    @property
+    def keeps_weights(self) -> bool:  # type: ignore[override]
+        """Whether one of the parts has weights of its own."""
+        return any([p.keeps_weights for _, p in self.parts if p is not None])
+
+    @property
+    def takes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the parts take."""
+        return tuple(sorted({n for _, p in self.parts if p is not None for n in p.takes}))
 
     def init(self, model: Any, *, split: str | None = None) -> dict[str, Any]:
         """The states, by pattern."""
@@ -99,7 +146,7 @@ class Groups(Optimizer):
             if part is not None
         }
 
-    def update(self, grads: Any, state: dict[str, Any], model: Any) -> tuple[Any, dict[str, Any]]:
+    def update(self, grads: Any, state: dict[str, Any], model: Any, **values: Any) -> tuple[Any, dict[str, Any]]:
         """What each part gives for its parameters."""
         leaves, structure = tree.flatten(model)
         given = structure.flatten_up_to(grads)
@@ -109,10 +156,20 @@ class Groups(Optimizer):
             if part is None:
                 continue
             mine = [structure.unflatten(self._own(xs, structure, i)) for xs in (given, leaves)]
-            made, after[pattern] = part.update(mine[0], state[pattern], mine[1])
+            made, after[pattern] = part.update(mine[0], state[pattern], mine[1], **handed(part, values))
             for j, u in enumerate(structure.flatten_up_to(made)):
                 updates[j] = u if u is not None else updates[j]
         return structure.unflatten(updates), after
+
+    def evaluated(self, model: Any, state: dict[str, Any]) -> Any:
+        """The model to use, by what the parts average."""
+        leaves, structure = tree.flatten(model)
+        made = list(leaves)
+        for i, (pattern, part) in enumerate(self.parts):
+            if part is not None:
+                mine = part.evaluated(structure.unflatten(self._own(leaves, structure, i)), state[pattern])
+                made = [y if x is None else x for x, y in zip(structure.flatten_up_to(mine), made, strict=True)]
+        return structure.unflatten(made)
 
     def _own(self, leaves: list[Any], structure: tree.Structure, number: int) -> list[Any]:
         """The leaves of one group, None in place of others."""
@@ -127,6 +184,28 @@ class Groups(Optimizer):
                     "a last group '**' for the rest.",
                 )
             )
+
+
+def _check_group(pattern: str, part: Any) -> None:
+    """Complain about what cannot be the optimizer of one group."""
+    if part is None:
+        return
+    if not isinstance(part, Optimizer):
+        raise TypeError(
+            errors.explained(
+                f"optim.groups: the parts must be optimizers, or None; got {describe(part)} for {pattern!r}.",
+                "optim.groups({'head': optim.SGD(0.1), '**': None}).",
+            )
+        )
+    name = type(part).__name__
+    if part.has_scale:
+        problem, way_out = "LossScale goes around all groups", "optim.LossScale(optim.groups(parts))."
+    elif "loss" in part.takes:
+        problem = "an optimizer that looks at the loss needs the whole model"
+        way_out = "optim.SAM(optim.groups(parts)), or nn.freeze for what is to stay."
+    else:
+        return
+    raise ValueError(errors.explained(f"optim.groups: {problem}; got {name} for {pattern!r}.", way_out))
 
 
 def groups(parts: Mapping[str, Optimizer | None]) -> Groups:

@@ -7,23 +7,28 @@ in `hyper`, which can be read and changed without compiling anything again, and 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Sequence
+import operator
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import errors, tree
-from atled.core.array import describe, type_of
+from atled.core.array import Array, describe, type_of
 from atled.core.differences import difference
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
-from atled.core.struct import struct
+from atled.core.struct import static, struct
 from atled.core.trace import responsible
 from atled.higher_order.jit import jit
-from atled.nn.selecting import paths
+from atled.nn.selecting import depths, paths
+from atled.ops.shape import optimization_barrier
 from atled.optim.schedules import Schedule
+from atled.transforms.vmap import vmap
 
 
 @struct
@@ -34,16 +39,26 @@ class State:
     hyper: dict[str, Any]  # numbers, which can be changed
     slots: dict[str, Any]
     scheduled: dict[str, Any] = dataclasses.field(default_factory=dict)  # numbers that follow a schedule, at last
+    of: str = static(default="")  # the class of the optimizer, by which `change` tells numbers of one name apart
 
 
 class Optimizer:
-    """Turns gradients into changes of parameters."""
+    """Turns gradients into changes of parameters.
+
+    `takes` says what `update` is given by name besides: `value`, that of the loss, and `loss`, a function of the model.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ()
+    is_step: ClassVar[bool] = True  # whether what it gives is to be added to parameters, and is no gradient
+    keeps_weights: ClassVar[bool] = False  # whether it has weights of its own, so that nothing may change its updates
+    has_scale: ClassVar[bool] = False  # whether it takes gradients of a loss made larger, and divides them
 
     def init(self, model: Any, *, split: str | None = None) -> Any:
         """The state before the first step. Its arrays are split over devices as those of the model are.
 
         Args:
-            split: a mesh axis, such as that of the data, along which they are split further where lengths allow it.
+            split: a mesh axis, such as that of the data, along which they are split further where lengths allow it. The
+                axis that a `Stack` adds is not split.
         """
         raise NotImplementedError
 
@@ -51,8 +66,12 @@ class Optimizer:
         """What to add to the parameters, and the new state."""
         raise NotImplementedError
 
-    def step(self, model: Any, grads: Any, state: Any) -> tuple[Any, Any]:
+    def step(self, model: Any, grads: Any, state: Any, *, value: Any = None, loss: Any = None) -> tuple[Any, Any]:
         """The model after a step, and the new state.
+
+        Args:
+            value: that of the loss, for optimizers that take it, such as `optim.plateau`; others ignore it.
+            loss: a function of the model, for optimizers that look elsewhere, such as `optim.SAM` and `optim.LBFGS`.
 
         >>> from atled import optim
         >>> import atled.numpy as jnp
@@ -62,8 +81,41 @@ class Optimizer:
         >>> params
         {'w': Array([0.5, 0.5], dtype=float32)}
         """
-        updates, state = self.update(grads, state, model)
+        updates, state = self.update(grads, state, model, **handed(self, {"value": value, "loss": loss}))
         return apply(model, updates), state
+
+    def evaluated(self, model: Any, state: Any) -> Any:
+        """The model to use and to measure: with the averaged parameters, if the optimizer has such; else as it is.
+
+        >>> from atled import optim
+        >>> import atled.numpy as jnp
+        >>> averaging = optim.average(optim.SGD(1.0))
+        >>> params = {"w": jnp.zeros(1)}
+        >>> state = averaging.init(params)
+        >>> for _ in range(3):
+        ...     params, state = averaging.step(params, {"w": jnp.ones(1)}, state)
+        >>> params["w"], averaging.evaluated(params, state)["w"]
+        (Array([-3.], dtype=float32), Array([-2.], dtype=float32))
+        """
+        return model
+
+    def scaled(self, value: Any, state: Any) -> Any:
+        """The value of a loss as it is to be differentiated: larger by the factor of a `LossScale`; else as it is."""
+        return value
+
+
+def handed(optimizer: Optimizer, values: dict[str, Any]) -> dict[str, Any]:
+    """Those of the values that an optimizer takes."""
+    for name in optimizer.takes:
+        if values.get(name) is None:
+            what = "the value of the loss" if name == "value" else "the loss, as a function of the model,"
+            raise TypeError(
+                errors.explained(
+                    f"{type(optimizer).__name__}: {what} must be given; got none.",
+                    f"optimizer.step(model, grads, state, {', '.join([f'{n}={n}' for n in optimizer.takes])}).",
+                )
+            )
+    return {n: values[n] for n in optimizer.takes}
 
 
 def apply(model: Any, updates: Any) -> Any:
@@ -82,15 +134,16 @@ def norm(grads: Any) -> Any:
     >>> float(optim.norm({"a": jnp.array(3.0), "b": jnp.array(4.0)}))
     5.0
     """
-    squares = [jnp.sum(jnp.square(jnp.abs(_wide(g)))) for g in tree.leaves(grads)]
-    return jnp.sqrt(sum(squares)) if squares else jnp.float32(0)
+    squares = [jnp.sum(jnp.square(jnp.abs(wide(g)))) for g in tree.leaves(grads)]
+    dtype = "float64" if any([s.dtype == "float64" for s in squares]) else "float32"
+    return jnp.sqrt(sum([s.astype(dtype) for s in squares], jnp.zeros((), dtype)))
 
 
 def _is_short(x: Any) -> bool:
     return type_of(x).kind == "f" and type_of(x).dtype.itemsize < 4
 
 
-def _wide(x: Any) -> Any:
+def wide(x: Any) -> Any:
     """An array to compute with: in bfloat16, 0.999 is 1."""
     return x.astype("float32") if _is_short(x) else x
 
@@ -99,11 +152,13 @@ class Rule(Optimizer):
     """An optimizer that treats arrays one by one: subclasses say what becomes of one.
 
     Fields named in `numbers` are found in the state's `hyper`; those that are functions of the step, schedules, in
-    `scheduled`, as they were in the last step.
+    `scheduled`, as they were in the last step. A rule that is not elementwise gets each layer of a `Stack` by itself.
     """
 
     slots: ClassVar[tuple[str, ...]] = ()
+    reals: ClassVar[tuple[str, ...]] = ()  # slots that are real for complex parameters
     numbers: ClassVar[tuple[str, ...]] = ("rate",)
+    is_elementwise: ClassVar[bool] = True
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of a parameter p with gradient g and slots s, and its new slots. `h` has the numbers by name."""
@@ -117,79 +172,130 @@ class Rule(Optimizer):
         """The numbers for the parameter at a path."""
         return h
 
-    def init(self, model: Any, *, split: str | None = None) -> State:
-        """The state before the first step."""
-        leaves, structure = tree.flatten(model)
-        is_trained = trained(structure, leaves)
-        dtype = number_dtype(leaves, is_trained)
-        step = jnp.zeros((), "int32")
-        values = {n: getattr(self, n) for n in self.numbers}
-        hyper = {n: jnp.asarray(v, dtype) for n, v in values.items() if not callable(v)}
-        scheduled = {n: _at(v, step, dtype) for n, v in values.items() if callable(v)}
-        self.check(paths(structure))
-        slots = {
-            name: structure.unflatten(
-                [_zeros(x, split) if a else None for x, a in zip(leaves, is_trained, strict=True)]
-            )
-            for name in self.slots
-        }
-        return State(step, hyper, slots, scheduled)
+    def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        """The axes of a parameter that its slots have: all of them. A slot that is not named is None."""
+        return dict.fromkeys(self.slots, tuple(range(len(dims))))
+
+    def start(self, slot: str, p: Any) -> Any:
+        """What is in a slot before the first step: a number, which is everywhere, or an array like the parameter."""
+        return 0
 
     def check(self, paths: Sequence[str]) -> None:
         """Complain if what the optimizer says of paths does not fit those of a model."""
+
+    def init(self, model: Any, *, split: str | None = None) -> State:
+        """The state before the first step."""
+        leaves, structure = tree.flatten(model)
+        is_trained, names = trained(structure, leaves), paths(structure)
+        self.check(names)
+        made: dict[str, list[Any]] = {name: [] for name in self.slots}
+        for x, is_meant, depth in zip(leaves, is_trained, self._depths(structure, split), strict=True):
+            own = self.axes(type_of(x).shape[depth:]) if is_meant else {}
+            for name in self.slots:
+                slot = own.get(name)
+                axes = slot if slot is None else (*range(depth), *[a + depth for a in slot])
+                made[name].append(
+                    None if axes is None else filled(x, self.start(name, x), axes, depth, split, name in self.reals)
+                )
+        hyper, scheduled = first_numbers(self, self.numbers, number_dtype(leaves, is_trained))
+        slots = {name: structure.unflatten(xs) for name, xs in made.items()}
+        return State(jnp.zeros((), "int32"), hyper, slots, scheduled, type(self).__name__)
+
+    def _depths(self, structure: tree.Structure, split: str | None) -> list[int]:
+        """How many leading axes of each leaf are those of stacks, where that counts."""
+        return [0] * structure.num_leaves if self.is_elementwise and split is None else stack_depths(structure)
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
         """What to add to the parameters, and the new state."""
         leaves, structure = tree.flatten(model)
         name = type(self).__name__
-        if not isinstance(state, State) or {*state.hyper, *state.scheduled} != set(self.numbers):
-            has = (
-                f"one with {', '.join([*state.hyper, *state.scheduled])}"
-                if isinstance(state, State)
-                else describe(state)
-            )
-            raise TypeError(
-                errors.explained(
-                    f"{name}: the state must be its own, with {', '.join(self.numbers)}; got {has}.",
-                    "optimizer.init(model).",
-                )
-            )
+        _check_state(name, state, self.numbers)
         given = _matched(name, structure, grads)
         slots = {n: _matched(f"{name}, {n}", structure, s) for n, s in state.slots.items()}
         scheduled = {n: _at(getattr(self, n), state.step, x.dtype) for n, x in state.scheduled.items()}
         hyper = {**state.hyper, **scheduled}
-        is_trained, t = trained(structure, leaves), state.step + 1
+        is_trained, t, names = trained(structure, leaves), state.step + 1, paths(structure)
         updates: list[Any] = [None] * len(leaves)
         after = {n: list(xs) for n, xs in slots.items()}
-        names = paths(structure)
-        rule, prepared = _rule(self, is_recorded=type(responsible([state.step])) is Recorder), _Prepared(self, t)
-        for i, (g, p) in enumerate(zip(given, leaves, strict=True)):
+        rules, prepared = _Rules(self, is_recorded=type(responsible([state.step])) is Recorder), _Prepared(self, t)
+        for i, (p, depth) in enumerate(zip(leaves, self._depths(structure, None), strict=True)):
+            g = given[i]
             if g is None or not is_trained[i]:
                 continue
-            if any([xs[i] is None for xs in slots.values()]):
-                raise ValueError(
-                    errors.explained(
-                        f"{name}: there is a gradient for {names[i]}, and no state.",
-                        "optimizer.init(model) of the model as it is now.",
-                    )
-                )
-            for what, x in (("the gradient", g), *[(f"the slot {n}", xs[i]) for n, xs in slots.items()]):
-                if type_of(x).shape != type_of(p).shape:
-                    raise ValueError(
-                        errors.explained(f"{name}: {what} of {names[i]} must be {type_of(p)}; got {type_of(x)}.")
-                    )
+            dims = type_of(p).shape
+            own = {n: xs[i] for n, xs in slots.items() if xs[i] is not None}
+            self._check(names[i], g, dims, depth, own)
             numbers = prepared.of(self.leaf(names[i], hyper), _real(p))
-            updates[i], new = rule(g, p, {n: xs[i] for n, xs in slots.items()}, numbers)
+            updates[i], new = rules.of(depth)(g, p, own, numbers)
             for n, x in new.items():
                 after[n][i] = x
         made = {n: structure.unflatten(xs) for n, xs in after.items()}
-        return structure.unflatten(updates), State(t, state.hyper, made, scheduled)
+        return structure.unflatten(updates), State(t, state.hyper, made, scheduled, state.of)
+
+    def _check(self, path: str, g: Any, dims: tuple[int, ...], depth: int, own: dict[str, Any]) -> None:
+        """Complain about a gradient or a slot that is not one of the parameter."""
+        name, axes = type(self).__name__, self.axes(dims[depth:])
+        if set(axes) != set(own):
+            raise ValueError(
+                errors.explained(
+                    f"{name}: there is a gradient for {path}, and no state.",
+                    "optimizer.init(model) of the model as it is now.",
+                )
+            )
+        wanted = [("the gradient", g, dims)]
+        wanted += [(f"the slot {n}", x, (*dims[:depth], *[dims[a + depth] for a in axes[n]])) for n, x in own.items()]
+        for what, x, shape in wanted:
+            got = type_of(x)
+            if got.shape != shape:
+                raise ValueError(
+                    errors.explained(f"{name}: {what} of {path} must be {got.with_shape(shape)}; got {got}.")
+                )
+
+
+def _check_state(name: str, state: Any, numbers: Sequence[str]) -> None:
+    """Complain about a state that is not one of an optimizer with these numbers."""
+    if isinstance(state, State) and {*state.hyper, *state.scheduled} == set(numbers):
+        return
+    is_other = isinstance(state, State)
+    has = f"one with {', '.join([*state.hyper, *state.scheduled])}" if is_other else describe(state)
+    raise TypeError(
+        errors.explained(
+            f"{name}: the state must be its own, with {', '.join(numbers)}; got {has}.", "optimizer.init(model)."
+        )
+    )
+
+
+def whole(optimizer: Any, who: str, *names: str) -> None:
+    """Make fields of an optimizer Python integers; complain if they are not whole."""
+    for name in names:
+        value = getattr(optimizer, name)
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            object.__setattr__(optimizer, name, operator.index(value))
+        except TypeError:
+            raise TypeError(
+                errors.explained(f"{who}: {name} must be an integer; got {value!r}.", f"{name}=int({name}).")
+            ) from None
+
+
+def first_numbers(optimizer: Any, names: Sequence[str], dtype: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The numbers of an optimizer before the first step: those that can be changed, and those that are scheduled."""
+    values = {n: getattr(optimizer, n) for n in names}
+    hyper = {n: jnp.asarray(v, dtype) for n, v in values.items() if not callable(v)}
+    return hyper, {n: _at(v, jnp.zeros((), "int32"), dtype) for n, v in values.items() if callable(v)}
+
+
+def numbers_at(optimizer: Any, state: State) -> tuple[Any, dict[str, Any]]:
+    """The numbers of a step by name, and those of them that are scheduled."""
+    scheduled = {n: _at(getattr(optimizer, n), state.step, x.dtype) for n, x in state.scheduled.items()}
+    return _Numbers({**state.hyper, **scheduled}), scheduled
 
 
 def number_dtype(leaves: Sequence[Any], is_trained: Sequence[bool]) -> Any:
     """The dtype of numbers for these parameters: as wide as the widest of them, and no less than float32."""
-    wide = [_real(x) == "float64" for x, a in zip(leaves, is_trained, strict=True) if a]
-    return np.float64 if any(wide) else np.float32
+    is_double = [_real(x) == "float64" for x, a in zip(leaves, is_trained, strict=True) if a]
+    return np.float64 if any(is_double) else np.float32
 
 
 def _at(schedule: Any, step: Any, dtype: Any) -> Any:
@@ -203,14 +309,24 @@ class _Numbers:
         self.__dict__.update(values)
 
 
-def _rule(optimizer: Rule, is_recorded: bool) -> Any:
-    """The rule of an optimizer; while a program is recorded, traced once for all parameters of one type."""
+class _Rules:
+    """The rule of an optimizer for arrays in stacks of some depth; while recording, traced once for equal types."""
 
-    def rule(g: Any, p: Any, s: dict[str, Any], h: dict[str, Any]) -> Any:
-        update, new = optimizer.rule(_wide(g), _wide(p), s, _Numbers(h))
+    def __init__(self, optimizer: Rule, is_recorded: bool) -> None:
+        self._optimizer, self._is_recorded = optimizer, is_recorded
+        self._found: dict[int, Any] = {}
+
+    def of(self, depth: int) -> Any:
+        if depth not in self._found:
+            rule = self._one
+            for _ in range(depth):
+                rule = vmap(rule, in_axes=(0, 0, 0, None))
+            self._found[depth] = jit(rule, inline=True) if self._is_recorded else rule
+        return self._found[depth]
+
+    def _one(self, g: Any, p: Any, s: dict[str, Any], h: dict[str, Any]) -> Any:
+        update, new = self._optimizer.rule(wide(g), wide(p), s, _Numbers(h))
         return update, {n: x.astype(s[n].dtype) for n, x in new.items()}
-
-    return jit(rule, inline=True) if is_recorded else rule
 
 
 class _Prepared:
@@ -257,32 +373,82 @@ def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
         ) from None
 
 
-def _zeros(x: Any, split: str | None) -> Any:
-    """Zeros like a parameter, where it is, and not short; split also along a mesh axis, if one is named."""
-    where, dtype = getattr(x, "sharding", None), np.float32 if _is_short(x) else x.dtype
-    if split is None or not isinstance(where, NamedSharding):
-        return jnp.zeros_like(x, dtype)
-    if split not in where.mesh.shape:
+def stack_depths(structure: tree.Structure) -> list[int]:
+    """For each leaf, how many stacks it is in: as many of its first axes are axes of layers."""
+    file = sys.modules.get("atled.nn.stack")  # slow to load, and without it there are no stacks
+    return [0] * structure.num_leaves if file is None else depths(structure, file.Stacked)
+
+
+def filled(
+    x: Any, value: Any, axes: tuple[int, ...], depth: int, split: str | None, is_real: bool = False,
+    first: tuple[int, ...] = (),
+) -> Any:  # fmt: skip
+    """An array with some axes of a parameter, where that is, and not short; split along one more mesh axis, if named.
+
+    It is filled with a number, or a copy of an array like the parameter. The `first` axes are new and not split, nor
+    are those of stacks, of which there are `depth`, split further.
+    """
+    dims, dtype = type_of(x).shape, np.dtype(_real(x)) if is_real or _is_short(x) else type_of(x).dtype
+    where = _place(x, axes, depth, split)
+    if isinstance(value, Array):
+        made = jnp.array(value, dtype, copy=True)
+        made = optimization_barrier(made)[0] if made is value else made  # while recording, a copy is the value itself
+        return made if where is None or where == getattr(made, "sharding", None) else jnp.asarray(made, device=where)
+    if where is not None:
+        where = NamedSharding(where.mesh, PartitionSpec(*[None] * len(first), *where.spec)) if first else where
+        return jnp.full([*first, *[dims[a] for a in axes]], value, dtype, out_sharding=where)
+    if not first and axes == tuple(range(len(dims))):
+        return jnp.full_like(x, value, dtype)  # on the same device
+    return jnp.full([*first, *[dims[a] for a in axes]], value, dtype)
+
+
+def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> NamedSharding | None:
+    """How an array with some axes of a parameter is split: as that one is, each mesh axis once."""
+    where = getattr(x, "sharding", None)
+    if not isinstance(where, NamedSharding):
+        return None
+    mesh, spec, used = where.mesh, [], set()
+    if split is None and axes == tuple(range(x.ndim)):
+        return where
+    if split is not None and split not in mesh.shape:
         raise ValueError(
-            errors.explained(
-                f"optim: split is an axis of the mesh, {', '.join(map(str, where.mesh.shape))}; got {split!r}."
-            )
+            errors.explained(f"optim: split is an axis of the mesh, {', '.join(map(str, mesh.shape))}; got {split!r}.")
         )
-    count = where.mesh.shape[split]
-    spec = [*where.spec, *[None] * (x.ndim - len(where.spec))]
-    used = [n for d in range(x.ndim) for n in where.spec.axes(d)]
-    for d in range(x.ndim):
-        parts = math.prod([where.mesh.shape[n] for n in where.spec.axes(d)])
-        if split not in used and x.shape[d] % (parts * count) == 0:
-            spec[d] = (*where.spec.axes(d), split) if where.spec.axes(d) else split
+    for a in axes:
+        spec.append([n for n in where.spec.axes(a) if n not in used])
+        used.update(spec[-1])
+    for i, a in enumerate(axes):
+        parts = math.prod([mesh.shape[n] for n in spec[i]])
+        if split is not None and split not in used and i >= depth and x.shape[a] % (parts * mesh.shape[split]) == 0:
+            spec[i].append(split)
             break
-    while spec and spec[-1] is None:
+    while spec and not spec[-1]:
         spec.pop()
-    return jnp.zeros(x.shape, dtype, out_sharding=NamedSharding(where.mesh, PartitionSpec(*spec)))
+    return NamedSharding(mesh, PartitionSpec(*[tuple(n) if len(n) > 1 else n[0] if n else None for n in spec]))
+
+
+def like(model: Any, value: Any, split: str | None, first: tuple[int, ...] = ()) -> Any:
+    """A tree like the parameters of a model, filled with a number, or with copies of them if that is None."""
+    leaves, structure = tree.flatten(model)
+    made = []
+    for x, is_meant, depth in zip(leaves, trained(structure, leaves), stack_depths(structure), strict=True):
+        axes, start = tuple(range(type_of(x).ndim)), jnp.asarray(x) if value is None else value
+        made.append(filled(x, start, axes, depth, split, first=first) if is_meant else None)
+    return structure.unflatten(made)
+
+
+def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
+    """A function of what trees have at each leaf of a model; None where the first of them has none."""
+    structure = tree.structure(model)
+    columns = zip(*[structure.flatten_up_to(t) for t in trees], strict=True)
+    return structure.unflatten([None if xs[0] is None else f(*xs) for xs in columns])
 
 
 def change(state: Any, **numbers: Any) -> Any:
     """A state with other numbers: the next step uses them, and nothing is compiled again.
+
+    A number is changed in all groups. If optimizers of several classes have one of that name, say of which:
+    `change(state, **{"AdamW.decay": 0.1})`. Of two parts of one class in a chain, change the state of one by itself.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -290,23 +456,52 @@ def change(state: Any, **numbers: Any) -> Any:
     >>> float(optim.change(state, rate=0.5).hyper["rate"])
     0.5
     """
-    known, fixed = set(), set()
+    places, structure = tree.flatten_with_path(state, is_leaf=lambda x: isinstance(x, State))
+    made = [x for _, x in places]
+    for name, value in numbers.items():
+        if type_of(value).shape != ():
+            raise ValueError(errors.explained(f"optim.change: {name} must be one number; got {type_of(value)}."))
+        found = _places(places, name)
+        _check_meaning(name, found, places)
+        n = name.rpartition(".")[2]
+        for i in found:
+            hyper = made[i].hyper
+            made[i] = made[i].replace(hyper={**hyper, n: jnp.asarray(value, hyper[n].dtype)})
+    return structure.unflatten(made)
 
-    def of(x: Any) -> Any:
-        if isinstance(x, State):
-            known.update(x.hyper)
-            fixed.update(x.scheduled)
-            return x.replace(hyper={n: jnp.asarray(numbers.get(n, v), v.dtype) for n, v in x.hyper.items()})  # type: ignore[attr-defined]
-        return x
 
-    made = tree.map(of, state, is_leaf=lambda x: isinstance(x, State))
-    missing = [n for n in numbers if n not in known]
-    if missing:
-        follows = [n for n in missing if n in fixed]
-        why = f"; {follows[0]} follows a schedule" if follows else ""
+def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
+    """Where in a state the numbers of a name are, which may begin with the class of an optimizer; there is one."""
+    of, _, n = name.rpartition(".")
+    states = [(i, x) for i, (_, x) in enumerate(places) if isinstance(x, State) and of in ("", x.of)]
+    found = [i for i, x in states if n in x.hyper]
+    if not found:
+        known = sorted({m for _, x in places if isinstance(x, State) for m in x.hyper})
+        why = f"; {name} follows a schedule" if any([n in x.scheduled for _, x in states]) else ""
+        raise ValueError(
+            errors.explained(f"optim.change: the state has {', '.join(known) or 'nothing'}{why}; got {name}.")
+        )
+    return found
+
+
+def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, Any]]) -> None:
+    """Complain if numbers of one name are not the same for several groups."""
+    classes = sorted({places[i][1].of for i in found})
+    if len(classes) > 1:
+        names = [f"{c or 'another optimizer'}.{name}" for c in classes]
         raise ValueError(
             errors.explained(
-                f"optim.change: the state has {', '.join(sorted(known)) or 'nothing'}{why}; got {', '.join(missing)}."
+                f"optim.change: {name} must be one number; got {' and '.join(names)}.",
+                f"optim.change(state, **{{{names[-1]!r}: …}}).",
             )
         )
-    return made
+    for i, j in itertools.pairwise(found):
+        parting = next(a for a, b in zip(places[i][0], places[j][0], strict=False) if a != b)
+        if not isinstance(parting, tree.DictKey):  # not those of two groups
+            both = " and ".join([f"state{tree.keystr(places[k][0])}" for k in (i, j)])
+            raise ValueError(
+                errors.explained(
+                    f"optim.change: {name} must be one number; got those of {both}.",
+                    "optim.change of the state of one part, put back in its place.",
+                )
+            )

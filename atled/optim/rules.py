@@ -56,22 +56,51 @@ class Adam(Rule):
     b2: float = static(default=0.999)
     eps: float = static(default=1e-8)
     slots: ClassVar[tuple[str, ...]] = ("first", "second")
+    reals: ClassVar[tuple[str, ...]] = ("second",)
     numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps")
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
-        first = h.b1 * s["first"] + (1 - h.b1) * g
-        second = h.b2 * s["second"] + (1 - h.b2) * (g * jnp.conj(g)).real
-        mean, square = first / h.first, second / h.second
-        return -h.rate * mean / (jnp.sqrt(square) + h.eps), {"first": first, "second": second}
+        first, second = self.moments(g, s, h)
+        step = self.mean(g, first, h) / (jnp.sqrt(second / h.second) + h.eps)
+        return -h.rate * step, {"first": first, "second": second}
+
+    def moments(self, g: Any, s: dict[str, Any], h: Any) -> tuple[Any, Any]:
+        """The running means of gradients and of their squares."""
+        return h.b1 * s["first"] + (1 - h.b1) * g, h.b2 * s["second"] + (1 - h.b2) * square(g)
+
+    def mean(self, g: Any, first: Any, h: Any) -> Any:
+        """The mean of gradients that the step follows."""
+        return first / h.first
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
         """How much of a mean the steps so far make up."""
         return {"first": 1 - h.b1**t, "second": 1 - h.b2**t}
 
 
+def square(g: Any) -> Any:
+    """|g|**2, which is real."""
+    return (g * jnp.conj(g)).real if jnp.iscomplexobj(g) else g * g
+
+
+class Decaying(Rule):
+    """A rule with a number `decay`, confined to the parameters that the pattern `decays` names."""
+
+    decays: str | None
+
+    def check(self, paths: Sequence[str]) -> None:
+        """Complain about a pattern that matches nothing."""
+        if self.decays is not None:
+            checked(f"{type(self).__name__}, decays", [self.decays], paths)
+
+    def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
+        """The numbers for the parameter at a path."""
+        is_meant = self.decays is None or matches(self.decays, path)
+        return h if is_meant else {**h, "decay": 0.0}
+
+
 @struct
-class AdamW(Adam):
+class AdamW(Adam, Decaying):
     """Adam with weight decay: parameters also shrink by `rate * decay` of themselves in each step.
 
     `decays` is a pattern of paths, such as `"**/weight"`, to which the decay is confined.
@@ -85,17 +114,37 @@ class AdamW(Adam):
     decays: str | None = static(default=None)
     numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps", "decay")
 
-    def check(self, paths: Sequence[str]) -> None:
-        """Complain about a pattern that matches nothing."""
-        if self.decays is not None:
-            checked("AdamW, decays", [self.decays], paths)
-
-    def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
-        """The numbers for the parameter at a path."""
-        is_meant = self.decays is None or matches(self.decays, path)
-        return h if is_meant else {**h, "decay": 0.0}
-
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
         update, slots = Adam.rule(self, g, p, s, h)
         return update - h.rate * h.decay * p, slots
+
+
+@struct
+class Decay(Decaying):
+    """Gradients with `decay` of the parameters added."""
+
+    decay: Any = static(default=1e-4)
+    decays: str | None = static(default=None)
+    is_step: ClassVar[bool] = False
+    numbers: ClassVar[tuple[str, ...]] = ("decay",)
+
+    def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
+        """The gradient of one array, and its share of the parameter."""
+        return g + h.decay * p, {}
+
+
+def decay(rate: Any, pattern: str | None = None) -> Decay:
+    """Adds `rate * p` to the gradients of parameters, all or those that a pattern names; it goes before an optimizer.
+
+    This is the gradient of `rate / 2` times the sum of squares. The rate of the optimizer behind it scales it.
+
+    >>> from atled import optim
+    >>> import atled.numpy as jnp
+    >>> sgd = optim.chain(optim.decay(0.5, "weight"), optim.SGD(1.0))
+    >>> params = {"bias": jnp.ones(1), "weight": jnp.ones(1)}
+    >>> zeros = {"bias": jnp.zeros(1), "weight": jnp.zeros(1)}
+    >>> sgd.step(params, zeros, sgd.init(params))[0]
+    {'bias': Array([1.], dtype=float32), 'weight': Array([0.5], dtype=float32)}
+    """
+    return Decay(rate, pattern)

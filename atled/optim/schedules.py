@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import atled.numpy as jnp
@@ -10,8 +11,20 @@ from atled.core import errors
 from atled.core.struct import static, struct
 
 
-@struct
 class Schedule:
+    """A rate that is a function of the step, from 0. Subclasses are structs with `at(step, dtype)`."""
+
+    def __call__(self, step: Any) -> Any:
+        """The rate in a step, from 0."""
+        return self.at(step, "float32")
+
+    def at(self, step: Any, dtype: Any) -> Any:
+        """The rate in a step, computed in a dtype."""
+        raise NotImplementedError
+
+
+@struct
+class Falling(Schedule):
     """From `start` to `peak` in `warmup` steps, then to `end` at step `steps`, and so on."""
 
     shape: str = static()
@@ -20,17 +33,14 @@ class Schedule:
     warmup: int = static(default=0)
     start: float = static(default=0.0)
     end: float = static(default=0.0)
-
-    def __call__(self, step: Any) -> Any:
-        """The rate in a step, from 0."""
-        return self.at(step, "float32")
+    power: float = static(default=1.0)
 
     def at(self, step: Any, dtype: Any) -> Any:
         """The rate in a step, computed in a dtype."""
         t = jnp.asarray(step).astype(dtype)
         rest = max(self.steps - self.warmup, 1)
         done = jnp.clip((t - self.warmup) / rest, 0, 1)
-        down = 1 - done if self.shape == "linear" else 0.5 * (1 + jnp.cos(math.pi * done))
+        down = 0.5 * (1 + jnp.cos(math.pi * done)) if self.shape == "cosine" else (1 - done) ** self.power
         falling = self.end + (self.peak - self.end) * (1.0 if self.shape == "constant" else down)
         if not self.warmup:
             return falling
@@ -53,7 +63,7 @@ def cosine(peak: float, steps: int, *, warmup: int = 0, start: float = 0.0, end:
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
     _checked("cosine", steps, warmup)
-    return Schedule("cosine", float(peak), int(steps), int(warmup), float(start), float(end))
+    return Falling("cosine", float(peak), int(steps), int(warmup), float(start), float(end))
 
 
 def linear(peak: float, steps: int, *, warmup: int = 0, start: float = 0.0, end: float = 0.0) -> Schedule:
@@ -64,7 +74,7 @@ def linear(peak: float, steps: int, *, warmup: int = 0, start: float = 0.0, end:
     [1.0, 0.5, 0.0, 0.0]
     """
     _checked("linear", steps, warmup)
-    return Schedule("linear", float(peak), int(steps), int(warmup), float(start), float(end))
+    return Falling("linear", float(peak), int(steps), int(warmup), float(start), float(end))
 
 
 def warmup(peak: float, steps: int, *, start: float = 0.0) -> Schedule:
@@ -75,4 +85,221 @@ def warmup(peak: float, steps: int, *, start: float = 0.0) -> Schedule:
     [0.0, 0.25, 1.0, 1.0]
     """
     _checked("warmup", steps, steps)
-    return Schedule("constant", float(peak), int(steps), int(steps), float(start), float(peak))
+    return Falling("constant", float(peak), int(steps), int(steps), float(start), float(peak))
+
+
+def polynomial(
+    peak: float, steps: int, power: float, *, warmup: int = 0, start: float = 0.0, end: float = 0.0
+) -> Schedule:
+    """From `start` up to `peak` in `warmup` steps, then `end + (peak - end) (1 - x)**power`, with x from 0 to 1.
+
+    >>> from atled import optim
+    >>> [round(float(optim.polynomial(1.0, 10, 2)(t)), 3) for t in (0, 5, 10, 20)]
+    [1.0, 0.25, 0.0, 0.0]
+    """
+    _checked("polynomial", steps, warmup)
+    if not power > 0:
+        raise ValueError(errors.explained(f"optim.polynomial: power must be above 0; got {power}."))
+    return Falling("polynomial", float(peak), int(steps), int(warmup), float(start), float(end), float(power))
+
+
+@struct
+class InverseSqrt(Schedule):
+    """See `inverse_sqrt`."""
+
+    peak: float = static()
+    warmup: int = static()
+
+    def at(self, step: Any, dtype: Any) -> Any:
+        """The rate in a step, computed in a dtype."""
+        t = jnp.asarray(step).astype(dtype)
+        return self.peak * jnp.minimum(t / self.warmup, jnp.sqrt(self.warmup / jnp.maximum(t, self.warmup)))
+
+
+def inverse_sqrt(peak: float, warmup: int) -> Schedule:
+    """From 0 up to `peak` in `warmup` steps, then `peak sqrt(warmup / t)` (Vaswani et al., 2017).
+
+    >>> from atled import optim
+    >>> [round(float(optim.inverse_sqrt(1.0, 100)(t)), 3) for t in (0, 50, 100, 400)]
+    [0.0, 0.5, 1.0, 0.5]
+    """
+    _checked("inverse_sqrt", warmup, warmup)
+    return InverseSqrt(float(peak), int(warmup))
+
+
+@struct
+class Exponential(Schedule):
+    """See `exponential`."""
+
+    peak: float = static()
+    factor: float = static()
+    steps: int = static()
+    begin: int = static(default=0)
+    is_stepwise: bool = static(default=False)
+    end: float | None = static(default=None)
+
+    def at(self, step: Any, dtype: Any) -> Any:
+        """The rate in a step, computed in a dtype."""
+        times = jnp.maximum(jnp.asarray(step).astype(dtype) - self.begin, 0) / self.steps
+        rate = self.peak * self.factor ** (jnp.floor(times) if self.is_stepwise else times)
+        if self.end is None:
+            return rate
+        return jnp.maximum(rate, self.end) if self.factor < 1 else jnp.minimum(rate, self.end)
+
+
+def exponential(
+    peak: float, factor: float, steps: int = 1, *, begin: int = 0, is_stepwise: bool = False, end: float | None = None
+) -> Schedule:
+    """`peak factor**((t - begin) / steps)`, from step `begin` on; all at once every `steps` if it `is_stepwise`.
+
+    It stops at `end`, if that is given.
+
+    >>> from atled import optim
+    >>> [round(float(optim.exponential(1.0, 0.5, 10)(t)), 3) for t in (0, 10, 20)]
+    [1.0, 0.5, 0.25]
+    """
+    _checked("exponential", steps, 0)
+    if not factor > 0 or begin < 0:
+        raise ValueError(
+            errors.explained(f"optim.exponential: factor must be above 0, begin 0 or more; got {factor}, {begin}.")
+        )
+    return Exponential(
+        float(peak), float(factor), int(steps), int(begin), bool(is_stepwise), None if end is None else float(end)
+    )
+
+
+@struct
+class Piecewise(Schedule):
+    """Values at some steps, and what is between them: the one before, a line, or half a wave."""
+
+    shape: str = static()
+    steps: tuple[int, ...] = static()
+    values: tuple[float, ...] = static()
+
+    def at(self, step: Any, dtype: Any) -> Any:
+        """The rate in a step, computed in a dtype."""
+        t = jnp.asarray(step).astype(dtype)
+        rate = jnp.full_like(t, self.values[0])
+        for i in range(1, len(self.steps)):
+            rate = jnp.where(t >= self.steps[i - 1], self._between(t, i), rate)
+        return jnp.where(t >= self.steps[-1], self.values[-1], rate)
+
+    def _between(self, t: Any, i: int) -> Any:
+        start, end = self.values[i - 1], self.values[i]
+        done = (t - self.steps[i - 1]) / max(self.steps[i] - self.steps[i - 1], 1)
+        if self.shape == "constant":
+            return jnp.full_like(t, start)
+        up = done if self.shape == "linear" else 0.5 * (1 - jnp.cos(math.pi * done))
+        return start + (end - start) * up
+
+
+def piecewise(rate: float, changes: Mapping[int, float]) -> Schedule:
+    """A constant rate that is multiplied by a factor at each of some steps.
+
+    >>> from atled import optim
+    >>> [round(float(optim.piecewise(1.0, {10: 0.1, 20: 0.5})(t)), 3) for t in (0, 9, 10, 20)]
+    [1.0, 1.0, 0.1, 0.05]
+    """
+    if any([not isinstance(t, int) or t < 1 for t in changes]):
+        raise ValueError(
+            errors.explained(
+                f"optim.piecewise: changes must be at steps from 1 on; got {', '.join(map(str, changes))}.",
+                "optim.piecewise(0.1, {1000: 0.5, 2000: 0.1}).",
+            )
+        )
+    steps, values = [0, *sorted(changes)], [float(rate)]
+    for t in steps[1:]:
+        values.append(values[-1] * float(changes[t]))
+    return Piecewise("constant", tuple(steps), tuple(values))
+
+
+def one_cycle(
+    peak: float, steps: int, *, shape: str = "cosine", warmup: float = 0.3, start: float = 1 / 25,
+    end: float = 1e-4, tail: float = 0.15,
+) -> Schedule:  # fmt: skip
+    """Up to `peak`, down again, and far down: one cycle (Smith and Topin, 2018).
+
+    It begins at `start * peak`, is at the peak after the share `warmup` of the steps, and ends at `start * end * peak`.
+    The shape "linear" is back at its start before the last share `tail` of the steps.
+
+    >>> from atled import optim
+    >>> [round(float(optim.one_cycle(1.0, 100)(t)), 4) for t in (0, 30, 100)]
+    [0.04, 1.0, 0.0]
+    """
+    _checked("one_cycle", steps, 0)
+    if shape not in ("cosine", "linear") or not 0 < warmup < 1 or not 0 <= tail < 1 - warmup:
+        raise ValueError(
+            errors.explained(
+                "optim.one_cycle: the shape must be 'cosine' or 'linear', and warmup and tail shares of the steps, "
+                f"together below 1; got {shape!r}, {warmup}, {tail}."
+            )
+        )
+    low, top = start * peak, int(warmup * steps)
+    if shape == "cosine":
+        return Piecewise(shape, (0, top, int(steps)), (low, float(peak), low * end))
+    return Piecewise(shape, (0, top, int((1 - tail) * steps), int(steps)), (low, float(peak), low, peak * start * end))
+
+
+@struct
+class Joined(Schedule):
+    """See `joined`."""
+
+    schedules: tuple[Any, ...] = static()
+    ends: tuple[int, ...] = static()
+
+    def at(self, step: Any, dtype: Any) -> Any:
+        """The rate in a step, computed in a dtype."""
+        step = jnp.asarray(step)
+        rate = _rate(self.schedules[0], step, dtype)
+        for end, schedule in zip(self.ends, self.schedules[1:], strict=True):
+            rate = jnp.where(step < end, rate, _rate(schedule, step - end, dtype))
+        return rate
+
+
+def _rate(schedule: Any, step: Any, dtype: Any) -> Any:
+    """What a schedule, a function or a number gives in a step."""
+    if isinstance(schedule, Schedule):
+        return schedule.at(step, dtype)
+    return jnp.asarray(schedule(step) if callable(schedule) else schedule, dtype)
+
+
+def joined(schedules: Sequence[Any], ends: Sequence[int]) -> Schedule:
+    """Schedules, functions or numbers one after the other: each begins anew where the one before it ends.
+
+    >>> from atled import optim
+    >>> rate = optim.joined([optim.warmup(1.0, 2), 0.5], [4])
+    >>> [float(rate(t)) for t in (0, 1, 2, 3, 4, 9)]
+    [0.0, 0.5, 1.0, 1.0, 0.5, 0.5]
+    """
+    if len(schedules) != len(ends) + 1 or list(ends) != sorted(set(ends)):
+        raise ValueError(
+            errors.explained(
+                "optim.joined: there must be an end for each schedule but the last, ascending; got "
+                f"{len(schedules)} schedules and the ends {', '.join(map(str, ends)) or 'none'}.",
+                "optim.joined([optim.warmup(0.1, 100), 0.1], [100]).",
+            )
+        )
+    return Joined(tuple(schedules), tuple([int(t) for t in ends]))
+
+
+def restarts(
+    peak: float, steps: int, count: int, *, longer: float = 1.0, lower: float = 1.0, warmup: int = 0,
+    start: float = 0.0, end: float = 0.0,
+) -> Schedule:  # fmt: skip
+    """`count` cosines one after the other (SGDR, Loshchilov and Hutter, 2017): the first takes `steps` steps.
+
+    Each next one is `longer` times as long, and its peak is `lower` times as high.
+
+    >>> from atled import optim
+    >>> [round(float(optim.restarts(1.0, 10, 2, longer=2)(t)), 3) for t in (0, 5, 10, 20, 30)]
+    [1.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    if count < 1:
+        raise ValueError(errors.explained(f"optim.restarts: count must be 1 or more; got {count}."))
+    made, ends, at = [], [], 0
+    for i in range(count):
+        length = round(steps * longer**i)
+        made.append(cosine(peak * lower**i, length, warmup=warmup, start=start, end=end))
+        at += length
+        ends.append(at)
+    return made[0] if count == 1 else joined(made, ends[:-1])

@@ -455,6 +455,13 @@ def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any, is_one: 
             is_leaf=lambda x: isinstance(x, wrt),
         )
         return [a or (k is not None and issubclass(k, wrt)) for a, k in zip(tree.leaves(inside), kinds, strict=True)]
+    if not callable(wrt):
+        raise TypeError(
+            errors.explained(
+                f"grad: wrt must be a kind such as nn.Param, or a function of a path and a leaf; got {describe(wrt)}.",
+                "wrt=lambda path, x: 'head' in path, or nn.freeze(model, pattern) for the others.",
+            )
+        )
     try:
         count = len(inspect.signature(wrt).parameters)
     except (TypeError, ValueError):

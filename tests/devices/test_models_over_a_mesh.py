@@ -1,8 +1,8 @@
 """Models over a mesh of 4 × 2 devices: the same numbers as on one, split as rules say, from the first moment on."""
 
-import importlib.util
 import pathlib
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -13,10 +13,8 @@ from atled import nn, optim, random, train, tree
 from atled.sharding import NamedSharding
 from atled.sharding import PartitionSpec as P
 
-file = pathlib.Path(__file__).parents[1] / "nn" / "layer_cases.py"
-spec = importlib.util.spec_from_file_location("layer_cases", file)
-rows = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(rows)
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "nn"))
+import layer_cases as rows
 
 
 @pytest.fixture

@@ -392,7 +392,7 @@ MODELS = [
         "padding-that-is-not-known",
         "A padding that is not known",
         "ValueError",
-        r"Conv: padding is SAME, VALID, CIRCULAR, or pairs of numbers; got 'same'",
+        r"Conv: padding is SAME, VALID, CAUSAL, CIRCULAR, REFLECT, REPLICATE, or pairs of numbers; got 'same'",
         r"try: 'SAME'",
         "The names are in capitals. Numbers say how much is added before and after, for each axis.",
         """

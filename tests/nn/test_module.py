@@ -545,3 +545,51 @@ def test_keys_stay_inside_of_a_function():
     assert nn.Keys(None)() is None
     with pytest.raises(TypeError, match=r"got Keys\.\n.*try: the key itself|try: the key itself"):
         atled.jit(lambda keys, x: x)(keys, X)
+
+
+def test_slips_of_those_who_come_from_elsewhere():
+    with pytest.raises(
+        TypeError,
+        match=r"Linear: takes 3 positional arguments but 4 were given.*\n.*\n.*\n  try: Linear\(inputs, outputs, \*",
+    ):
+        nn.Linear(3, 4, random.key(0))
+    with pytest.raises(TypeError, match="Linear: got an unexpected keyword argument 'kye'"):
+        nn.Linear(3, 4, kye=random.key(0))
+    layer = nn.Linear(3, 4, key=random.key(0))
+    with pytest.raises(
+        TypeError, match=r"Linear.wieght: arrays must be declared.*\n.*\n.*\n  try: weight, which is declared"
+    ):
+        layer.wieght = jnp.ones((3, 4))
+    assert layer.train(False).training is False and layer.eval().train(True).training is True
+
+    class Torch(nn.Module):
+        def forward(self, x):
+            return x
+
+    with pytest.raises(TypeError, match="Torch: a module is called by its __call__; got forward"):
+        Torch()(1)
+    with pytest.raises(TypeError, match=r"got Keys.*\n.*\n.*\n  try: the key itself"):
+        atled.vmap(lambda keys, x: x)(nn.Keys(0), jnp.ones(2))
+    with pytest.raises(TypeError, match=r"grad: wrt must be a kind such as nn\.Param, or a function"):
+        atled.grad(lambda m: m(jnp.ones(3)).sum(), wrt="weight")(layer)
+    mesh = atled.make_mesh((1,), ("data",), devices=atled.devices()[:1])
+    with pytest.raises(ValueError, match="the spec of weight must name axes of the mesh, data; got 'model'"):
+        nn.shardings(layer, {"weight": atled.sharding.PartitionSpec("model")}, mesh)
+
+
+def test_a_type_error_in_a_constructor_is_the_users_own():
+    class Own(nn.Module):
+        def __init__(self):
+            len(3)
+
+    with pytest.raises(TypeError, match="object of type 'int' has no len"):
+        Own()
+
+
+def test_layers_of_a_stack_one_by_one():
+    stack = nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0))
+    assert len(stack) == 3
+    np.testing.assert_array_equal(stack[-1].weight, stack.layers.weight[2])
+    assert len(list(stack)) == 3
+    with pytest.raises(IndexError, match="there are 3 layers; got 3"):
+        stack[3]

@@ -129,3 +129,10 @@ def test_einsum(data: Any):
     out = "".join(data.draw(st.permutations(sorted(set("".join(terms))))))[: data.draw(st.integers(0, 4))]
     operands = [numbers([sizes[c] for c in t]) for t in terms]
     same(lambda m, *xs: m.einsum(f"{','.join(terms)}->{out}", *xs), *operands)
+
+
+def test_einsum_of_axes_of_length_none_and_one():
+    for terms, first, second in (("i,i->i", 0, 1), ("i,i->i", 1, 0), ("i,i->", 1, 0), ("i,i->", 1, 3), ("i,i->", 3, 1)):
+        same(lambda m, x, y, terms=terms: m.einsum(terms, x, y), np.ones(first), np.ones(second))
+    same(lambda m, x, y: m.einsum("ij,jk->ik", x, y), np.ones((2, 0)), np.ones((1, 3)))
+    same(lambda m, x, y: m.einsum("ij,jk->ijk", x, y), np.ones((2, 1)), np.ones((0, 3)))

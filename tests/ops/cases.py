@@ -26,6 +26,7 @@ from atled.ops import (
     cumulative,
     elementary,
     elementwise,
+    expecting,
     fft,
     indexing,
     linalg,
@@ -697,6 +698,7 @@ RANDOM = [
     Case(random.RngBitGenerator((4,), np.dtype("uint32")), ((2,),), lambda s: None, dtypes=("uint64",), make=_words((2,)), note="no reference"),
     Case(random.WrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
     Case(random.UnwrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
+    Case(expecting.Expect(-99, 300, "labels"), ((3, 2),), lambda x: x, dtypes=INTS),
 ]  # fmt: skip
 
 # Collectives live inside vmap(axis_name=...): they have rows in tests/ops/test_collectives.py.

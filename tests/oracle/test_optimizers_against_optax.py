@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optax_rows import START, STEPS, marked, run_ours, run_theirs, wide
 
 import atled
 from atled import optim, tree
@@ -13,34 +14,11 @@ from atled import optim, tree
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
 
-STEPS = 100
-R = np.random.RandomState(0)
-START = {
-    "body": [{"weight": R.randn(4, 3), "bias": R.randn(3)}, {"weight": R.randn(3, 3), "bias": R.randn(3)}],
-    "head": {"weight": R.randn(3, 2), "bias": R.randn(2)},
-}
-TARGET = tree.map(lambda x: R.randn(*x.shape), START)
-
-
-def slope(p: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The gradient of a loss with a valley and ripples, by NumPy."""
-    return 0.7 * (p - target) + 0.5 * np.sin(3 * p)
-
-
-def marked(like: Any, name: str) -> Any:
-    """A tree of booleans for optax: whether the last step of a path is this name."""
-    return jax.tree_util.tree_map_with_path(lambda path, _: path[-1].key == name, like)
-
 
 def by_part(like: Any) -> Any:
     return jax.tree_util.tree_map_with_path(
         lambda path, _: "head" if path[0].key == "head" else "bias" if path[-1].key == "bias" else "rest", like
     )
-
-
-def wide(schedule: Any) -> Any:
-    """A schedule of optax in float64: for a count in int32, some compute in float32."""
-    return lambda count: schedule(count.astype("int64"))
 
 
 ADAMW = {"b1": 0.8, "b2": 0.95, "eps": 1e-6}
@@ -96,35 +74,12 @@ CASES = {  # ours, and theirs, which is made while JAX has 64 bits
 }  # fmt: skip
 
 
-def run_ours(optimizer: Any) -> Any:
-    params, state = START, optimizer.init(START)
-    step = atled.jit(optimizer.step)
-    for _ in range(STEPS):
-        grads = tree.map(lambda p, t: slope(np.asarray(p), t), params, TARGET)
-        params, state = step(params, grads, state)
-    return tree.map(np.asarray, params)
-
-
-def run_theirs(optimizer: Any) -> Any:
-    params, state = START, optimizer.init(START)
-
-    @jax.jit
-    def step(params: Any, grads: Any, state: Any) -> Any:
-        updates, state = optimizer.update(grads, state, params)
-        return optax.apply_updates(params, updates), state
-
-    for _ in range(STEPS):
-        grads = jax.tree.map(lambda p, t: slope(np.asarray(p), t), params, TARGET)
-        params, state = step(params, grads, state)
-    return jax.tree.map(np.asarray, params)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_hundred_steps(name):
     ours, theirs = CASES[name]
-    got = run_ours(ours)
+    got = run_ours(ours)[0]
     with jax.enable_x64(True):
-        want = run_theirs(theirs())
+        want = run_theirs(theirs())[0]
     for (path, x), y, start in zip(
         tree.leaves_with_path(got), jax.tree.leaves(want), jax.tree.leaves(START), strict=True
     ):

@@ -1,0 +1,82 @@
+"""Integers that a program expects in a range, looked at in its first call: see `Expect`.
+
+Compiled code cannot complain, and looking at labels in every step would cost something in every step. So before a
+function that expects something runs for the first time, the part of its program that computes those integers from its
+arguments is run by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors
+from atled.core.program import Program, Var, record_closed
+from atled.core.trace import bind
+from atled.higher_order.call import Call
+from atled.ops import reduction
+from atled.ops.expecting import Expect
+
+
+def complain(op: Expect, least: int, most: int) -> None:
+    """Raise if the least or the largest of some integers is out of range."""
+    if least < op.low or most >= op.high:
+        raise ValueError(
+            errors.explained(f"{op.what} must be {op.low} to {op.high - 1}; got {least if least < op.low else most}.")
+        )
+
+
+def check_expectations(program: Program, operands: Sequence[Any]) -> None:
+    """Raise if a program would get integers that it does not expect."""
+    if _expects(program):
+        ops, ends = program.memo("expectations", lambda: _watched(program))
+        found = [int(np.asarray(x)) for x in bind(Call(ends), *operands)] if ops else []
+        for op, least, most in zip(ops, found[::2], found[1::2], strict=True):
+            complain(op, least, most)
+
+
+def _expects(program: Program) -> bool:
+    """Whether a program expects something, outside of loops and branches, which have values of their own."""
+    if "expects" not in program.derived:
+        inner = [e.op.program for e in program.equations if type(e.op) is Call]
+        found = any([type(e.op) is Expect for e in program.equations]) or any([_expects(p) for p in inner])
+        program.derived["expects"] = found
+    return program.derived["expects"]
+
+
+def _watched(program: Program) -> tuple[list[Expect], Program]:
+    """What a program expects, and a program that gives the least and the largest of each.
+
+    Only integers that are computed from integers are looked at: a model is not run twice.
+    """
+    ops: list[Expect] = []
+    ends: list[Any] = []
+
+    def walk(program: Program, operands: Sequence[Any]) -> list[Any]:
+        env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))  # None is what is not known
+        for e in program.equations:
+            given = [env[v] if type(v) is Var else v for v in e.operands]
+            if type(e.op) is Call:
+                out: Any = walk(e.op.program, given)
+            elif (
+                e.op.has_effect
+                or any([x is None for x in given])
+                or any([v.type.kind not in "iub" for v in e.operands])
+            ):
+                out = [None] * len(e.results)
+            else:
+                out = bind(e.op, *given)
+                if type(e.op) is Expect and 0 not in e.operands[0].type.shape:
+                    ops.append(e.op)
+                    axes = range(len(e.operands[0].type.shape))
+                    ends.extend([reduction.reduce_min(out, axes), reduction.reduce_max(out, axes)])
+            env.update(zip(e.results, out if type(out) in (tuple, list) else [out], strict=True))
+        return [env[v] if type(v) is Var else v for v in program.outputs]
+
+    def run(*operands: Any) -> list[Any]:
+        walk(program, operands)
+        return ends
+
+    return ops, record_closed(run, program.input_types, program.name)

@@ -1,0 +1,318 @@
+"""Metrics of classes: how many predictions are right, of which classes, and what is taken for what.
+
+Predictions are integers or booleans of the shape of the labels, or scores with the classes along one more axis, the
+last: then the class with the highest score is predicted, the first of those that are equal, and none if one is NaN.
+With `threshold`, predictions are scores of the shape of the labels, and those above it are class 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import errors
+from atled.core.array import is_array_like, shown, type_of
+from atled.core.struct import static, struct
+from atled.core.trace import Tracer
+from atled.metrics.metric import Metric, counter, integers, mask_of, ratio
+
+
+def _scores(name: str, scores: Any, labels: Any, classes: int | None = None) -> tuple[Any, Any]:
+    """Scores, with the classes last, so many if that is known, and labels."""
+    labels = integers(name, "labels", labels)
+    if not is_array_like(scores) or type_of(scores).kind not in "fiu" or type_of(scores).shape[:-1] != labels.shape:
+        raise ValueError(
+            errors.explained(
+                f"{name}: the scores must be numbers of the shape {labels.shape} and one more axis, of classes; got "
+                f"{shown(scores)}."
+            )
+        )
+    count = type_of(scores).shape[-1]
+    if count != classes if classes is not None else count < 2:
+        wanted = "2 or more" if classes is None else classes
+        raise ValueError(
+            errors.explained(
+                f"{name}: the last axis of scores is that of the classes, which must be {wanted}; got {shown(scores)}.",
+                "scores[..., 0] for one score for each label, and threshold=…." if count == 1 else "",
+            )
+        )
+    return jnp.asarray(scores), labels
+
+
+def _predicted(
+    name: str, predictions: Any, labels: Any, threshold: float | None, classes: int | None = None
+) -> tuple[Any, Any]:
+    """Predicted classes, -1 for none, and labels."""
+    labels = integers(name, "labels", labels)
+    t = type_of(predictions) if is_array_like(predictions) else None
+    if t is not None and t.kind == "f" and t.shape == labels.shape and threshold is not None:
+        scores = jnp.asarray(predictions).astype(jnp.promote_types(t.dtype, "float32"))
+        return jnp.where(jnp.isnan(scores), -1, scores > np.asarray(threshold, scores.dtype)).astype("int64"), labels
+    if t is not None and t.ndim == labels.ndim + 1 and threshold is None:
+        scores, labels = _scores(name, predictions, labels, classes)
+        best = jnp.argmax(scores, -1).astype("int64")
+        return jnp.where(jnp.any(jnp.isnan(scores), -1), -1, best) if t.kind == "f" else best, labels
+    if t is None or t.kind not in "iub" or t.shape != labels.shape or threshold is not None:
+        raise ValueError(
+            errors.explained(
+                f"{name}: predictions for labels of the shape {labels.shape} must be "
+                + ("scores of that shape" if threshold is not None else "integers of it, or scores with an axis more")
+                + f"; got {shown(predictions)}.",
+                "" if threshold is not None else f"{name}(…, threshold=0.0) for one score for each label.",
+            )
+        )
+    return integers(name, "predictions", predictions), labels
+
+
+class _Share(Metric):
+    """How many of those that were seen are hits."""
+
+    hits: Any
+    count: Any
+
+    def _plus(self, is_hit: Any, mask: Any) -> Any:
+        hits, seen = (jnp.sum(x, dtype="int64") for x in (is_hit & mask, mask))
+        return self.replace(hits=self.hits + hits, count=self.count + seen)  # type: ignore[attr-defined]
+
+    def result(self) -> Any:
+        """The share; NaN of nothing."""
+        return ratio(self.hits, self.count)
+
+
+@struct
+class Accuracy(_Share):
+    """The share of predictions that are right. A label out of range is never predicted, and counts as a mistake.
+
+    >>> from atled import metrics
+    >>> import atled.numpy as jnp
+    >>> accuracy = metrics.Accuracy().update(jnp.array([[0.1, 0.9], [0.8, 0.2]]), jnp.array([1, 1]))
+    >>> float(accuracy.result())
+    0.5
+    """
+
+    threshold: float | None = static(default=None)
+    hits: Any = counter()
+    count: Any = counter()
+
+    def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
+        """One that has seen these predictions."""
+        predicted, labels = _predicted("Accuracy", predictions, labels, self.threshold)
+        is_hit = (predicted == labels) & (predicted != -1)
+        return self._plus(is_hit, mask_of("Accuracy", where, labels.shape))
+
+
+@struct
+class TopK(_Share):
+    """The share of labels that are among the k classes with the highest scores; of equal ones, the first are higher.
+
+    >>> from atled import metrics
+    >>> import atled.numpy as jnp
+    >>> float(metrics.TopK(2).update(jnp.array([[3.0, 1.0, 2.0]] * 2), jnp.array([2, 1])).result())
+    0.5
+    """
+
+    k: int = static(default=5)
+    hits: Any = counter()
+    count: Any = counter()
+
+    def update(self, scores: Any, labels: Any, *, where: Any = None) -> Self:
+        """One that has seen scores `(*examples, classes)` and labels `(*examples)`."""
+        scores, labels = _scores("TopK", scores, labels)
+        classes = scores.shape[-1]
+        is_label = (labels >= 0) & (labels < classes)
+        own = jnp.take_along_axis(scores, jnp.where(is_label, labels, 0)[..., None], -1)
+        is_before = (scores > own) | ((scores == own) & (jnp.arange(classes) < labels[..., None]))
+        is_hit = is_label & (jnp.sum(is_before, -1) < self.k)
+        if type_of(scores).kind == "f":
+            is_hit &= ~jnp.any(jnp.isnan(scores), -1)
+        return self._plus(is_hit, mask_of("TopK", where, labels.shape))
+
+
+def _counted(places: Any, mask: Any, size: int) -> Any:
+    """How often each of so many places is meant."""
+    places = jnp.where(mask & (places >= 0), places, size).reshape(-1)
+    return jnp.zeros(size, "int64").at[places].add(1, mode="drop")
+
+
+def _out_of_range(predicted: Any, labels: Any, mask: Any, classes: int) -> Any:
+    """How many predictions or labels are no classes; a prediction of none is -1."""
+    is_bad = (labels < 0) | (labels >= classes) | (predicted < -1) | (predicted >= classes)
+    return jnp.sum(is_bad & mask, dtype="int64")
+
+
+_AVERAGES = ("binary", "micro", "macro", "weighted", None)
+
+
+@struct
+class _ByClass(Metric):
+    """Quotients of three counts of each class: how often it was predicted rightly, predicted, and the label."""
+
+    classes: int = static(default=2)
+    average: str | None = static(default="binary")
+    zero_division: float = static(default=0.0)
+    threshold: float | None = static(default=None)
+    hits: Any = dataclasses.field(kw_only=True, default=None)
+    predicted: Any = dataclasses.field(kw_only=True, default=None)
+    actual: Any = dataclasses.field(kw_only=True, default=None)
+    invalid: Any = counter()
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if self.average not in _AVERAGES:
+            raise ValueError(errors.explained(f"{name}: average must be one of {_AVERAGES}; got {self.average!r}."))
+        if self.average == "binary" and self.classes != 2:
+            raise ValueError(
+                errors.explained(
+                    f"{name}: the average 'binary' is for 2 classes; got {self.classes}.",
+                    f"{name}({self.classes}, 'macro').",
+                )
+            )
+        for field in ("hits", "predicted", "actual"):
+            if getattr(self, field) is None:
+                object.__setattr__(self, field, jnp.zeros(self.classes, "int64"))
+
+    def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
+        """One that has seen these predictions."""
+        name = type(self).__name__
+        predicted, labels = _predicted(name, predictions, labels, self.threshold, self.classes)
+        mask = mask_of(name, where, labels.shape)
+        return self.replace(  # type: ignore[attr-defined]
+            hits=self.hits + _counted(labels, mask & (predicted == labels), self.classes),
+            predicted=self.predicted + _counted(predicted, mask, self.classes),
+            actual=self.actual + _counted(labels, mask, self.classes),
+            invalid=self.invalid + _out_of_range(predicted, labels, mask, self.classes),
+        )
+
+    def _quotient(self) -> tuple[Any, Any]:
+        """What is divided by what, for each class."""
+        raise NotImplementedError
+
+    def result(self) -> Any:
+        """The average over classes, or a number for each with `average=None`; NaN of nothing."""
+        above, below = self._quotient()
+        otherwise = self.zero_division
+        each = ratio(above, below, otherwise)
+        counts = jnp.ones(self.classes) if self.average == "macro" else self.actual
+        counts = jnp.where(jnp.isnan(each), 0, counts.astype("float64"))  # those that are NaN are left out
+        if self.average == "binary":
+            value = each[1]
+        elif self.average == "micro":
+            value = ratio(jnp.sum(above), jnp.sum(below), otherwise)
+        elif self.average is None:
+            value = each
+        else:
+            value = ratio(jnp.sum(jnp.where(counts == 0, 0, each * counts)), jnp.sum(counts), otherwise)
+        return jnp.where((jnp.sum(self.actual) == 0) | (self.invalid > 0), jnp.nan, value)
+
+
+@struct
+class Precision(_ByClass):
+    """Of what was predicted to be a class, the share that is.
+
+    `Precision()` is about class 1 of two. For more classes, `average` is "macro", the mean over classes, "weighted",
+    the same by how often they are labels, "micro", all classes counted together, or None, a number for each class.
+    `zero_division` is the value of a class that was never predicted: 0, or NaN, which leaves it out of the mean.
+
+    >>> from atled import metrics
+    >>> import atled.numpy as jnp
+    >>> predicted, labels = jnp.array([0, 1, 1, 2]), jnp.array([0, 1, 2, 2])
+    >>> metrics.Precision(3, None).update(predicted, labels).result()
+    Array([1. , 0.5, 1. ], dtype=float64)
+    """
+
+    def _quotient(self) -> tuple[Any, Any]:
+        return self.hits, self.predicted
+
+
+@struct
+class Recall(_ByClass):
+    """Of what is a class, the share that was predicted to be. Settings are those of `Precision`.
+
+    >>> from atled import metrics
+    >>> import atled.numpy as jnp
+    >>> float(metrics.Recall(threshold=0.5).update(jnp.array([0.9, 0.2]), jnp.array([1, 1])).result())
+    0.5
+    """
+
+    def _quotient(self) -> tuple[Any, Any]:
+        return self.hits, self.actual
+
+
+@struct
+class F1(_ByClass):
+    """2 * precision * recall / (precision + recall). Settings are those of `Precision`.
+
+    >>> from atled import metrics
+    >>> import atled.numpy as jnp
+    >>> float(metrics.F1().update(jnp.array([1, 1, 0, 1]), jnp.array([1, 0, 0, 1])).result())
+    0.8
+    """
+
+    def _quotient(self) -> tuple[Any, Any]:
+        return 2 * self.hits, self.predicted + self.actual
+
+
+@struct
+class IoU(_ByClass):
+    """Intersection over union: of what was predicted to be a class or is, the share that both is true of.
+
+    The mean over classes, unless `average` says otherwise. Settings are those of `Precision`.
+
+    >>> from atled import metrics
+    >>> import atled.numpy as jnp
+    >>> float(metrics.IoU(2).update(jnp.array([[0, 1], [1, 1]]), jnp.array([[0, 0], [1, 1]])).result().round(4))
+    0.5833
+    """
+
+    average: str | None = static(default="macro")
+
+    def _quotient(self) -> tuple[Any, Any]:
+        return self.hits, self.predicted + self.actual - self.hits
+
+
+@struct
+class ConfusionMatrix(Metric):
+    """How often each class, a row, was predicted to be which class, a column.
+
+    Predictions that are NaN are left out. Classes out of range make `result` complain; in compiled code, all counts
+    are then -1.
+
+    >>> from atled import metrics
+    >>> import atled.numpy as jnp
+    >>> metrics.ConfusionMatrix(2).update(jnp.array([0, 1, 1]), jnp.array([0, 0, 1])).result()
+    Array([[1, 1],
+           [0, 1]], dtype=int64)
+    """
+
+    classes: int = static(default=2)
+    threshold: float | None = static(default=None)
+    counts: Any = dataclasses.field(kw_only=True, default=None)
+    invalid: Any = counter()
+
+    def __post_init__(self) -> None:
+        if self.counts is None:
+            object.__setattr__(self, "counts", jnp.zeros((self.classes, self.classes), "int64"))
+
+    def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
+        """One that has seen these predictions."""
+        predicted, labels = _predicted("ConfusionMatrix", predictions, labels, self.threshold, self.classes)
+        mask, n = mask_of("ConfusionMatrix", where, labels.shape), self.classes
+        is_class = (labels >= 0) & (labels < n) & (predicted >= 0) & (predicted < n)
+        found = _counted(n * labels + predicted, mask & is_class, n * n).reshape(n, n)
+        invalid = self.invalid + _out_of_range(predicted, labels, mask, n)
+        return self.replace(counts=self.counts + found, invalid=invalid)  # type: ignore[attr-defined]
+
+    def result(self) -> Any:
+        """The counts, int64."""
+        if not isinstance(self.invalid, Tracer) and jnp.any(self.invalid > 0):
+            raise ValueError(
+                errors.explained(
+                    f"ConfusionMatrix: classes must be 0 or more and less than {self.classes}; {int(self.invalid)} "
+                    "predictions or labels were not.",
+                    "where=labels != …, if they mark what does not count.",
+                )
+            )
+        return jnp.where(self.invalid > 0, -1, self.counts)

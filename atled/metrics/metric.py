@@ -1,0 +1,143 @@
+"""`Metric`: what all metrics can do, and the checks that they share."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Self
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import distributed, lax
+from atled.core import errors, tree
+from atled.core.array import describe, is_array_like, shown, type_of
+
+
+def counter() -> Any:
+    """A field that counts, from 0; it is given by name only, so that settings come first."""
+    return dataclasses.field(kw_only=True, default_factory=lambda: jnp.zeros((), "int64"))
+
+
+def summed() -> Any:
+    """A field that is a sum of numbers, from 0."""
+    return dataclasses.field(kw_only=True, default_factory=lambda: jnp.zeros((), "float64"))
+
+
+class Metric:
+    """Something that is counted over batches. Subclasses are frozen structs whose arrays are sums, unless they say so.
+
+    A metric of one's own needs fields, `update` and `result`:
+
+    >>> from atled import metrics
+    >>> from atled.core.struct import struct
+    >>> from atled.metrics.metric import summed
+    >>> import atled.numpy as jnp
+    >>> @struct
+    ... class Total(metrics.Metric):
+    ...     total: Any = summed()
+    ...     def update(self, values):
+    ...         return self.replace(total=self.total + jnp.sum(values.astype("float64")))
+    ...     def result(self):
+    ...         return self.total
+    >>> seen = Total().update(jnp.ones(3))
+    >>> float((seen | seen).result())
+    6.0
+    """
+
+    def update(self, *args: Any, **kwargs: Any) -> Any:
+        """A metric that has seen a batch, too."""
+        raise NotImplementedError
+
+    def result(self) -> Any:
+        """The metric of all that was seen."""
+        raise NotImplementedError
+
+    def merge(self, other: Self) -> Self:
+        """A metric that has seen what both have."""
+        self._check(other)
+        return tree.map(lambda x, y: x + y, self, other)
+
+    def __or__(self, other: Self) -> Self:
+        return self.merge(other)
+
+    def over(self, axis_name: Any) -> Self:
+        """The metric of all parts along a named axis, in `shard_map`, `pmap` or `vmap`; the same for all of them."""
+        return tree.map(lambda x: lax.psum(x, axis_name), self)
+
+    def gathered(self) -> Self:
+        """The metric of all processes, each of which has seen batches of its own; all of them must call it.
+
+        With one process it is the metric itself. A metric whose arrays are spread over the devices of all processes
+        has seen their batches already, and is refused.
+        """
+        if any([not getattr(x, "is_fully_addressable", True) for x in tree.leaves(self)]):
+            raise ValueError(
+                errors.explained(
+                    f"{type(self).__name__}: the arrays are those of all processes, so there is nothing to gather.",
+                    "metric.result().",
+                )
+            )
+        if not distributed.is_initialized():
+            return self
+        stacked = distributed.gather(self)
+        parts = [tree.map(lambda x, i=i: jnp.asarray(x[i]), stacked) for i in range(len(tree.leaves(stacked)[0]))]
+        return functools.reduce(lambda a, b: a.merge(b), parts)
+
+    def _check(self, other: Any) -> None:
+        """Complain about another kind of metric, or one with other settings."""
+        name = type(self).__name__
+        if type(other) is not type(self):
+            raise TypeError(errors.explained(f"{name}: it merges with a {name}; got {describe(other)}."))
+        if tree.structure(self) != tree.structure(other):
+            raise ValueError(
+                errors.explained(f"{name}: two metrics must have the same settings to be merged; they differ.")
+            )
+
+
+def mask_of(name: str, where: Any, shape: tuple[int, ...]) -> Any:
+    """Booleans of a shape: what is selected, all of it without `where`."""
+    if where is None:
+        return jnp.ones(shape, bool)
+    if not is_array_like(where) or type_of(where).kind != "b":
+        raise TypeError(errors.explained(f"{name}: where must be booleans; got {shown(where)}.", "where=mask > 0."))
+    return spread(name, "where", where, shape)
+
+
+def spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
+    """An array in another shape; only axes of length 1 are made longer."""
+    dims = type_of(x).shape
+    if len(dims) not in (0, len(shape)) or any([d not in (1, n) for d, n in zip(dims, shape)]):
+        raise ValueError(
+            errors.explained(
+                f"{name}: {what} must have the axes of the examples, {shape}, each as long or of length 1; got "
+                f"{type_of(x)}.",
+                f"{what}[:, None], or another shape.",
+            )
+        )
+    return jnp.broadcast_to(jnp.asarray(x), shape)
+
+
+def number(name: str, what: str, x: Any) -> Any:
+    """An array of real numbers, as float64."""
+    if not is_array_like(x) or type_of(x).kind not in "fiub":
+        raise TypeError(errors.explained(f"{name}: the {what} must be real numbers; got {shown(x)}."))
+    return jnp.asarray(x).astype("float64")
+
+
+def integers(name: str, what: str, x: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """Integers or booleans, as int64, of a shape if one is given."""
+    if not is_array_like(x) or type_of(x).kind not in "iub":
+        raise TypeError(
+            errors.explained(f"{name}: the {what} must be integers; got {shown(x)}.", f"{what}.astype('int32').")
+        )
+    if shape is not None and type_of(x).shape != shape:
+        raise ValueError(errors.explained(f"{name}: the {what} must have the shape {shape}; got {type_of(x)}."))
+    return jnp.asarray(x).astype("int64")
+
+
+def ratio(over: Any, under: Any, otherwise: Any = np.nan) -> Any:
+    """A quotient in float64, and something else where it is 0 / 0 or n / 0."""
+    under = jnp.asarray(under).astype("float64")
+    safe = jnp.where(under == 0, 1, under)
+    return jnp.where(under == 0, otherwise, jnp.asarray(over).astype("float64") / safe)

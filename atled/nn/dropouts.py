@@ -1,0 +1,147 @@
+"""Layers that drop something at random while training: numbers, features, or examples."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import random
+from atled.core import errors
+from atled.core.array import type_of
+from atled.nn.module import Module
+
+
+class _Dropping(Module):
+    """What these layers share: a rate, and a key while training."""
+
+    def __init__(self, rate: float) -> None:
+        if not 0 <= rate <= 1:
+            name = type(self).__name__
+            raise ValueError(errors.explained(f"{name}: the rate must be between 0 and 1; got {rate}."))
+        self.rate = float(rate)
+
+    def __call__(self, x: Any, *, key: Any = None) -> Any:
+        """The input; while training, with something dropped."""
+        if not self.training or self.rate == 0.0:
+            return x
+        if type_of(x).kind not in "fc":
+            raise TypeError(
+                errors.explained(
+                    f"{type(self).__name__}: the input must be floating; got {type_of(x)}.", "x.astype('float32')."
+                )
+            )
+        drawn = self._drawn(type_of(x).shape)
+        if self.rate == 1.0:
+            return jnp.zeros_like(x)
+        if key is None:
+            raise TypeError(
+                errors.explained(
+                    f"{type(self).__name__}: a key must be given while training.",
+                    "…(x, key=key), or model.eval() if it is not training.",
+                )
+            )
+        return self._kept(x, random.bernoulli(key, 1 - self.rate, drawn))
+
+    def _drawn(self, dims: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of what is drawn for an input of some shape: 1 along axes that are dropped or kept as a whole."""
+        return dims
+
+    def _kept(self, x: Any, keep: Any) -> Any:
+        return jnp.where(keep, x / (1 - self.rate), 0)
+
+    def _check_axes(self, dims: tuple[int, ...], axes: str, least: int) -> None:
+        if len(dims) < least:
+            raise ValueError(
+                errors.explained(
+                    f"{type(self).__name__}: the input must have the axes {axes}; got the shape {dims}.",
+                    "x[None] if there is no batch, or Dropout for single numbers.",
+                )
+            )
+
+
+class Dropout(_Dropping):
+    """Zeros at random places while training, and the rest larger by as much.
+
+    Args:
+        axes: along which everything is dropped or kept together; one number for one axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.Dropout(0.5)(jnp.ones(4), key=random.key(3)), nn.Dropout(0.5).eval()(jnp.ones(4))
+    (Array([2., 0., 0., 0.], dtype=float32), Array([1., 1., 1., 1.], dtype=float32))
+    """
+
+    def __init__(self, rate: float, *, axes: int | Sequence[int] = ()) -> None:
+        super().__init__(rate)
+        try:
+            given = (axes,) if isinstance(axes, (int, np.integer)) else axes
+            self.axes = tuple([operator.index(i) for i in given])
+        except TypeError:
+            raise TypeError(errors.explained(f"Dropout: axes must be integers; got {axes!r}.", "axes=(1,).")) from None
+
+    def _drawn(self, dims: tuple[int, ...]) -> tuple[int, ...]:
+        n = len(dims)
+        if not all([-n <= i < n for i in self.axes]):
+            raise ValueError(
+                errors.explained(f"Dropout: axes {self.axes} must be axes of the input; got one of shape {dims}.")
+            )
+        return tuple([1 if i - n in self.axes or i in self.axes else size for i, size in enumerate(dims)])
+
+
+class SpatialDropout(_Dropping):
+    """Whole features of (batch, *places, features) zero while training, at all places; the rest larger by as much.
+
+    Neighbouring places say much the same, so single zeros would hide little.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.SpatialDropout(0.5)(jnp.ones((1, 2, 4)), key=random.key(3))
+    Array([[[2., 0., 0., 0.],
+            [2., 0., 0., 0.]]], dtype=float32)
+    """
+
+    def _drawn(self, dims: tuple[int, ...]) -> tuple[int, ...]:
+        self._check_axes(dims, "(batch, *places, features)", 3)
+        return (dims[0], *[1] * (len(dims) - 2), dims[-1])
+
+
+class StochasticDepth(_Dropping):
+    """Whole examples zero while training, and the rest larger by as much: of a residual branch, so that a block is
+    left out for some examples (DropPath). The first axis is the batch.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> x, branch = jnp.ones((4, 2)), jnp.ones((4, 2))
+    >>> (x + nn.StochasticDepth(0.5)(branch, key=random.key(3)))[:, 0]
+    Array([3., 1., 1., 1.], dtype=float32)
+    """
+
+    def _drawn(self, dims: tuple[int, ...]) -> tuple[int, ...]:
+        self._check_axes(dims, "(batch, …, features)", 2)
+        return (dims[0], *[1] * (len(dims) - 1))
+
+
+_LOWEST = -1.0507009873554805 * 1.6732632423543772  # what SELU gives far below zero
+
+
+class AlphaDropout(_Dropping):
+    """Numbers at random places become the lowest one of SELU while training; then all are scaled and shifted so that
+    mean 0 and variance 1 stay what they are.
+
+    With p = rate and m = -1.7581, the limit of SELU at minus infinity: `a * x + b` where x is kept, `a * m + b` where
+    it is dropped; `a = 1 / sqrt((1 - p) * (1 + p * m²))`, `b = -a * p * m`.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.AlphaDropout(0.5)(jnp.zeros(4), key=random.key(3)).round(1)
+    Array([ 0.8, -0.8, -0.8, -0.8], dtype=float32)
+    """
+
+    def _kept(self, x: Any, keep: Any) -> Any:
+        factor = 1 / math.sqrt((1 - self.rate) * (1 + self.rate * _LOWEST**2))
+        return factor * jnp.where(keep, x, _LOWEST) - factor * self.rate * _LOWEST

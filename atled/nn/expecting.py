@@ -1,0 +1,33 @@
+"""`expected`: integers that must lie in a range, such as labels, ids of tokens, and numbers of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core.array import type_of
+from atled.core.trace import Tracer, bind
+from atled.higher_order.expectations import complain
+from atled.ops.expecting import Expect
+
+
+def expected(x: Any, low: int, high: int, what: str) -> Any:
+    """The integers x, which must be `low` or more and less than `high`.
+
+    Outside of transforms it raises at once if one is not. A compiled function looks in its first call only: what is
+    looked up with an integer out of range should be NaN, so that later ones are seen as well.
+
+    >>> from atled.nn.expecting import expected
+    >>> expected(jnp.array([0, 2]), 0, 3, "labels")
+    Array([0, 2], dtype=int32)
+    """
+    op, x = Expect(int(low), int(high), what), jnp.asarray(x)
+    op.result_type(type_of(x))
+    if isinstance(x, Tracer):
+        return bind(op, x)
+    if x.size and x.is_fully_addressable:
+        values = np.asarray(x)
+        complain(op, int(values.min()), int(values.max()))
+    return x

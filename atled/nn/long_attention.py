@@ -1,0 +1,156 @@
+"""Attention for long sequences: queries in chunks, so that the weights of all queries are never there at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import lax
+from atled.core import errors
+from atled.core.array import type_of
+from atled.higher_order.remat import checkpoint, checkpoint_name, save_only_these_names
+from atled.nn.attention import dot_product_attention
+from atled.transforms.grad import stop_gradient
+
+_BANDS = 4  # parts of a causal sequence, each of which looks no further than its own end
+
+
+def memory_efficient_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    *,
+    bias: Any = None,
+    mask: Any = None,
+    scale: Any = None,
+    is_causal: bool = False,
+    window: tuple[int, int] | None = None,
+    chunk: int = 256,
+) -> Any:
+    """softmax(query @ key * scale + bias) @ value for each head, with memory for the weights of `chunk` queries.
+
+    `query` is [B, T, N, H], `key` and `value` are [B, S, K, H]; each of the K heads serves N / K heads of the query.
+    Plain attention holds B·N·T·S weights, and more in the backward pass. This one holds B·N·chunk·S at a time, and
+    computes them again in the backward pass.
+
+    Args:
+        bias, mask: are added to the logits, and say where a query may look, in shapes that broadcast to [B, N, T, S];
+            or functions of the places of queries and of keys, two arrays of integers, [t, 1] and [s], that give the
+            part for these, in a shape that broadcasts to [B, N, t, s]. A query that may look nowhere gets a mean.
+        scale: 1 / sqrt(H) if it is not given.
+        is_causal: no query looks at what comes later.
+        window: how many places a query looks back and ahead. Work and memory are then those of the window.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> x = jnp.ones((1, 1000, 2, 4))
+    >>> nn.memory_efficient_attention(x, x, x, is_causal=True, chunk=128).shape
+    (1, 1000, 2, 4)
+    """
+    (batch, targets, heads, length), groups = _checked(query, key, value, chunk, window)
+    sources = type_of(key).shape[1]
+    if not type_of(query).size or not type_of(key).size:
+        return dot_product_attention(query, key, value)
+    chunk = min(chunk, targets)
+    scale = 1 / math.sqrt(length) if scale is None else scale
+    bias, mask = [_part(what, x, (batch, heads, targets, sources)) for what, x in (("bias", bias), ("mask", mask))]
+    query = jnp.asarray(query).reshape(batch, targets, heads // groups, groups, length)
+
+    def run(queries: Any, first: int, keys: Any, values: Any) -> Any:
+        """The results of some queries, the first of which is at a place."""
+        count = type_of(queries).shape[1]
+        parts = -(-count // chunk)
+        padded = jnp.pad(queries, [(0, 0), (0, parts * chunk - count), (0, 0), (0, 0), (0, 0)])
+        xs = jnp.moveaxis(padded.reshape(batch, parts, chunk, heads // groups, groups, length), 1, 0)
+        one = lambda x: _attended(x[1], keys, values, x[0], scale, bias, mask, is_causal, window)  # noqa: E731
+        out = lax.map(checkpoint(one, policy=save_only_these_names("highest")), (first + chunk * jnp.arange(parts), xs))
+        return jnp.moveaxis(out, 0, 1).reshape(batch, parts * chunk, heads, length)[:, :count]
+
+    if not is_causal or window is not None or targets != sources or targets < 2 * _BANDS * chunk:
+        return run(query, 0, key, value)
+    ends = [targets * (i + 1) // _BANDS for i in range(_BANDS)]
+    parts = [run(query[:, a:b], a, key[:, :b], value[:, :b]) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    return jnp.concatenate(parts, 1)
+
+
+def _attended(
+    query: Any, key: Any, value: Any, first: Any, scale: Any, bias: Any, mask: Any, is_causal: bool, window: Any
+) -> Any:
+    """The results of a chunk of queries, the first of which is at a place."""
+    (chunk, sources), start = (query.shape[1], key.shape[1]), 0
+    if window is not None:  # only what some query of the chunk sees
+        span = min(sources, chunk + window[0] + window[1])
+        start = jnp.clip(first - window[0], 0, sources - span)
+        key, value = [lax.dynamic_slice_in_dim(x, start, span, 1) for x in (key, value)]
+        sources = span
+    wide = jnp.promote_types(query.dtype, "float32")
+    logits = jnp.einsum("btkgh,bskh->bkgts", query, key, preferred_element_type=wide) * jnp.asarray(scale, wide)
+    targets, places = first + jnp.arange(chunk)[:, None], start + jnp.arange(sources)
+    by_head = lambda x: x.reshape(x.shape[0], *((1, 1) if x.shape[1] == 1 else logits.shape[1:3]), *x.shape[2:])  # noqa: E731
+    if bias is not None:
+        logits = logits + by_head(bias(targets, places)).astype(wide)
+    rules = [by_head(boolean(mask(targets, places)))] if mask is not None else []
+    rules += [places <= targets] if is_causal else []
+    rules += [targets <= places + window[0], targets >= places - window[1]] if window is not None else []
+    for rule in rules:
+        logits = jnp.where(rule, logits, np.asarray(-0.7 * np.finfo("float32").max, wide))
+    # The sum of weights divides at the end, so that weights are computed in one pass, and gradients in another one
+    highest = checkpoint_name(stop_gradient(logits.max(-1, keepdims=True)), "highest")
+    weights = jnp.exp(logits - highest)
+    out = jnp.einsum("bkgts,bskh->btkgh", weights.astype(value.dtype), value, preferred_element_type=wide)
+    out = (out / jnp.moveaxis(weights.sum(-1), -1, 1)[..., None]).astype(value.dtype)
+    return out.reshape(*out.shape[:2], -1, out.shape[-1])
+
+
+def boolean(mask: Any) -> Any:
+    """A mask; complains about numbers, which may be meant to be added."""
+    if type_of(mask).kind != "b":
+        raise TypeError(
+            errors.explained(
+                f"attention: a mask must be booleans, True where a query may look; got {type_of(mask)}.",
+                "mask == 0 for one that is added to logits, mask != 0 for ones and zeros.",
+            )
+        )
+    return mask
+
+
+def _part(what: str, x: Any, dims: tuple[int, int, int, int]) -> Callable[[Any, Any], Any] | None:
+    """A bias or a mask as a function of places."""
+    if x is None or callable(x):
+        return x
+    x = jnp.asarray(x)
+    x = x.reshape((1,) * (4 - x.ndim) + x.shape)
+    if x.ndim != 4 or any([n not in (1, m) for n, m in zip(x.shape, dims, strict=True)]):
+        raise ValueError(
+            errors.explained(f"memory_efficient_attention: {what} must broadcast to {dims}; got {type_of(x)}.")
+        )
+
+    def part(targets: Any, places: Any) -> Any:
+        found = x if x.shape[2] == 1 else x[:, :, jnp.clip(targets[:, 0], 0, dims[2] - 1)]
+        return found if x.shape[3] == 1 else found[..., places]
+
+    return part
+
+
+def _checked(query: Any, key: Any, value: Any, chunk: int, window: Any) -> tuple[tuple[int, ...], int]:
+    """The shape of the query, and how many of its heads a head of the keys serves."""
+    q, k, v = [type_of(x) for x in (query, key, value)]
+    fits = q.ndim == k.ndim == 4 and k.shape[:3] == v.shape[:3] and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
+    if not fits or v.ndim != 4 or q.shape[2] % max(k.shape[2], 1):
+        raise ValueError(
+            errors.explained(
+                "memory_efficient_attention: query must be [B, T, N, H], key and value [B, S, K, H], and K divide N; "
+                f"got {q}, {k} and {v}."
+            )
+        )
+    if chunk < 1 or (window is not None and (len(window) != 2 or min(window) < 0)):
+        raise ValueError(
+            errors.explained(
+                f"memory_efficient_attention: chunk must be 1 or more, and window two numbers; got {chunk}, {window}."
+            )
+        )
+    return q.shape, q.shape[2] // max(k.shape[2], 1)

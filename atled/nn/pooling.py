@@ -1,0 +1,286 @@
+"""Maxima and means of windows: `max_pool`, `avg_pool`, and layers of these, for windows of one size, as many as one
+asks for, or one over all places. Inputs are (batch, *places, features), or without a batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import lax
+from atled.core import dtypes, errors
+from atled.core.array import type_of
+from atled.nn.convolutions import check_places, for_each_axis, padding_for_each_axis
+from atled.nn.module import Module
+from atled.nn.norms import wide
+from atled.ops import windows
+
+
+def max_pool(
+    x: Any, size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: Any = "VALID"
+) -> Any:
+    """The maximum of each window, for each feature. Padding does not count, and NaN is larger than all.
+
+    Args:
+        size: the lengths of the window; one number for one axis.
+        stride: steps of the window; None is its size.
+        padding: "VALID" for windows inside of the input, "SAME" for as many as inputs divided by the stride,
+            (before, after) for each axis, or a number for all.
+
+    At ties, the gradient goes to the first of the largest.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.max_pool(jnp.array([[1.0], [5.0], [2.0], [3.0]]), 2).ravel()
+    Array([5., 3.], dtype=float32)
+    """
+    size, stride, padding = _windows("max_pool", size, stride, padding)
+    return _max("max_pool", x, size, stride, padding)
+
+
+def avg_pool(
+    x: Any,
+    size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: Any = "VALID",
+    *,
+    count_padding: bool = False,
+) -> Any:
+    """The mean of each window, for each feature; sums are taken in float32 at least. Other arguments: `max_pool`.
+
+    Args:
+        count_padding: whether padding counts, as zeros; if not, means are of what is there.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.avg_pool(jnp.array([[1.0], [5.0], [2.0], [3.0]]), 2).ravel()
+    Array([3. , 2.5], dtype=float32)
+    """
+    size, stride, padding = _windows("avg_pool", size, stride, padding)
+    return _avg("avg_pool", x, size, stride, padding, count_padding)
+
+
+def _windows(name: str, size: Any, stride: Any, padding: Any) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
+    """The arguments of a pooling, for each axis."""
+    size = for_each_axis(name, "size", size)
+    stride = for_each_axis(name, "stride", size if stride is None else stride, len(size))
+    padding = padding_for_each_axis(name, padding, len(size), ("VALID", "SAME"))
+    if not isinstance(padding, str):
+        for n, pair in zip(size, padding, strict=True):
+            if not 0 <= min(pair) <= max(pair) < n:  # or there would be windows of padding alone
+                raise ValueError(
+                    errors.explained(
+                        f"{name}: padding must be 0 or more, and less than the size of the window; got {padding} for "
+                        f"size {size}."
+                    )
+                )
+    return size, stride, padding
+
+
+def _pairs(name: str, x: Any, size: Any, stride: Any, padding: Any) -> list[tuple[int, int]]:
+    """The padding of each axis of an input, features and a batch included, after a look at its shape."""
+    check_places(name, x, len(size))
+    t = type_of(x)
+    lengths = t.shape[-1 - len(size) : -1]
+    pairs = lax.padtype_to_pads(lengths, size, stride, padding) if isinstance(padding, str) else padding
+    if any([n == 0 or n + sum(p) < k for n, p, k in zip(lengths, pairs, size, strict=True)]):
+        raise ValueError(
+            errors.explained(f"{name}: a window of size {size} must fit into the input; got {t}.", "padding='SAME'.")
+        )
+    return [*[(0, 0)] * (t.ndim - len(size) - 1), *[(int(a), int(b)) for a, b in pairs], (0, 0)]
+
+
+def _max(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padding: Any) -> Any:
+    if type_of(x).kind not in "iuf":
+        raise TypeError(errors.explained(f"{name}: the input must be real numbers; got {type_of(x)}."))
+    pairs = _pairs(name, x, size, stride, padding)
+    before = (1,) * (type_of(x).ndim - len(size) - 1)
+    return windows.reduce_window(jnp.asarray(x), "max", (*before, *size, 1), (*before, *stride, 1), pairs)
+
+
+def _avg(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padding: Any, count_padding: bool) -> Any:
+    pairs = _pairs(name, x, size, stride, padding)
+    t, n = type_of(x), len(size)
+    before = (1,) * (t.ndim - n - 1)
+    total = windows.reduce_window(wide(x), "add", (*before, *size, 1), (*before, *stride, 1), pairs)
+    count: Any = math.prod(size)
+    if not count_padding and any([p != (0, 0) for p in pairs]):
+        axes = zip(
+            type_of(total).shape[-1 - n : -1], t.shape[-1 - n : -1], pairs[-1 - n : -1], size, stride, strict=True
+        )
+        found = [_counts(*axis) for axis in axes]
+        count = math.prod([np.expand_dims(c, tuple(range(1, n + 1 - i))) for i, c in enumerate(found)])
+    return (total / jnp.asarray(count, total.dtype)).astype(_float(x))
+
+
+def _counts(windows: int, length: int, padding: tuple[int, int], size: int, stride: int) -> np.ndarray:
+    """How many places of an axis each of its windows has."""
+    start = np.arange(windows) * stride - padding[0]
+    return np.minimum(start + size, length) - np.maximum(start, 0)
+
+
+def _float(x: Any) -> Any:
+    """The dtype of means."""
+    t = type_of(x)
+    return t.dtype if t.kind in "fc" else dtypes.canonical("float32")
+
+
+class MaxPool(Module):
+    """The maximum of each window, for each feature: `max_pool`, where the arguments are explained.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.MaxPool((3, 3), stride=2, padding=1)(jnp.ones((1, 8, 8, 4))).shape
+    (1, 4, 4, 4)
+    """
+
+    def __init__(
+        self, size: int | Sequence[int], *, stride: int | Sequence[int] | None = None, padding: Any = "VALID"
+    ) -> None:
+        self.size, self.stride, self.padding = _windows("MaxPool", size, stride, padding)
+
+    def __call__(self, x: Any) -> Any:
+        """The maxima."""
+        return _max("MaxPool", x, self.size, self.stride, self.padding)
+
+
+class AvgPool(Module):
+    """The mean of each window, for each feature: `avg_pool`, where the arguments are explained.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AvgPool(2)(jnp.array([[1.0], [5.0], [2.0], [3.0]])).ravel()
+    Array([3. , 2.5], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        *,
+        stride: int | Sequence[int] | None = None,
+        padding: Any = "VALID",
+        count_padding: bool = False,
+    ) -> None:
+        self.size, self.stride, self.padding = _windows("AvgPool", size, stride, padding)
+        self.count_padding = bool(count_padding)
+
+    def __call__(self, x: Any) -> Any:
+        """The means."""
+        return _avg("AvgPool", x, self.size, self.stride, self.padding, self.count_padding)
+
+
+class _Adaptive(Module):
+    """Windows that are as many as asked for, of about the same length, and cover the input."""
+
+    _is_mean: bool
+
+    def __init__(self, size: int | Sequence[int | None]) -> None:
+        given = [size] if size is None or isinstance(size, (int, np.integer)) else list(size)
+        found = for_each_axis(type(self).__name__, "size", [1 if n is None else n for n in given], len(given) or 1)
+        self.size = tuple([None if n is None else m for n, m in zip(given, found, strict=True)])
+
+    def __call__(self, x: Any) -> Any:
+        """The output, with as many places as asked for."""
+        check_places(type(self).__name__, x, len(self.size))
+        t, y = type_of(x), wide(x) if self._is_mean else jnp.asarray(x)
+        for axis, count in enumerate(self.size, t.ndim - len(self.size) - 1):
+            if t.shape[axis] == 0:
+                raise ValueError(errors.explained(f"{type(self).__name__}: the input must have places; got {t}."))
+            if count not in (None, t.shape[axis]):
+                y = self._reduced(y, axis, count)
+        return y.astype(_float(x)) if self._is_mean else y
+
+    def _reduced(self, x: Any, axis: int, count: int) -> Any:
+        """What so many windows over an axis give: those of the same length together, then in their order."""
+
+        def of(rows: Any) -> Any:
+            return rows.mean(axis + 1) if self._is_mean else rows.max(axis + 1)
+
+        dims = type_of(x).shape
+        if dims[axis] % count == 0:
+            return of(x.reshape(*dims[:axis], count, dims[axis] // count, *dims[axis + 1 :]))
+        i = np.arange(count)
+        start, stop = i * dims[axis] // count, -(-(i + 1) * dims[axis] // count)
+        groups = {n: np.flatnonzero(stop - start == n) for n in np.unique(stop - start).tolist()}
+        parts = [of(jnp.take(x, start[which, None] + np.arange(n), axis)) for n, which in groups.items()]
+        return jnp.take(jnp.concatenate(parts, axis), np.argsort(np.concatenate(list(groups.values()))), axis)
+
+
+class AdaptiveAvgPool(_Adaptive):
+    """Means of windows that are as many as `size` says, for each axis; None leaves an axis as it is.
+
+    Of n places, window i of m is from floor(i * n / m) up to, and without, ceil((i + 1) * n / m). Sums are taken in
+    float32 at least.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveAvgPool(2)(jnp.array([[1.0], [5.0], [3.0]])).ravel()
+    Array([3., 4.], dtype=float32)
+    """
+
+    _is_mean = True
+
+
+class AdaptiveMaxPool(_Adaptive):
+    """Maxima of windows that are as many as `size` says, for each axis: those of `AdaptiveAvgPool`.
+
+    At ties, the gradient is shared by the largest of a window, evenly along each axis, one axis after the other.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveMaxPool(2)(jnp.array([[1.0], [5.0], [3.0]])).ravel()
+    Array([5., 5.], dtype=float32)
+    """
+
+    _is_mean = False
+
+
+def _all_places(layer: Module, x: Any) -> tuple[int, ...]:
+    """The axes between the first and the last one."""
+    t = type_of(x)
+    if t.ndim < 3 or not all(t.shape[1:-1]):
+        raise ValueError(
+            errors.explained(
+                f"{type(layer).__name__}: the input must be (batch, *places, features), with places; got {t}.",
+                "x[None] if there is no batch.",
+            )
+        )
+    return tuple(range(1, t.ndim - 1))
+
+
+class GlobalAvgPool(Module):
+    """The mean over all places of (batch, *places, features): (batch, features). Sums are in float32 at least.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.GlobalAvgPool()(jnp.ones((2, 8, 8, 3))).shape
+    (2, 3)
+    """
+
+    def __init__(self, *, keepdims: bool = False) -> None:
+        self.keepdims = bool(keepdims)  # whether axes of places stay, with length 1
+
+    def __call__(self, x: Any) -> Any:
+        """The means."""
+        return wide(x).mean(_all_places(self, x), keepdims=self.keepdims).astype(_float(x))
+
+
+class GlobalMaxPool(Module):
+    """The maximum over all places of (batch, *places, features): (batch, features).
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.GlobalMaxPool()(jnp.ones((2, 8, 8, 3))).shape
+    (2, 3)
+    """
+
+    def __init__(self, *, keepdims: bool = False) -> None:
+        self.keepdims = bool(keepdims)  # whether axes of places stay, with length 1
+
+    def __call__(self, x: Any) -> Any:
+        """The maxima."""
+        return jnp.asarray(x).max(_all_places(self, x), keepdims=self.keepdims)

@@ -1,0 +1,32 @@
+"""`Expect`: integers that must lie in a range. It changes nothing; the first call of compiled code looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atled.core.op import LinearOp
+from atled.core.trace import bind
+from atled.core.types import ArrayType
+
+
+class Expect(LinearOp):
+    """Its operand, integers that are `low` or more and less than `high`; `what` they are is said if they are not."""
+
+    low: int
+    high: int
+    what: str
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        if x.kind not in "iu":
+            raise TypeError(f"{self.what} must be integers; got {x}.")
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return x
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), masks[0]
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(self, x)

@@ -1,0 +1,380 @@
+"""Optimizers around others: several gradients for one step, none if one is not finite, larger losses, and SAM."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled.core import errors, tree
+from atled.core.array import describe
+from atled.core.struct import static, struct
+from atled.higher_order.branches import cond
+from atled.higher_order.jit import eval_shape
+from atled.optim.optimizer import (
+    Optimizer,
+    State,
+    apply,
+    first_numbers,
+    handed,
+    like,
+    mapped,
+    norm,
+    number_dtype,
+    numbers_at,
+    trained,
+    whole,
+    wide,
+)  # fmt: skip
+from atled.transforms.grad import value_and_grad
+
+
+@struct
+class Wrapped:
+    """The state of an optimizer around another: its own, and that of the other."""
+
+    own: State
+    inner: Any
+
+
+class Wrapper(Optimizer):
+    """An optimizer around `inner`. Subclasses say what slots they have and what becomes of an update."""
+
+    inner: Optimizer
+    numbers: ClassVar[tuple[str, ...]] = ()
+    hands_on: ClassVar[bool] = False  # whether gradients of a loss made larger reach the optimizer inside as such
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inner, Optimizer):
+            raise TypeError(
+                errors.explained(
+                    f"{type(self).__name__}: the first argument must be an optimizer; got {describe(self.inner)}.",
+                    f"optim.{type(self).__name__}(optim.AdamW(1e-3)).",
+                )
+            )
+        if self.inner.has_scale and not self.hands_on:
+            raise ValueError(
+                errors.explained(
+                    f"{type(self).__name__}: LossScale goes around it, because it needs gradients as they are; got "
+                    "LossScale inside.",
+                    f"optim.LossScale(optim.{type(self).__name__}(optimizer)), in lower case if it is a function.",
+                )
+            )
+
+    @property
+    def takes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the optimizer inside takes."""
+        return self.inner.takes
+
+    @property
+    def is_step(self) -> bool:  # type: ignore[override]
+        """Whether the optimizer inside makes steps."""
+        return self.inner.is_step
+
+    @property
+    def keeps_weights(self) -> bool:  # type: ignore[override]
+        """Whether the optimizer inside has weights of its own."""
+        return self.inner.keeps_weights
+
+    @property
+    def has_scale(self) -> bool:  # type: ignore[override]
+        """Whether there is a `LossScale` inside."""
+        return self.inner.has_scale
+
+    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+        """What it remembers by itself, before the first step."""
+        return {}
+
+    def init(self, model: Any, *, split: str | None = None) -> Wrapped:
+        """Both states before the first step."""
+        leaves, structure = tree.flatten(model)
+        hyper, scheduled = first_numbers(self, self.numbers, number_dtype(leaves, trained(structure, leaves)))
+        own = State(jnp.zeros((), "int32"), hyper, self.slots(model, split), scheduled, type(self).__name__)
+        return Wrapped(own, self.inner.init(model, split=split))
+
+    def evaluated(self, model: Any, state: Wrapped) -> Any:
+        """The model to use, by what the optimizer inside averages."""
+        return self.inner.evaluated(model, state.inner)
+
+    def scaled(self, value: Any, state: Wrapped) -> Any:
+        """The value of a loss, scaled as the optimizer inside wants it."""
+        return self.inner.scaled(value, state.inner)
+
+    def own(self, state: Any) -> tuple[State, Any]:
+        """Both states; complains if there are not two, or if they are of another optimizer."""
+        if not isinstance(state, Wrapped) or state.own.of not in ("", type(self).__name__):
+            got = f"that of {state.own.of}" if isinstance(state, Wrapped) else describe(state)
+            raise TypeError(
+                errors.explained(
+                    f"{type(self).__name__}: the state must be its own; got {got}.",
+                    "optimizer.init(model).",
+                )
+            )
+        return state.own, state.inner
+
+
+def _updated_if(condition: Any, inner: Optimizer, grads: Any, state: Any, model: Any, values: dict[str, Any]) -> Any:
+    """What an optimizer gives, if a condition holds; else zeros, and the state as it was."""
+
+    given = handed(inner, values)
+    loss = {"loss": given.pop("loss")} if "loss" in given else {}  # a function, which is no argument
+
+    def go(grads: Any, state: Any, model: Any, given: dict[str, Any]) -> Any:
+        return inner.update(grads, state, model, **given, **loss)
+
+    shapes = eval_shape(go, grads, state, model, given)[0]
+
+    def stay(grads: Any, state: Any, model: Any, given: dict[str, Any]) -> Any:
+        return tree.map(lambda t: jnp.zeros(t.shape, t.dtype), shapes), state
+
+    return cond(condition, go, stay, grads, state, model, given)
+
+
+def _are_finite(grads: Any) -> Any:
+    """Whether all numbers of all gradients are finite."""
+    return jnp.all(jnp.asarray([jnp.all(jnp.isfinite(g)) for g in tree.leaves(grads)] or [True]))
+
+
+@struct
+class Accumulate(Wrapper):
+    """One step of `inner` for the mean of `every` gradients."""
+
+    inner: Optimizer = static()
+    every: int = static(default=1)
+    hands_on: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Wrapper.__post_init__(self)
+        whole(self, "optim.accumulate", "every")
+        if "loss" in self.inner.takes:
+            raise ValueError(
+                errors.explained(
+                    "optim.accumulate: the optimizer inside must not need the loss as a function, which is that of the "
+                    f"last batch alone; got {type(self.inner).__name__}.",
+                    "larger batches; or optim.SAM(optim.accumulate(optimizer, every)): uphill batch by batch.",
+                )
+            )
+        if self.every < 1:
+            raise ValueError(errors.explained(f"optim.accumulate: every must be 1 or more; got {self.every}."))
+
+    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+        """The mean so far, how many gradients there were, and of each parameter; and the mean of values, if needed."""
+        leaves, structure = tree.flatten(model)
+        value = {"value": jnp.zeros((), number_dtype(leaves, trained(structure, leaves)))}
+        counts = {"count": jnp.zeros((), "int32"), "given": jnp.zeros(len(leaves), "int32")}
+        return {"mean": like(model, 0, split), **counts, **(value if "value" in self.inner.takes else {})}
+
+    def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
+        """Zeros; or what the mean of the last gradients gives."""
+        own, inner = self.own(state)
+        structure, old = tree.structure(model), own.slots
+        is_given = [g is not None for g in structure.flatten_up_to(grads)]
+        count, given = old["count"] + 1, old["given"] + np.asarray(is_given, "int32")
+        counts = structure.unflatten([given[i] for i in range(len(is_given))])
+        add = lambda m, g, n: m if g is None else m + (wide(g) - m) / n.astype(jnp.abs(m).dtype)  # noqa: E731
+        new = {"mean": mapped(add, model, old["mean"], grads, counts), "count": count, "given": given}
+        if "value" in old:
+            new["value"] = old["value"] + (jnp.asarray(values["value"], old["value"].dtype) - old["value"]) / count
+            values = {**values, "value": new["value"]}
+        is_due = count == self.every
+        updates, inner = self._updated(is_due, new["mean"], grads, counts, inner, model, values)
+        slots = tree.map(lambda x: jnp.where(is_due, jnp.zeros_like(x), x), new)
+        return updates, Wrapped(State(own.step + 1, own.hyper, slots, of=own.of), inner)
+
+    def _updated(
+        self, is_due: Any, mean: Any, grads: Any, counts: Any, state: Any, model: Any, values: dict[str, Any]
+    ) -> Any:
+        """What the optimizer inside gives if it is due, for the parameters that had a gradient in some batch.
+
+        Where the last has none, two steps are compiled: without those that have none in it, and with all.
+        """
+        now = mapped(lambda m, g: None if g is None else m, model, mean, grads)
+        late = tree.leaves(mapped(lambda m, g, n: n if g is None else None, model, mean, grads, counts))
+        if not late:
+            return _updated_if(is_due, self.inner, now, state, model, values)
+        is_late = jnp.any(jnp.asarray(late) > 0)
+        some, state = _updated_if(is_due & ~is_late, self.inner, now, state, model, values)
+        every, state = _updated_if(is_due & is_late, self.inner, mean, state, model, values)
+
+        def joined(u: Any, v: Any, n: Any) -> Any:
+            return jnp.where(n > 0, u if v is None else u + v, jnp.zeros_like(u))
+
+        return mapped(joined, model, every, some, counts), state
+
+
+def accumulate(optimizer: Optimizer, every: int) -> Accumulate:
+    """One step for the mean of `every` gradients, and none in between: large batches in small parts.
+
+    The mean is of the gradients that were given: a parameter whose gradient was None every time stays as it is. If it
+    had one in some batches and None in the last, what is remembered of others without any takes zeros for theirs. For
+    an optimizer that takes the value of the loss, that is the mean, too.
+
+    >>> from atled import optim
+    >>> import atled.numpy as jnp
+    >>> sgd = optim.accumulate(optim.SGD(1.0), 2)
+    >>> p = {"w": jnp.zeros(1)}
+    >>> state = sgd.init(p)
+    >>> for g in (1.0, 3.0):
+    ...     p, state = sgd.step(p, {"w": jnp.full(1, g)}, state)
+    ...     print(p["w"])
+    [0.]
+    [-2.]
+    """
+    return Accumulate(optimizer, every)
+
+
+@struct
+class SkipNotFinite(Wrapper):
+    """No step, and no change of state, where a gradient is not finite."""
+
+    inner: Optimizer = static()
+
+    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+        """How many steps were skipped, and how many of them in a row until now."""
+        return {"skipped": jnp.zeros((), "int32"), "in_a_row": jnp.zeros((), "int32")}
+
+    def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
+        """Zeros if something is not finite; else what the optimizer gives."""
+        own, inner = self.own(state)
+        is_finite = _are_finite(grads)
+        updates, inner = _updated_if(is_finite, self.inner, grads, inner, model, values)
+        slots = {
+            "skipped": own.slots["skipped"] + ~is_finite,
+            "in_a_row": jnp.where(is_finite, 0, own.slots["in_a_row"] + 1),
+        }
+        return updates, Wrapped(State(own.step + 1, own.hyper, slots, of=own.of), inner)
+
+
+def skip_not_finite(optimizer: Optimizer) -> SkipNotFinite:
+    """Leaves out steps whose gradients have NaN or infinity, and counts them in `own.slots["skipped"]` of the state.
+
+    >>> from atled import optim
+    >>> import atled.numpy as jnp
+    >>> sgd = optim.skip_not_finite(optim.SGD(1.0))
+    >>> p = {"w": jnp.zeros(1)}
+    >>> p, state = sgd.step(p, {"w": jnp.array([jnp.nan])}, sgd.init(p))
+    >>> p["w"], int(state.own.slots["skipped"])
+    (Array([0.], dtype=float32), 1)
+    """
+    return SkipNotFinite(optimizer)
+
+
+@struct
+class LossScale(Wrapper):
+    """For gradients in float16: the loss is made larger so that they do not vanish, and they are made smaller again.
+
+    Differentiate `optimizer.scaled(loss, state)`. The scale, `hyper["scale"]` of the state, grows by `factor` after
+    `every` good steps; where a gradient is not finite, there is no step, and it shrinks by `factor`, down to `least`.
+    It goes around everything else: what is inside sees gradients of the loss itself.
+
+    >>> from atled import optim
+    >>> import atled, atled.numpy as jnp
+    >>> adam = optim.LossScale(optim.Adam(0.1))
+    >>> p = {"w": jnp.zeros(1, "float16")}
+    >>> state = adam.init(p)
+    >>> tiny = lambda p: jnp.sum(p["w"].astype("float32")) * 1e-8
+    >>> atled.grad(tiny)(p)["w"], atled.grad(lambda p: adam.scaled(tiny(p), state))(p)["w"] > 0
+    (Array([0.], dtype=float16), Array([ True], dtype=bool))
+    """
+
+    inner: Optimizer = static()
+    scale: float = static(default=2.0**15)
+    every: int = static(default=2000)
+    factor: float = static(default=2.0)
+    least: float = static(default=1.0)
+    numbers: ClassVar[tuple[str, ...]] = ("scale",)
+    has_scale: ClassVar[bool] = True  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        Wrapper.__post_init__(self)
+        whole(self, "LossScale", "every")
+        if callable(self.scale):
+            raise TypeError(
+                errors.explained(
+                    "LossScale: scale must be a number, which changes by itself; got a schedule.",
+                    "optim.LossScale(optimizer, 2.0**15).",
+                )
+            )
+        if self.every < 1 or not self.factor > 1 or not self.scale > 0:
+            raise ValueError(
+                errors.explained(
+                    "LossScale: scale must be above 0, every 1 or more, factor above 1; got "
+                    f"{self.scale}, {self.every}, {self.factor}."
+                )
+            )
+
+    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+        """Good steps since the scale changed, and how many steps were skipped."""
+        return {"good": jnp.zeros((), "int32"), "skipped": jnp.zeros((), "int32")}
+
+    def scaled(self, value: Any, state: Wrapped) -> Any:
+        """The value of a loss, times the scale."""
+        own, inner = self.own(state)
+        value = wide(jnp.asarray(self.inner.scaled(value, inner)))
+        return value * own.hyper["scale"].astype(value.dtype)
+
+    def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
+        """What the optimizer gives for the gradients divided by the scale; zeros if one is not finite."""
+        own, inner = self.own(state)
+        scale = own.hyper["scale"]
+        grads = tree.map(lambda g: wide(g) / scale.astype(jnp.abs(wide(g)).dtype), grads)
+        is_finite = _are_finite(grads)
+        updates, inner = _updated_if(is_finite, self.inner, grads, inner, model, values)
+        good = jnp.where(is_finite, own.slots["good"] + 1, 0)
+        is_due, grown = good == self.every, scale * self.factor
+        grown = jnp.where(is_due & jnp.isfinite(grown), grown, scale)
+        scale = jnp.where(is_finite, grown, jnp.maximum(scale / self.factor, self.least))
+        slots = {"good": jnp.where(is_due, 0, good), "skipped": own.slots["skipped"] + ~is_finite}
+        return updates, Wrapped(State(own.step + 1, {"scale": scale}, slots, of=own.of), inner)
+
+
+def uphills(loss: Any) -> Any:
+    """A function that gives the value of a loss and the gradients, along which it grows; the model is left as it is."""
+    both = value_and_grad(lambda m: (loss(m), m), has_aux=True)  # what layers assign to it is not asked for
+
+    def call(model: Any) -> tuple[Any, Any]:
+        (value, _), grads = both(model)
+        return value, tree.map(lambda g: g.conj() if jnp.iscomplexobj(g) else g, grads)
+
+    return call
+
+
+@struct
+class SAM(Wrapper):
+    """Steps by the gradients where the loss is worst nearby (Foret et al., 2021): sharpness-aware minimization.
+
+    `inner` gets the gradients at `p + rho g / |g|`, with |g| the length of all gradients together. They are computed in
+    the step, so it needs the loss of the batch as a function of the model.
+
+    >>> from atled import optim
+    >>> import atled, atled.numpy as jnp
+    >>> sam = optim.SAM(optim.SGD(0.1), rho=0.5)
+    >>> loss = lambda p: jnp.sum(p["w"] ** 2)
+    >>> p = {"w": jnp.ones(1)}
+    >>> sam.step(p, atled.grad(loss)(p), sam.init(p), loss=loss)[0]["w"]
+    Array([0.7], dtype=float32)
+    """
+
+    inner: Optimizer = static()
+    rho: Any = static(default=0.05)
+    numbers: ClassVar[tuple[str, ...]] = ("rho",)
+
+    @property
+    def takes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The loss, and what the optimizer inside takes."""
+        return tuple(sorted({"loss", *self.inner.takes}))
+
+    def update(self, grads: Any, state: Wrapped, model: Any, *, loss: Any, **values: Any) -> tuple[Any, Wrapped]:
+        """What the optimizer gives for the gradients a little uphill."""
+        own, inner = self.own(state)
+        length, (h, scheduled) = norm(grads), numbers_at(self, own)
+        share = h.rho / jnp.where(length == 0, 1, length).astype(h.rho.dtype)
+        leaves, structure = tree.flatten(model)
+        is_trained = structure.unflatten([True if a else None for a in trained(structure, leaves)])
+        uphill = mapped(
+            lambda _, g: None if g is None else wide(g) * share.astype(jnp.abs(wide(g)).dtype), model, is_trained, grads
+        )
+        there = mapped(lambda _, g: g, model, grads, uphills(loss)(apply(model, uphill))[1])
+        updates, inner = self.inner.update(there, inner, model, **handed(self.inner, {"loss": loss, **values}))
+        return updates, Wrapped(State(own.step + 1, own.hyper, {}, scheduled, own.of), inner)

@@ -1,0 +1,25 @@
+"""Activations at their edges against jax, compiled as users do: with few optimizations, jax errs there."""
+
+import numpy as np
+import pytest
+
+import atled
+
+jax = pytest.importorskip("jax")
+
+EDGES = np.float32([-np.inf, -1e30, -1e4, -100, -20, -6, -3, -1, -0.5, -1e-8, 0, 1e-8, 0.5, 1, 3, 6, 20, 100, 1e4, 1e30,
+                    np.inf])  # fmt: skip
+ACTIVATIONS = (
+    "celu", "elu", "gelu", "hard_sigmoid", "hard_silu", "hard_tanh", "leaky_relu", "log_sigmoid", "mish", "relu",
+    "relu6", "selu", "sigmoid", "silu", "soft_sign", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "tanh",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_at_edges(name):
+    ours, theirs = getattr(atled.nn, name), getattr(jax.nn, name)
+    got = atled.jit(atled.vmap(atled.value_and_grad(ours)))(EDGES)
+    want = jax.jit(jax.vmap(jax.value_and_grad(theirs)))(EDGES)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-5, atol=1e-7)
+    slope = np.where(np.isnan(want[1]) & np.isfinite(got[1]), got[1], want[1])  # finite here at some infinities
+    np.testing.assert_allclose(got[1], slope, rtol=1e-5, atol=1e-7)
