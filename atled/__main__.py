@@ -1,0 +1,31 @@
+"""`python -m atled`, and the command `atled`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from atled.checkpoints import commands
+from atled.checkpoints.format import CheckpointError
+from atled.data import fetching
+from atled.version import __version__
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run a command, and give what the process ends with."""
+    parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
+    parser.add_argument("--version", action="version", version=f"atled {__version__}")
+    found = parser.add_subparsers(required=True, metavar="checkpoint | data")
+    commands.add(found)
+    fetching.add(found)
+    options = parser.parse_args(args)
+    try:
+        return options.run(options)
+    except CheckpointError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""The format of a checkpoint, version 1: a directory with a manifest, and files of bytes.
+
+The manifest says which arrays there are and where their pieces lie. Its first line has the version, a checksum and the
+length of what follows, which is JSON. A directory without a manifest is no checkpoint: it is written last, at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+
+try:  # three times as fast, and the same number
+    from zlib_ng.zlib_ng import crc32  # type: ignore[import-not-found]
+except ImportError:
+    from zlib import crc32
+
+MANIFEST = "manifest"
+VERSION = 1
+SPAN = 2**20  # bytes that are read or written at once: they stay in the processor's cache for the checksum
+ALIGNMENT = 64  # bytes: pieces begin at multiples of it in their file
+PIECE_BYTES = 64 * 2**20  # a piece, and a file unless one number is longer, is no longer
+KEY = "key<fry>"  # the dtype of random keys, which are kept as two words of uint32 on a last axis
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is damaged, not there, or not one of the tree that is asked for."""
+
+
+class Damaged(CheckpointError):  # noqa: N818
+    """A checkpoint whose bytes are not what was written."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A box of an array, in C order and little-endian, somewhere in a file."""
+
+    file: str
+    offset: int
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+    crc32: int
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """The box as an index of the array."""
+        return tuple([slice(a, a + n) for a, n in zip(self.start, self.shape)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """An array: its dtype, its shape, and pieces that cover it exactly."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def stored(self) -> tuple[np.dtype, tuple[int, ...]]:
+        """The dtype and the shape of the bytes, which differ for random keys."""
+        return stored(self.dtype, self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the pieces have together."""
+        dtype, shape = self.stored
+        return dtype.itemsize * math.prod(shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """What is in a checkpoint: arrays by path, files with their sizes, and JSON of the writer's own."""
+
+    arrays: dict[str, Entry]
+    files: dict[str, int]
+    statics: dict[str, Any] = dataclasses.field(default_factory=dict)  # settings of modules by path, for reports
+    more: Any = None  # what the user keeps along with the arrays
+
+    def to_bytes(self) -> bytes:
+        """The manifest as it is written."""
+        arrays = {path: dataclasses.asdict(entry) for path, entry in self.arrays.items()}
+        content = {"arrays": arrays, "files": self.files, "statics": self.statics, "more": self.more}
+        text = json.dumps(content, separators=(",", ":"), allow_nan=True).encode()
+        return f"atled checkpoint {VERSION} {crc32(text):08x} {len(text)}\n".encode() + text
+
+    @staticmethod
+    def from_bytes(data: bytes, where: str) -> Manifest:
+        """The manifest of bytes that were read, if they are as they were written."""
+        head, _, text = data.partition(b"\n")
+        words = head.split(b" ")
+        if words[:2] != [b"atled", b"checkpoint"] or len(words) != 5:
+            raise Damaged(f"{where}: the manifest is damaged, or not one of a checkpoint.")
+        if words[2] != str(VERSION).encode():
+            got = words[2].decode("ascii", "replace")
+            raise Damaged(f"{where}: this atled reads checkpoints of version {VERSION}; got {got}.")
+        if words[3] != f"{crc32(text):08x}".encode() or words[4] != str(len(text)).encode():
+            raise Damaged(f"{where}: the manifest is damaged: its checksum is not that of its content.")
+        try:  # its checksum vouches for it, and a writer may have got it wrong nevertheless
+            content = json.loads(text)
+            arrays = {path: _entry(found) for path, found in content["arrays"].items()}
+            made = Manifest(arrays, content["files"], content["statics"], content["more"])
+            for name, size in made.files.items():
+                _require(type(size) is int and size >= 0 and "/" not in name and name not in ("", ".", ".."), name)
+            for path, entry in arrays.items():
+                _check(path, entry, made.files)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise Damaged(f"{where}: the manifest is wrong: {error}.") from None
+        return made
+
+
+def _require(is_so: bool, what: str) -> None:
+    if not is_so:
+        raise ValueError(what)
+
+
+def _check(path: str, entry: Entry, files: Mapping[str, int]) -> None:
+    """Complain of an entry whose pieces do not make the array."""
+    dtype, shape = entry.stored
+    _require(all([type(n) is int and n >= 0 for n in shape]), f"the shape of {path}")
+    for p in entry.pieces:
+        numbers = [p.offset, p.crc32, *p.start, *p.shape]
+        size = dtype.itemsize * math.prod(p.shape)
+        fits = len(p.start) == len(p.shape) == len(shape) and all([type(n) is int and n >= 0 for n in numbers])
+        fits = fits and all([a + n <= m for a, n, m in zip(p.start, p.shape, shape)])
+        _require(fits and p.file in files and p.offset + size <= files[p.file], f"a piece of {path} lies outside")
+    is_whole = sum([math.prod(p.shape) for p in entry.pieces]) == math.prod(shape)
+    _require(is_whole and not _overlap(entry.pieces), f"the pieces of {path} do not make {entry}")
+
+
+def _entry(found: Mapping[str, Any]) -> Entry:
+    pieces = [Piece(p["file"], p["offset"], tuple(p["start"]), tuple(p["shape"]), p["crc32"]) for p in found["pieces"]]
+    return Entry(found["dtype"], tuple(found["shape"]), tuple(pieces))
+
+
+def _overlap(pieces: Iterable[Piece]) -> bool:
+    """Whether two of the boxes have a number in common."""
+    boxes = [p for p in pieces if math.prod(p.shape)]
+    if len(boxes) < 2:
+        return False
+    axis = max(range(len(boxes[0].start)), key=lambda a: len({b.start[a] for b in boxes}), default=None)
+    if axis is None:
+        return True  # two numbers without an axis
+    open_: list[Piece] = []
+    for box in sorted(boxes, key=lambda p: p.start[axis]):  # few boxes are open at once along that axis
+        open_ = [o for o in open_ if o.start[axis] + o.shape[axis] > box.start[axis]]
+        if any([meet(o, box.start, box.shape) is not None for o in open_]):
+            return True
+        open_.append(box)
+    return False
+
+
+def meet(piece: Any, start: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The part that a piece and a box have in common, as start and shape; None if there is none."""
+    low = [max(a, b) for a, b in zip(piece.start, start)]
+    high = [min(a + n, b + m) for a, n, b, m in zip(piece.start, piece.shape, start, shape)]
+    if any([a >= b for a, b in zip(low, high)]):
+        return None
+    return tuple(low), tuple([b - a for a, b in zip(low, high)])
+
+
+def stored(dtype: str, shape: tuple[int, ...]) -> tuple[np.dtype, tuple[int, ...]]:
+    """The dtype and the shape of an array's bytes."""
+    if dtype == KEY:
+        return np.dtype(np.uint32), (*shape, 2)
+    return np.dtype(dtypes.canonical(dtype)), shape
+
+
+def cut(start: tuple[int, ...], shape: tuple[int, ...], itemsize: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """A box in boxes of at most `PIECE_BYTES`, each of which lies in one run of memory of the box."""
+    limit = max(1, PIECE_BYTES // itemsize)
+    if math.prod(shape) <= limit:
+        return [(start, shape)]
+    row = math.prod(shape[1:])
+    if row > limit:
+        inside = cut(start[1:], shape[1:], itemsize)
+        return [((start[0] + i, *s), (1, *n)) for i in range(shape[0]) for s, n in inside]
+    step = limit // row
+    return [((start[0] + i, *start[1:]), (min(step, shape[0] - i), *shape[1:])) for i in range(0, shape[0], step)]

@@ -1,0 +1,170 @@
+"""Which array of a checkpoint goes where in a tree; and, if that is not clear, a report of all that is in the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.checkpoints.format import KEY, CheckpointError, Entry, Manifest
+from atled.core import dtypes, errors
+from atled.core.array import Array, type_of
+from atled.core.types import ShapeDtypeStruct
+from atled.nn.module import Module, settled, walk
+from atled.nn.selecting import matches
+
+
+@dataclasses.dataclass
+class Plan:
+    """Where each array of a tree comes from, and what was found on the way."""
+
+    sources: dict[str, str]  # paths in the tree to paths in the checkpoint
+    missing: list[str] = dataclasses.field(default_factory=list)
+    extra: list[str] = dataclasses.field(default_factory=list)
+    reshaped: list[str] = dataclasses.field(default_factory=list)
+    cast: list[str] = dataclasses.field(default_factory=list)
+    settings: list[str] = dataclasses.field(default_factory=list)
+
+    def __str__(self) -> str:
+        titles = {
+            "missing": "missing in the checkpoint",
+            "extra": "only in the checkpoint",
+            "reshaped": "of another shape",
+            "cast": "of another dtype",
+            "settings": "settings that differ",
+        }
+        lines = []
+        for field, title in titles.items():
+            found = getattr(self, field)
+            if found:
+                lines.append(f"  {title}: {len(found)}")
+                lines += [f"    {line}" for line in found[:12]]
+                lines += [f"    … and {len(found) - 12} more"] if len(found) > 12 else []
+        return "\n".join(lines)
+
+
+def matched(
+    where: Any,
+    found: Manifest,
+    like: Any,
+    leaves: Mapping[str, Any],
+    partial: bool | Sequence[str],
+    rename: Mapping[str, str] | Callable[[str], str] | None,
+    cast: bool,
+) -> Plan:
+    """The plan for a tree; raises with all that does not fit."""
+    partial = [partial] if isinstance(partial, str) else partial
+    plan = compared(found, like, leaves, rename)
+    excused = (
+        (lambda path: bool(partial)) if isinstance(partial, bool) else lambda p: any([matches(x, p) for x in partial])
+    )
+    missing = [p for p in plan.missing if not excused(p)]
+    extra = [p for p in plan.extra if not excused(p)]
+    if missing or extra or plan.reshaped or (plan.cast and not cast):
+        shown = dataclasses.replace(plan, missing=missing, extra=extra, cast=[] if cast else plan.cast)
+        ways = []
+        if missing or extra:
+            ways.append("partial=True or patterns, to leave them; rename={'old': 'new'}")
+        if plan.cast and not cast:
+            ways.append("cast=True")
+        raise CheckpointError(
+            errors.explained(
+                f"checkpoints.load: the checkpoint {where} is not one of this tree.\n{shown}",
+                "; ".join(ways) or "a tree of the same shapes.",
+            )
+        )
+    return plan
+
+
+def compared(found: Manifest, like: Any, leaves: Mapping[str, Any], rename: Any = None) -> Plan:
+    """What a checkpoint and a tree have in common, and what not."""
+    plan = Plan({})
+    renamed = _renamed(found.arrays, rename)
+    for path, leaf in leaves.items():
+        source = renamed.get(path)
+        if source is None:
+            plan.missing.append(path)
+            continue
+        plan.sources[path] = source
+        entry = found.arrays[source]
+        dtype, shape = described(leaf)
+        if shape != entry.shape or (dtype == KEY) != (entry.dtype == KEY):
+            plan.reshaped.append(f"{path}: {entry} is {_type(leaf)} here")
+        elif dtype != entry.dtype and not _is_number(leaf, entry):
+            plan.cast.append(f"{path}: {entry} is {_type(leaf)} here")
+    plan.extra = [s for p, s in renamed.items() if p not in leaves]
+    now = settings_of(like)
+    for path, value in found.statics.items():
+        if path in now and now[path] != value:
+            plan.settings.append(f"{path} was {value!r} and is {now[path]!r}")
+    return plan
+
+
+def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
+    """Paths as they are called now, and what they are called in the checkpoint."""
+    if rename is not None and not callable(rename) and not isinstance(rename, Mapping):
+        raise TypeError(
+            errors.explained(f"checkpoints.load: rename must be a dict or a function; got {type(rename).__name__}.")
+        )
+    if rename is None:
+        return {p: p for p in arrays}
+    made: dict[str, str] = {}
+    used = set()
+    for path in arrays:
+        new = path
+        if callable(rename):
+            new = str(rename(path))
+        else:
+            for old, name in sorted(rename.items(), key=lambda r: -len(r[0])):  # the longest that fits
+                steps = old.strip("/")
+                if not steps or path == steps or path.startswith(f"{steps}/"):
+                    new = "/".join([x for x in (name.strip("/"), path[len(steps) :].strip("/")) if x])
+                    used.add(old)
+                    break
+        if new in made:
+            raise CheckpointError(
+                errors.explained(f"checkpoints.load: rename makes {new} of both {made[new]} and {path}.")
+            )
+        made[new] = path
+    unused = [] if callable(rename) else [old for old in rename if old not in used]
+    if unused:
+        some = ", ".join(list(arrays)[:6])
+        raise CheckpointError(
+            errors.explained(f"checkpoints.load: rename names {unused[0]!r}, which the checkpoint does not have.", some)
+        )
+    return made
+
+
+def described(leaf: Any) -> tuple[str, tuple[int, ...]]:
+    """The dtype and the shape that a leaf has in a checkpoint."""
+    if isinstance(leaf, ShapeDtypeStruct):
+        dtype = leaf.dtype
+        return KEY if dtype is dtypes.key_dtype else dtype.name, tuple(leaf.shape)
+    if not isinstance(leaf, Array):
+        return np.asarray(leaf).dtype.name, np.shape(leaf)
+    t = type_of(leaf)
+    return KEY if t.kind == "k" else t.dtype.name, t.shape
+
+
+def _type(leaf: Any) -> str:
+    dtype, shape = described(leaf)
+    return f"{dtype}[{','.join(map(str, shape))}]"
+
+
+def _is_number(leaf: Any, entry: Entry) -> bool:
+    """Whether a leaf is a Python number of the kind that was saved; they are saved with all of their digits."""
+    kinds = {bool: "b", int: "iu", float: "f", complex: "c"}
+    return type(leaf) in kinds and entry.dtype != KEY and entry.stored[0].kind in kinds[type(leaf)]
+
+
+def settings_of(x: Any) -> dict[str, Any]:
+    """The settings of modules that JSON can hold, by path: a report may say that `heads` was 8."""
+    found = {}
+    for path, node in walk(x) if isinstance(x, Module) else ():
+        if isinstance(node, Module):
+            for name, value in settled(node).statics.items():
+                if isinstance(value, (bool, int, float, str)):
+                    found[f"{path}/{name}" if path else name] = value
+    return found

@@ -1,0 +1,208 @@
+"""Directories that Orbax wrote, as trees of NumPy arrays. They are read through tensorstore, without Orbax.
+
+Such a directory has `_METADATA`, JSON that says which values there are and how they nest, arrays in the zarr format,
+each in a directory of its own or all in one database (OCDBT), and `_strings.json` with the strings. What is not there,
+not whole, or of a kind that is not known raises `CheckpointError`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled.checkpoints.format import CheckpointError
+from atled.core import errors
+
+_METADATA, _STRINGS, _UNFINISHED = "_METADATA", "_strings.json", ".orbax-checkpoint-tmp"
+_ARRAYS = ("jax.Array", "np.ndarray", "scalar")
+_EMPTY: dict[str, Any] = {"None": type(None), "Dict": dict, "List": list, "Tuple": tuple}
+_SEQUENCE, _DICT = 1, 2  # kinds of steps
+
+
+class _Value(NamedTuple):
+    """A value as the metadata has it: the steps to it, each a kind and a key, and what it is."""
+
+    steps: tuple[tuple[int, str], ...]
+    kind: str
+
+    @property
+    def name(self) -> str:
+        return ".".join([key for _, key in self.steps])
+
+
+def load(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) -> Any:
+    """The tree that Orbax wrote into a directory, with NumPy arrays; with names, a dict of these values by name.
+
+    The directory is that of a `StandardCheckpointer` or `PyTreeCheckpointer`, or a step of a `CheckpointManager` if it
+    has one tree, else the directory of the item below it. Names are keys joined by dots: `params.dense.kernel`.
+
+    Orbax keeps no classes: tuples come as lists, named tuples and structs as dicts by field, keys of dicts as strings,
+    numbers as arrays without axes, and random keys as their data, which `random.wrap_key_data` takes.
+    """
+    if isinstance(names, str):
+        raise TypeError(errors.explained(f"orbax.load: names must be a list of names; got {names!r}.", f"[{names!r}]."))
+    place = _item(pathlib.Path(path).absolute())
+    told = _json(place / _METADATA)
+    values = _values(place, told)
+    if names is not None:
+        absent = [n for n in names if n not in values]
+        if absent:
+            some = ", ".join(list(values)[:6])
+            raise _bad(place, f"it has no {absent[0]!r}", f"one of {some}{', …' if len(values) > 6 else ''}")
+        values = {n: values[n] for n in names}
+    found = {**_strings(place, values), **_arrays(place, values, told)}
+    for name, value in values.items():
+        if value.kind in _EMPTY:
+            found[name] = _EMPTY[value.kind]()
+    if names is not None:
+        return {name: found[name] for name in values}
+    return _nested(place, [(value.steps, found[name]) for name, value in values.items()])
+
+
+def _item(path: pathlib.Path) -> pathlib.Path:
+    """The directory of a tree: the path, or the only one below it."""
+    if _UNFINISHED in path.name:
+        raise _bad(path, "it was not finished")
+    if (path / _METADATA).is_file():
+        return path
+    if not path.is_dir():
+        raise FileNotFoundError(errors.explained(f"orbax.load: there is no directory {path}."))
+    inside = sorted([f.name for f in path.iterdir() if f.is_dir() and _UNFINISHED not in f.name])
+    items = [name for name in inside if (path / name / _METADATA).is_file()]
+    if len(items) == 1 and not items[0].isdecimal():
+        return path / items[0]
+    if items:
+        raise _bad(path, f"it has several trees: {', '.join(items)}", f"the path of one: {path / items[0]}")
+    steps = sorted([int(name) for name in inside if name.isdecimal()])
+    if steps:
+        raise _bad(
+            path, f"it has steps, {', '.join(map(str, steps[-6:]))}, and one must be chosen", f"{path / str(steps[-1])}"
+        )
+    what = "it has the file `checkpoint` of old versions, which is not read" if (path / "checkpoint").exists() else ""
+    raise _bad(path, what or f"it has no {_METADATA}: Orbax did not write it, or did not finish")
+
+
+def _values(place: pathlib.Path, told: Mapping[str, Any]) -> dict[str, _Value]:
+    """What the metadata speaks of, by name."""
+    found: dict[str, _Value] = {}
+    entries = told.get("tree_metadata")
+    if not isinstance(entries, dict):
+        raise _bad(place, f"{_METADATA} must have tree_metadata")
+    for label, entry in entries.items():
+        try:
+            steps = tuple([(step["key_type"], str(step["key"])) for step in entry["key_metadata"]])
+            kind, is_skipped = entry["value_metadata"]["value_type"], entry["value_metadata"]["skip_deserialize"]
+        except (KeyError, TypeError):
+            raise _bad(place, f"{_METADATA} does not say what {label} is") from None
+        value = _Value(steps, kind)
+        is_outside = value.name.startswith("/") or ".." in value.name.split("/")
+        if is_outside or any([step not in (_SEQUENCE, _DICT) for step, _ in steps]):
+            raise _bad(place, f"{_METADATA} has a path that is not known: {label}")
+        if kind not in (*_ARRAYS, *_EMPTY, "string") or (is_skipped and kind not in _EMPTY):
+            raise _bad(place, f"{value.name} is {kind}, which cannot be read here")
+        if value.name in found:
+            raise _bad(place, f"two values are called {value.name}, and Orbax kept one array for both")
+        found[value.name] = value
+    return found
+
+
+def _strings(place: pathlib.Path, values: Mapping[str, _Value]) -> dict[str, str]:
+    wanted = [name for name, value in values.items() if value.kind == "string"]
+    there = _json(place / _STRINGS) if wanted else {}
+    for name in wanted:
+        if not isinstance(there.get(name), str):
+            raise _bad(place, f"{_STRINGS} has no string {name}")
+    return {name: there[name] for name in wanted}
+
+
+def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """All arrays; they are read at the same time."""
+    wanted = [name for name, value in values.items() if value.kind in _ARRAYS]
+    if not wanted:
+        return {}
+    try:
+        import tensorstore
+    except ImportError:
+        raise ImportError(
+            errors.explained(
+                "orbax.load: reading Orbax's files takes tensorstore.", 'pip install "atled[checkpoints]".'
+            )
+        ) from None
+    context = tensorstore.Context()
+    opened = {n: tensorstore.open(_spec(place, n, told), context=context, open=True, read=True) for n in wanted}
+    reading: dict[str, Any] = {}
+    found = {}
+    for name, future in opened.items():
+        array = _result(place, name, future)
+        if array.size * array.dtype.numpy_dtype.itemsize > _memory():
+            raise _bad(place, f"{name} has the shape {list(array.shape)}, for which there is no memory")
+        reading[name] = array.read()
+    for name, future in reading.items():
+        found[name] = np.asarray(_result(place, name, future))
+    return found
+
+
+def _memory() -> int:
+    """The bytes of memory that this machine has; tensorstore ends the process if it wants more."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _spec(place: pathlib.Path, name: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Where tensorstore finds an array. A part that is missing is an error unless zeros were left out on purpose."""
+    if told.get("use_ocdbt", (place / "manifest.ocdbt").exists()):
+        store = {"driver": "ocdbt", "base": {"driver": "file", "path": f"{place}/"}, "path": f"{name}/"}
+    else:
+        store = {"driver": "file", "path": f"{place / name}/"}
+    return {
+        "driver": "zarr3" if told.get("use_zarr3") else "zarr",
+        "kvstore": store,
+        "fill_missing_data_reads": not told.get("store_array_data_equal_to_fill_value"),
+    }
+
+
+def _result(place: pathlib.Path, name: str, future: Any) -> Any:
+    try:
+        return future.result()
+    except Exception as error:
+        raise _bad(
+            place, f"{name or 'the array'} could not be read: {str(error).split(' [tensorstore_spec')[0][:500]}"
+        ) from None
+
+
+def _nested(place: pathlib.Path, parts: list[tuple[Any, Any]], name: str = "the tree") -> Any:
+    """The tree of values, each of which comes with the steps to it."""
+    if any([not steps for steps, _ in parts]):
+        if len(parts) > 1:
+            raise _bad(place, f"{name} is a value, and others are below it")
+        return parts[0][1]
+    below: dict[tuple[int, str], list[tuple[Any, Any]]] = {}
+    for steps, value in parts:
+        below.setdefault(steps[0], []).append((steps[1:], value))
+    found = {key: _nested(place, inside, key) for (_, key), inside in below.items()}
+    if {kind for kind, _ in below} <= {_DICT}:
+        return found
+    places = [str(i) for i in range(len(below))]
+    if {kind for kind, _ in below} != {_SEQUENCE} or set(found) != set(places):
+        raise _bad(
+            place, f"{name} must be a list with places 0 to {len(below) - 1}; it has {', '.join(list(found)[:6])}"
+        )
+    return [found[i] for i in places]
+
+
+def _json(path: pathlib.Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise _bad(path, f"it could not be read: {str(error)[:200]}") from None
+    if not isinstance(found, dict):
+        raise _bad(path, "its JSON must be an object")
+    return found
+
+
+def _bad(path: pathlib.Path, what: str, instead: str = "") -> CheckpointError:
+    return CheckpointError(errors.explained(f"orbax.load: {path}: {what}.", instead))

@@ -1,0 +1,282 @@
+"""Loading: what this process needs, read from the pieces that have it, each checked against its checksum."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled import random
+from atled.checkpoints.format import (
+    ALIGNMENT,
+    KEY,
+    MANIFEST,
+    CheckpointError,
+    Damaged,
+    Entry,
+    Manifest,
+    Piece,
+    crc32,
+    meet,
+)
+from atled.checkpoints.matching import matched
+from atled.checkpoints.storage import place
+from atled.checkpoints.writing import at_once, bytes_of, named_leaves
+from atled.core import errors, tree
+from atled.core.array import Array, type_of
+from atled.core.sharding import Placed, SingleDeviceSharding
+from atled.core.types import ArrayType, ShapeDtypeStruct
+from atled.engine.array import assemble, wrap
+from atled.engine.client import default_device
+from atled.transfer import device_put
+
+
+def manifest(path: Any) -> Manifest:
+    """What a checkpoint says of itself: arrays by path, files, settings, and what was kept along."""
+    where = place(path)
+    data = where.read(MANIFEST)
+    if data is None:
+        raise CheckpointError(
+            errors.explained(f"checkpoints: {where} has no checkpoint: there is no manifest in it.", "another path.")
+        )
+    return Manifest.from_bytes(data, str(where))
+
+
+def load(
+    path: Any,
+    like: Any = None,
+    *,
+    partial: bool | Sequence[str] = False,
+    rename: Mapping[str, str] | Callable[[str], str] | None = None,
+    cast: bool = False,
+) -> Any:
+    """The tree of a checkpoint.
+
+    Args:
+        like: a tree like the one that was saved: its arrays are replaced, each with the sharding that it has. It may be
+            a model that was just made, or one of shapes (`eval_shape`), for which nothing else is held in memory.
+            Without it, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
+        partial: True if arrays that only one of the two has are left as they are in `like`, or left out; or patterns
+            of paths of which that holds.
+        rename: what paths of the checkpoint are called now: a dict of patterns of leading steps, or a function.
+        cast: whether arrays may be of another dtype in `like`: they are converted.
+
+    Raises:
+        CheckpointError: if the checkpoint is damaged, naming the array, or if it is not one of `like`: the message
+            lists what is missing, what is left over, and what has another shape or dtype.
+
+    >>> import tempfile
+    >>> from atled import checkpoints
+    >>> import atled.numpy as jnp
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     checkpoints.save(path, {"w": jnp.arange(3), "step": 7})
+    ...     print(checkpoints.load(path, like={"w": jnp.zeros(3, "int32"), "step": 0}))
+    {'step': 7, 'w': Array([0, 1, 2], dtype=int32)}
+    """
+    where = place(path)
+    while True:
+        found = manifest(where)
+        try:
+            return _loaded(where, found, like, partial, rename, cast)
+        except Damaged:
+            if manifest(where) == found:
+                raise  # otherwise it was replaced meanwhile, and its files are gone
+
+
+def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, cast: bool) -> Any:
+    check_files(where, found)
+    if like is None:
+        paths = list(found.arrays)
+        return dict(zip(paths, _read(where, found, paths, [None] * len(paths)), strict=True))
+    leaves, structure = tree.flatten(like)
+    names = [name for name, _ in named_leaves(like)]
+    plan = matched(where, found, like, dict(zip(names, leaves, strict=True)), partial, rename, cast)
+    wanted = [(i, plan.sources[n]) for i, n in enumerate(names) if n in plan.sources]
+    read = _read(where, found, [source for _, source in wanted], [leaves[i] for i, _ in wanted])
+    for (i, _), x in zip(wanted, read, strict=True):
+        leaves[i] = x
+    return structure.unflatten(leaves)
+
+
+def check_files(where: Any, found: Manifest) -> None:
+    """Complain of files that are gone or of another size, before memory is taken for what should be in them."""
+    sizes = where.sizes()
+    for name, size in found.files.items():
+        if name not in sizes or sizes[name] not in (None, size):
+            used = [p for p, e in found.arrays.items() if any([x.file == name for x in e.pieces])]
+            raise Damaged(
+                f"{where}: {(used or ['nothing'])[0]} is damaged: its file {name} is gone or of another size."
+            )
+
+
+def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
+    """Read every piece of a checkpoint and compare its checksum; gives how many bytes there are.
+
+    Raises:
+        CheckpointError: naming the first array that is damaged; with `report`, which is called with each damaged array
+            and what is wrong, after all were looked at.
+    """
+    found, where = manifest(path), place(path)
+    pieces = [(name, e.stored[0].itemsize, p) for name, e in found.arrays.items() for p in e.pieces]
+
+    def look(name: str, itemsize: int, piece: Piece) -> str:
+        try:
+            _read_piece(where, name, piece, memoryview(bytearray(itemsize * math.prod(piece.shape))))
+        except Damaged as error:
+            if report is None:
+                raise
+            return str(error)
+        return ""
+
+    bad = {}
+    for (name, *_), why in zip(pieces, at_once(look, *zip(*pieces, strict=True)) if pieces else [], strict=True):
+        if why and name not in bad:
+            bad[name] = why
+    for name, why in bad.items():
+        assert report is not None
+        report(name, why)
+    if bad:
+        raise Damaged(f"{where}: {len(bad)} of {len(found.arrays)} arrays are damaged: {', '.join(list(bad)[:8])}.")
+    return sum([e.nbytes for e in found.arrays.values()])
+
+
+# -- from pieces to arrays -----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class _Box:
+    """A part of an array that is wanted, with memory for it."""
+
+    start: tuple[int, ...]
+    values: np.ndarray
+
+
+@dataclasses.dataclass
+class _Target:
+    """An array that is wanted: the boxes to fill, and what becomes of them."""
+
+    path: str
+    entry: Entry
+    like: Any
+    boxes: dict[Any, _Box]
+    finish: Callable[[dict[Any, _Box]], Any]
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Memory for an array that begins where devices can use it as it is."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    offset = -raw.ctypes.data % ALIGNMENT
+    return raw[offset : offset + size].view(dtype).reshape(shape)
+
+
+def _target(path: str, entry: Entry, like: Any) -> _Target:
+    """What to read for a leaf, and how to make it one."""
+    dtype, dims = entry.stored
+    whole = (0,) * len(dims)
+    if entry.dtype == KEY:
+        is_placed = getattr(like, "committed", getattr(like, "sharding", None) is not None)
+        where = like.sharding if is_placed else None
+
+        def keys(boxes: dict[Any, _Box]) -> Any:
+            made = random.wrap_key_data(boxes[None].values)
+            return made if where is None else device_put(made, where)
+
+        return _Target(path, entry, like, {None: _Box(whole, empty(dims, dtype))}, keys if like is not None else _host)
+    if not isinstance(like, (Array, ShapeDtypeStruct)):
+        is_number = isinstance(like, (bool, int, float, complex)) and not isinstance(like, np.generic)
+        finish = _host
+        if is_number:
+            finish = lambda boxes: exactly(path, boxes[None].values, np.asarray(like).dtype).item()  # noqa: E731
+        elif isinstance(like, np.ndarray):
+            finish = lambda boxes: exactly(path, boxes[None].values, like.dtype)  # noqa: E731
+        elif isinstance(like, np.generic):
+            finish = lambda boxes: exactly(path, boxes[None].values, like.dtype)[()]  # noqa: E731
+        return _Target(path, entry, like, {None: _Box(whole, empty(dims, dtype))}, finish)
+    sharding = like.sharding or SingleDeviceSharding(default_device())
+    is_committed = getattr(like, "committed", like.sharding is not None)
+    indices = sharding.addressable_devices_indices_map(dims)
+    boxes: dict[Any, _Box] = {}
+    for index in indices.values():
+        if str(index) not in boxes:
+            ends = [s.indices(n) for s, n in zip(index, dims)]
+            boxes[str(index)] = _Box(tuple([a for a, _, _ in ends]), empty(tuple([b - a for a, b, _ in ends]), dtype))
+
+    def on_devices(boxes: dict[Any, _Box]) -> Any:
+        wanted = type_of(like).dtype if isinstance(like, Array) else np.dtype(like.dtype)
+        weak = type_of(like).weak if isinstance(like, Array) else False
+        values = {k: exactly(path, b.values, wanted) for k, b in boxes.items()}
+        placed = Placed(ArrayType(dims, wanted, weak), sharding, is_committed)
+        return wrap(assemble(placed, [(d, values[str(i)]) for d, i in indices.items()]))
+
+    return _Target(path, entry, like, boxes, on_devices)
+
+
+def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Numbers in another dtype; integers and booleans must be able to hold them."""
+    if values.dtype == dtype:
+        return values
+    with np.errstate(invalid="ignore"):
+        made = values.astype(dtype)
+    if made.dtype.kind in "iub" and not np.array_equal(made.astype(values.dtype), values):
+        raise CheckpointError(
+            errors.explained(
+                f"checkpoints.load: {path} has numbers that {np.dtype(dtype)} cannot hold.", "another dtype."
+            )
+        )
+    return made
+
+
+def _host(boxes: dict[Any, _Box]) -> np.ndarray:
+    return boxes[None].values
+
+
+def _read(where: Any, found: Manifest, paths: Sequence[str], likes: Sequence[Any]) -> list[Any]:
+    """Arrays of a checkpoint, each like another one, or as NumPy arrays."""
+    targets = [_target(p, found.arrays[p], like) for p, like in zip(paths, likes, strict=True)]
+    todo = [
+        (where, t, piece, fits)
+        for t in targets
+        for piece in t.entry.pieces
+        if (fits := [b for b in t.boxes.values() if meet(piece, b.start, b.values.shape) is not None])
+    ]
+    if todo:
+        at_once(_fill, *zip(*todo, strict=True))
+    return [t.finish(t.boxes) for t in targets]
+
+
+def _fill(where: Any, target: _Target, piece: Piece, boxes: Sequence[_Box]) -> None:
+    """Read a piece into the boxes that it has a part of: straight into memory of the only one, if it lies there in
+    one run.
+    """
+    dtype = target.entry.stored[0]
+    first = boxes[0]
+    inside = tuple([slice(a - b, a - b + n) for a, b, n in zip(piece.start, first.start, piece.shape)])
+    is_within = meet(piece, first.start, first.values.shape) == (piece.start, piece.shape)
+    into = first.values[(*inside, ...)] if len(boxes) == 1 and is_within else None
+    is_direct = into is not None and into.flags.c_contiguous
+    values = into if is_direct and into is not None else empty(piece.shape, dtype)
+    _read_piece(where, target.path, piece, bytes_of(values))
+    if is_direct:
+        return
+    for box in boxes:
+        common = meet(piece, box.start, box.values.shape)
+        assert common is not None
+        start, shape = common
+        to = tuple([slice(a - b, a - b + n) for a, b, n in zip(start, box.start, shape)])
+        of = tuple([slice(a - b, a - b + n) for a, b, n in zip(start, piece.start, shape)])
+        box.values[to] = values[of]
+
+
+def _read_piece(where: Any, path: str, piece: Piece, into: memoryview) -> None:
+    """Read the bytes of a piece, and compare its checksum."""
+    count = crc = 0
+    for part in where.parts(piece.file, piece.offset, into):
+        crc = crc32(part, crc)
+        count += len(part)
+    if count != len(into) or crc != piece.crc32:
+        why = "its file is gone or too short" if count != len(into) else "its checksum is not that of its bytes"
+        raise Damaged(f"{where}: {path} is damaged: {why} ({piece.file}, {len(into)} bytes at {piece.offset}).")

@@ -1,0 +1,282 @@
+"""Files in the safetensors format, which many libraries read and write: arrays by name, and nothing else.
+
+A file is the length of its header in 8 bytes, the header in JSON (names, dtypes, shapes, places) and the bytes of the
+arrays, one after the other. Large models come in several files, with an index that says which name is in which file.
+`safetensors_header.py` checks what files claim; a bad one raises `CheckpointError`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pathlib
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled.checkpoints.safetensors_header import DTYPES, HEADER_LIMIT, File, bad, is_text, require, short, weight_map
+from atled.checkpoints.storage import Local
+from atled.core import errors
+from atled.core import tree as trees
+from atled.core.array import Array, describe
+
+_SUFFIX, _INDEX, _SHARD = ".safetensors", ".safetensors.index.json", re.compile(r"-\d{5}-of-\d{5}\.safetensors$")
+_TAGS = {np.dtype(kind).name: tag for tag, (_, kind) in DTYPES.items() if kind is not None}
+_ORDER = {tag: i for i, tag in enumerate(reversed(DTYPES))}
+
+
+class _Leaf(NamedTuple):
+    """An array that is to be written."""
+
+    name: str
+    array: Any
+    tag: str
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.array.shape) * DTYPES[self.tag][0] // 8
+
+
+def save(
+    path: str | os.PathLike[str],
+    tree: Any,
+    *,
+    metadata: Mapping[str, str] | None = None,
+    shard_bytes: int | None = None,
+) -> None:
+    """Write the arrays of a tree under their paths, with dots: `blocks.0.weight`. A dict by name is such a tree.
+
+    Args:
+        path: a name that ends in `.safetensors`.
+        metadata: words to go with it, which `metadata` gives back.
+        shard_bytes: write several files `name-00001-of-00003.safetensors`, each with at most so many bytes of arrays
+            or with one array, and an index. What fits in one file is written as one.
+
+    A file is written beside and renamed when it is on the disk. Of several, the old index is removed first and the new
+    one comes last, so that old and new files are never read together. Arrays are fetched one at a time.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     save(f"{there}/model.safetensors", {"fc": {"weight": np.ones((2, 3), "float32")}})
+    ...     list(load(f"{there}/model.safetensors"))
+    ['fc.weight']
+    """
+    file = _checked_path(path, shard_bytes)
+    shards = _split(_leaves(tree), shard_bytes)
+    headers = [_header(shard, _checked_words(metadata)) for shard in shards]
+    stem, place = file.name.removesuffix(_SUFFIX), Local(file.parent)
+    index = f"{stem}{_INDEX}"
+    if len(shards) == 1:
+        _put(place, {file.name: _chunks(headers[0], shards[0])})
+        place.delete([index])
+    else:
+        names = [f"{stem}-{i:05}-of-{len(shards):05}{_SUFFIX}" for i in range(1, len(shards) + 1)]
+        content = {n: _chunks(header, shard) for n, header, shard in zip(names, headers, shards, strict=True)}
+        _put(place, content, before=index)
+        _put(place, {index: [_index(names, shards)]})
+        place.delete([file.name])
+    place.sync()
+
+
+def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> pathlib.Path:
+    """Where to write; complains about what cannot be."""
+    file = pathlib.Path(path)
+    if not file.name.endswith(_SUFFIX) or file.is_dir():
+        raise ValueError(
+            errors.explained(
+                f"safetensors.save: the path must be that of a file that ends in {_SUFFIX}; got {str(path)!r}.",
+                f'"model{_SUFFIX}".',
+            )
+        )
+    if shard_bytes is not None and (not isinstance(shard_bytes, int) or shard_bytes < 1):
+        raise ValueError(errors.explained(f"safetensors.save: shard_bytes must be at least 1; got {shard_bytes!r}."))
+    return file
+
+
+def _put(place: Local, content: Mapping[str, Iterable[Any]], before: str | None = None) -> None:
+    """Write files under other names and rename them when all are on the disk; a file may have to go before that."""
+    beside = {f".{name}.{uuid.uuid4().hex[:8]}": name for name in content}
+    try:
+        for hidden, name in beside.items():
+            place.write(hidden, content[name])
+        if before is not None:
+            place.delete([before])
+            place.sync()
+        for hidden, name in beside.items():
+            os.replace(place.path / hidden, place.path / name)
+        place.sync()
+    finally:
+        place.delete(beside)
+
+
+def _leaves(tree: Any) -> list[_Leaf]:
+    """The arrays of a tree with their names."""
+    found: dict[str, _Leaf] = {}
+    for path, x in trees.leaves_with_path(tree):
+        name = ".".join([str(key[0]) for key in path])
+        if not path:
+            raise TypeError(
+                errors.explained(f"safetensors.save: arrays must have names; got {describe(x)}.", "{'x': x}.")
+            )
+        if name in found or name == "__metadata__" or not is_text(name):
+            what = "comes twice" if name in found else "cannot be written"
+            raise ValueError(
+                errors.explained(f"safetensors.save: names must be text, each for one array; {name!r} {what}.")
+            )
+        found[name] = _Leaf(name, x, _tag(name, x))
+    return list(found.values())
+
+
+def _tag(name: str, x: Any) -> str:
+    """What the format calls the dtype of an array."""
+    if not isinstance(x, (Array, np.ndarray, np.generic)) or isinstance(x, np.ma.MaskedArray):
+        raise TypeError(
+            errors.explained(
+                f"safetensors.save: leaves must be arrays; {name} is {describe(x)}.",
+                "numpy.asarray(x, dtype), or leave it out; words can go into metadata.",
+            )
+        )
+    if not getattr(x, "is_fully_addressable", True):
+        raise ValueError(
+            errors.explained(
+                f"safetensors.save: {name} is spread over processes.", "distributed.gather, or checkpoints.save."
+            )
+        )
+    tag = _TAGS.get(getattr(x.dtype, "name", str(x.dtype)))
+    if tag is None:
+        instead = "random.key_data(x)." if str(x.dtype).startswith("key") else "x.astype(another dtype)."
+        raise TypeError(
+            errors.explained(f"safetensors.save: the format has no {x.dtype}; {name} is such an array.", instead)
+        )
+    return tag
+
+
+def _checked_words(metadata: Any) -> dict[str, str]:
+    words = {} if metadata is None else metadata
+    if not isinstance(words, Mapping) or not all(
+        [isinstance(s, str) and is_text(s) for pair in words.items() for s in pair]
+    ):
+        raise TypeError(
+            errors.explained(
+                "safetensors.save: metadata must be a dict of strings.", '{"step": str(step)}, or json.dumps.'
+            )
+        )
+    return dict(words)
+
+
+def _split(leaves: list[_Leaf], shard_bytes: int | None) -> list[list[_Leaf]]:
+    """The arrays in files, in order: a new file begins where the limit would be passed."""
+    shards: list[list[_Leaf]] = [[]]
+    size = 0
+    for leaf in leaves:
+        if shard_bytes is not None and shards[-1] and size + leaf.nbytes > shard_bytes:
+            shards.append([])
+            size = 0
+        shards[-1].append(leaf)
+        size += leaf.nbytes
+    return [sorted(shard, key=lambda leaf: (_ORDER[leaf.tag], leaf.name)) for shard in shards]
+
+
+def _header(shard: list[_Leaf], words: dict[str, str]) -> bytes:
+    """The first bytes of a file: the length of the header, and the header, with spaces up to a multiple of 8."""
+    told: dict[str, Any] = {"__metadata__": words} if words else {}
+    end = 0
+    for leaf in shard:
+        start, end = end, end + leaf.nbytes
+        told[leaf.name] = {"dtype": leaf.tag, "shape": list(leaf.array.shape), "data_offsets": [start, end]}
+    text = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > HEADER_LIMIT:
+        raise ValueError(
+            errors.explained(f"safetensors.save: the header is {len(text)} bytes; {HEADER_LIMIT} is the limit.")
+        )
+    return len(text).to_bytes(8, "little") + text
+
+
+def _chunks(header: bytes, shard: list[_Leaf]) -> Iterator[Any]:
+    """The bytes of a file, array by array."""
+    yield header
+    for leaf in shard:
+        if leaf.nbytes:
+            x = np.asarray(leaf.array)
+            yield np.asarray(x, x.dtype.newbyteorder("<"), order="C").reshape(-1).view(np.uint8)
+
+
+def _index(names: list[str], shards: list[list[_Leaf]]) -> bytes:
+    where = {leaf.name: name for name, shard in zip(names, shards, strict=True) for leaf in shard}
+    told = {"metadata": {"total_size": sum([leaf.nbytes for s in shards for leaf in s])}, "weight_map": where}
+    return (json.dumps(told, indent=2, sort_keys=True) + "\n").encode()
+
+
+def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    """The arrays of a file by name, or of several: all, or some names.
+
+    The path is that of a file, of an index, or of a directory with one of them. Arrays are views of the file in memory:
+    they cannot be written to, and are read from the disk when they are used. `numpy.array(x)` or `jnp.array(x)` copies
+    one. A file that is replaced by renaming, as `save` does, leaves them alone; one that is overwritten in place by
+    another program does not.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     save(f"{there}/model.safetensors", {"a": np.arange(3), "b": np.ones(2)})
+    ...     load(there, ["a"])
+    {'a': array([0, 1, 2])}
+    """
+    if isinstance(names, str):
+        raise TypeError(
+            errors.explained(f"safetensors.load: names must be a list of names; got {names!r}.", f"[{names!r}].")
+        )
+    where, is_index = _files(pathlib.Path(path))
+    if not is_index:
+        opened = File(where)
+        return opened.arrays(list(opened.entries) if names is None else names)
+    there = weight_map(where)
+    wanted = list(there) if names is None else list(names)
+    require(where, wanted, there)
+    files: dict[str, list[str]] = {}
+    for name in wanted:
+        files.setdefault(there[name], []).append(name)
+    found = {}
+    for file, inside in files.items():
+        if not (where.parent / file).is_file():
+            raise bad(where, f"it names {file!r} (for {short(inside[0])}), and there is no such file")
+        found.update(File(where.parent / file).arrays(inside))
+    return {name: found[name] for name in wanted}
+
+
+def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The words that go with a file; of several files, those of the first.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     save(f"{there}/model.safetensors", {"x": np.ones(3)}, metadata={"step": "7"})
+    ...     metadata(there)
+    {'step': '7'}
+    """
+    where, is_index = _files(pathlib.Path(path))
+    if not is_index:
+        return File(where).words
+    return File(where.parent / min(weight_map(where).values())).words
+
+
+def _files(path: pathlib.Path) -> tuple[pathlib.Path, bool]:
+    """The file to begin with, and whether it is an index."""
+    index = path.with_name(path.name + ".index.json") if path.name else path
+    if path.is_dir():
+        found = [f for f in sorted(path.iterdir()) if f.name.endswith((_SUFFIX, _INDEX)) and not f.name.startswith(".")]
+        whole = [f for f in found if not _SHARD.search(f.name)]
+        if len(whole) == 1:
+            return whole[0], whole[0].name.endswith(_INDEX)
+        seen = ", ".join([f.name for f in found[:4]]) or "none"
+        raise bad(
+            path, f"a directory must have one {_SUFFIX} file or one index; it has {seen}", "the path of the file."
+        )
+    if path.is_file():
+        return path, path.name.endswith(".json")
+    if index.is_file():
+        return index, True
+    raise FileNotFoundError(errors.explained(f"safetensors.load: there is no file {path}."))

@@ -1,0 +1,56 @@
+"""Memory of a saver's own, to which a tree is copied before it is written, so that training need not wait for the disk.
+
+Memory that was never used is slow: the system has to find it, page by page. So it is kept from save to save, and made
+ready in the background when a saver sees the first tree, even if that one is not to be saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import threading
+
+import numpy as np
+
+from atled.checkpoints.format import ALIGNMENT
+from atled.checkpoints.writing import Part, Snapshot, at_once, bytes_of, pieces_of
+
+_PAGE = 4096
+
+
+class Staging:
+    """Room for one snapshot."""
+
+    def __init__(self) -> None:
+        self._memory: np.ndarray | None = None
+        self._lock = threading.Lock()
+
+    def prepare(self, size: int) -> None:
+        """Have room for this many bytes, and have the system find it now."""
+        with self._lock:
+            if self._memory is None or len(self._memory) < size:
+                self._memory = None  # before there is another one
+                raw = mmap.mmap(-1, max(size, 1))
+                if hasattr(mmap, "MADV_HUGEPAGE"):
+                    raw.madvise(mmap.MADV_HUGEPAGE)
+                self._memory = np.frombuffer(raw, np.uint8)
+                self._memory[::_PAGE] = 0
+
+    def copied(self, taken: Snapshot) -> Snapshot:
+        """A snapshot whose numbers are all in this memory; it holds until the next one."""
+        pieces = pieces_of(taken.parts)
+        ends = np.cumsum([0] + [_room(p.values.nbytes) for p in pieces])
+        self.prepare(int(ends[-1]))
+        memory = self._memory
+        assert memory is not None
+
+        def copy(piece: Part, at: int) -> Part:
+            to = memory[at : at + piece.values.nbytes].view(piece.values.dtype).reshape(piece.values.shape)
+            np.copyto(memory[at : at + piece.values.nbytes], np.frombuffer(bytes_of(piece.values), np.uint8))
+            return dataclasses.replace(piece, values=to)
+
+        return dataclasses.replace(taken, parts=at_once(copy, pieces, [int(a) for a in ends[:-1]]))
+
+
+def _room(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,286 @@
+"""Where files of checkpoints are: a directory, or an object store by URL through tensorstore.
+
+Both do the same few things: write a whole file so that it survives a crash, read parts of one, list, delete. `replace`
+is atomic: a reader sees the old content or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import shutil
+import stat
+import time
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from atled.checkpoints.format import SPAN, CheckpointError, Damaged
+from atled.core import errors
+
+
+class Local:
+    """A directory. What was written has reached the disk when `sync` returns."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = pathlib.Path(path).absolute()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def inside(self, name: str) -> Local:
+        """The place of a directory in this one."""
+        return Local(self.path / name)
+
+    def prepare(self) -> None:
+        """Make the directory."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._failed("made", error) from None
+
+    def write(self, name: str, chunks: Iterable[Any]) -> None:
+        """A new file with these bytes, on the disk when this returns."""
+        try:
+            with open(self.path / name, "wb", buffering=0) as file:
+                for chunk in chunks:
+                    view = memoryview(chunk).cast("B")
+                    done = 0
+                    while done < len(view):
+                        done += file.write(view[done : done + SPAN])
+                os.fsync(file.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path / name)  # on a full disk, what is half written is in the way
+            raise self._failed(f"written ({name})", error) from None
+
+    def replace(self, name: str, data: bytes) -> None:
+        """A file with new content, all of it or the old one after a crash."""
+        beside = f".{name}.{uuid.uuid4().hex[:8]}"
+        self.sync()  # the files that it speaks of are there
+        self.write(beside, [data])
+        try:
+            os.replace(self.path / beside, self.path / name)
+        except OSError as error:
+            raise self._failed(f"written ({name})", error) from None
+        self.sync()
+        with contextlib.suppress(OSError):
+            _sync(self.path.parent)
+
+    def sync(self) -> None:
+        """Make the names of files reach the disk, too."""
+        with contextlib.suppress(OSError):  # some file systems have no such thing
+            _sync(self.path)
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a file; None if there is none."""
+        try:
+            return (self.path / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise self._failed(f"read ({name})", error, Damaged) from None
+
+    def parts(self, name: str, offset: int, into: memoryview) -> Iterable[memoryview]:
+        """Read bytes of a file into memory, in parts, which come out as they are filled; fewer if the file is short."""
+        try:
+            with open(self.path / name, "rb", buffering=0) as file:
+                file.seek(offset)
+                done = 0
+                while done < len(into):
+                    part = into[done : done + SPAN]
+                    count = file.readinto(part)
+                    if not count:
+                        return
+                    yield part[:count]
+                    done += count
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._failed(f"read ({name})", error, Damaged) from None
+
+    def sizes(self) -> dict[str, int]:
+        """The files with their sizes."""
+        try:
+            names = os.listdir(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            raise self._failed("listed", error) from None
+        found = {}
+        for name in names:
+            with contextlib.suppress(OSError):  # it was removed meanwhile
+                status = os.stat(self.path / name)
+                if stat.S_ISREG(status.st_mode):
+                    found[name] = status.st_size
+        return found
+
+    def folders(self) -> list[str]:
+        """The names of directories in this one."""
+        try:
+            with os.scandir(self.path) as found:
+                return sorted([e.name for e in found if e.is_dir()])
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._failed("listed", error) from None
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove files, if they are there."""
+        for name in names:
+            with contextlib.suppress(OSError):  # it stays, and means nothing
+                os.unlink(self.path / name)
+
+    def remove(self, first: str) -> None:
+        """Remove the directory and all in it, one file before the others; of a link, the link only."""
+        with contextlib.suppress(OSError):
+            if self.path.is_symlink():
+                return self.path.unlink()
+        self.delete([first])
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def leave(self) -> None:
+        """Remove the directory if nothing is in it."""
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+
+    def old_files(self, seconds: float) -> list[str]:
+        """Files that nobody has written to for some time."""
+        before, found = time.time() - seconds, []
+        for name in self.sizes():
+            with contextlib.suppress(OSError):
+                if os.stat(self.path / name).st_mtime < before:
+                    found.append(name)
+        return found
+
+    def _failed(self, what: str, error: OSError, kind: type[CheckpointError] = CheckpointError) -> CheckpointError:
+        return kind(errors.explained(f"checkpoints: {self.path} could not be {what}: {error.strerror}."))
+
+
+def _sync(path: pathlib.Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Remote:
+    """A place in an object store, such as `s3://bucket/run` or `gs://bucket/run`, reached through tensorstore.
+
+    In place of a URL, a dict says more of it, such as an endpoint: it is what tensorstore calls a spec of a store.
+    """
+
+    def __init__(self, where: str | dict[str, Any], store: Any = None) -> None:
+        if isinstance(where, dict):
+            path = where.get("path", "")
+            where = {**where, "path": path if path.endswith("/") or not path else f"{path}/"}
+        elif not where.endswith("/"):
+            where = f"{where}/"
+        self.store = _opened(where) if store is None else store
+        self.url = where if isinstance(where, str) else _shown(where)
+
+    def __str__(self) -> str:
+        return self.url.rstrip("/")
+
+    def inside(self, name: str) -> Remote:
+        """The place of what begins with a name and a slash."""
+        store = self.store.copy()
+        store.path += f"{name}/"
+        return Remote(f"{self.url}{name}/", store)
+
+    def prepare(self) -> None:
+        """Nothing: object stores have no directories."""
+
+    def write(self, name: str, chunks: Iterable[Any]) -> None:
+        """A new object with these bytes, durable when this returns."""
+        data = b"".join([memoryview(c).cast("B") for c in chunks])
+        self._do("written", name, lambda: self.store.write(name, data).result())
+
+    def replace(self, name: str, data: bytes) -> None:
+        """An object with new content, all of it or the old one."""
+        self.write(name, [data])
+
+    def sync(self) -> None:
+        """Nothing: what was written is there."""
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of an object; None if there is none."""
+        found = self._do("read", name, lambda: self.store.read(name).result())
+        return bytes(found.value) if found.state == "value" else None
+
+    def parts(self, name: str, offset: int, into: memoryview) -> Iterable[memoryview]:
+        """Read bytes of an object into memory."""
+        wanted = slice(offset, offset + len(into))
+        found = self._do("read", name, lambda: self.store.read(name, byte_range=wanted).result())
+        data = found.value if found.state == "value" else b""
+        into[: len(data)] = data
+        for i in range(0, len(data), SPAN):
+            yield into[i : min(i + SPAN, len(data))]
+
+    def sizes(self) -> dict[str, int | None]:
+        """The objects; their sizes are not known."""
+        names = self._do("listed", "", lambda: self.store.list().result())
+        return {n.decode(): None for n in names if b"/" not in n}
+
+    def folders(self) -> list[str]:
+        """What names begin with, before a slash."""
+        names = self._do("listed", "", lambda: self.store.list().result())
+        return sorted({n.decode().split("/")[0] for n in names if b"/" in n})
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove objects, if they are there."""
+        for name in names:
+            self._do("deleted", name, lambda name=name: self.store.write(name, None).result())
+
+    def remove(self, first: str) -> None:
+        """Remove all objects in this place, one before the others."""
+        self.delete([first, *[n.decode() for n in self._do("listed", "", lambda: self.store.list().result())]])
+
+    def leave(self) -> None:
+        """Nothing: object stores have no directories."""
+
+    def old_files(self, seconds: float) -> list[str]:
+        """None: how old objects are is not known."""
+        return []
+
+    def _do(self, what: str, name: str, act: Any) -> Any:
+        try:
+            return act()
+        except Exception as error:
+            raise CheckpointError(
+                errors.explained(f"checkpoints: {self.url}{name} could not be {what}: {str(error)[:500]}")
+            ) from None
+
+
+def _shown(spec: dict[str, Any]) -> str:
+    """A store that is given by a dict, for messages."""
+    return "/".join([f"{spec.get('driver')}:/", *[spec[k] for k in ("endpoint", "bucket") if k in spec], spec["path"]])
+
+
+def _opened(url: Any) -> Any:
+    try:
+        import tensorstore
+    except ImportError:
+        raise ImportError(
+            errors.explained(f"checkpoints: {url} takes tensorstore.", 'pip install "atled[checkpoints]".')
+        ) from None
+    try:
+        return tensorstore.KvStore.open(url).result()
+    except Exception as error:
+        raise CheckpointError(errors.explained(f"checkpoints: {url} could not be opened: {str(error)[:500]}")) from None
+
+
+def place(path: Any) -> Local | Remote:
+    """Where a path or a URL leads."""
+    if isinstance(path, (Local, Remote)):
+        return path
+    if isinstance(path, dict):
+        return Remote(path)
+    if isinstance(path, str) and "://" in path and not path.startswith("file://"):
+        return Remote(path)
+    text = path.removeprefix("file://") if isinstance(path, str) else path
+    if not isinstance(text, (str, os.PathLike)) or not os.fspath(text):
+        raise TypeError(errors.explained(f"checkpoints: the path must be that of a directory; got {path!r}."))
+    return Local(os.path.expanduser(text))

@@ -1,0 +1,161 @@
+"""`to_devices`: batches on devices, put there by a thread while the step before runs."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import queue
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from atled.core import errors, tree
+from atled.core.sharding import Sharding
+from atled.data.nodes import count_checked
+from atled.engine.parts import make_array_from_process_local_data
+from atled.transfer import device_put
+
+
+class OnDevices:
+    """Batches on devices. `state()` is that of the last batch that was given, not of those that are ahead."""
+
+    def __init__(self, iterator: Any, sharding: Any, ahead: int) -> None:
+        self._iterator, self._sharding, self._ahead = iterator, sharding, ahead
+        self._state = iterator.state() if hasattr(iterator, "state") else None
+        self._run: _Run | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        if self._run is None:
+            self._run = _Run(self._iterator, self._sharding, self._ahead)
+            weakref.finalize(self, self._run.is_over.set)
+        kind, found, state = self._run.next()
+        if kind == "batch":
+            self._state = state
+            return found
+        self._stop()
+        if kind == "end":
+            raise StopIteration
+        raise found
+
+    @property
+    def place(self) -> dict[str, Any] | None:
+        """What `state` gives, not copied; None if there is none."""
+        return self._state
+
+    def state(self) -> dict[str, Any]:
+        """Where it is: after the last batch that was given."""
+        if self._state is None:
+            raise TypeError(
+                errors.explained(
+                    f"data.to_devices: a {type(self._iterator).__name__} has no state().", "pipeline.iterator()."
+                )
+            )
+        return copy.deepcopy(self._state)
+
+    def restore(self, state: dict[str, Any]) -> Self:
+        """Go on with the batch after a state; gives the iterator. What is ahead is dropped."""
+        self._stop()
+        self._iterator.restore(state)
+        self._state = self._iterator.state()
+        return self
+
+    def _stop(self) -> None:
+        """End the thread, and take back what it has read ahead."""
+        if self._run is not None:
+            self._run.stop()
+            self._run = None
+            if self._state is not None:
+                self._iterator.restore(self._state)
+
+    def close(self) -> None:
+        """End the thread and the iterator."""
+        self._stop()
+        if hasattr(self._iterator, "close"):
+            self._iterator.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+class _Run:
+    """A thread that goes ahead through an iterator."""
+
+    def __init__(self, iterator: Iterator[Any], sharding: Any, ahead: int) -> None:
+        self.found: queue.Queue[Any] = queue.Queue(ahead)
+        self.is_over = threading.Event()
+        args = (iterator, sharding, self.found, self.is_over)
+        self.thread = threading.Thread(target=_go, args=args, daemon=True, name="atled-data-to-devices")
+        self.thread.start()
+
+    def next(self) -> Any:
+        """What the thread has found next."""
+        return self.found.get()
+
+    def stop(self) -> None:
+        """End the thread; it is over when this returns."""
+        self.is_over.set()
+        self.thread.join()
+
+
+def _go(iterator: Any, sharding: Any, found: queue.Queue[Any], is_over: threading.Event) -> None:
+    """Put batch after batch on the devices, until there are no more or nobody wants them."""
+    kind = "batch"
+    while not is_over.is_set() and kind == "batch":
+        batch = state = None
+        try:
+            batch = _put(next(iterator), sharding)
+            state = iterator.state() if hasattr(iterator, "state") else None
+        except StopIteration:
+            kind = "end"
+        except BaseException as error:
+            kind, batch = "error", error
+        while not is_over.is_set():
+            with contextlib.suppress(queue.Full):
+                found.put((kind, batch, state), timeout=0.1)
+                break
+
+
+def _put(batch: Any, sharding: Any) -> Any:
+    """A batch on devices: the whole of it, or the rows of this process if the sharding is over several."""
+    for path, leaf in tree.leaves_with_path(batch):
+        if isinstance(leaf, (str, bytes)) or np.asarray(leaf).dtype.hasobject:
+            field = "".join([str(k) for k in path])
+            raise TypeError(
+                errors.explained(
+                    f"data.to_devices: devices have no strings or other objects; the field {field} is one.",
+                    "a map after batch that leaves it out.",
+                )
+            )
+    is_sharding = lambda s: isinstance(s, Sharding)  # noqa: E731
+    sharding = sharding(batch) if callable(sharding) else sharding
+    places, prefix = tree.flatten(sharding, is_leaf=is_sharding)
+    if all([s.is_fully_addressable for s in places if is_sharding(s)]):
+        return device_put(batch, sharding)
+    leaves, structure = tree.flatten(batch)
+    several = [s for s, part in zip(places, prefix.flatten_up_to(batch)) for _ in tree.leaves(part)]
+    put = make_array_from_process_local_data
+    return structure.unflatten([put(s, np.asarray(x)) for s, x in zip(several, leaves, strict=True)])
+
+
+def to_devices(iterator: Any, sharding: Any = None, *, ahead: int = 2) -> OnDevices:
+    """The batches of an iterator on devices, `ahead` of them put there by a thread before they are asked for.
+
+    `sharding` is a `NamedSharding`, a tree of them like the batches, a function of a batch that gives one of these, or
+    None for the default device. If it is over several processes, each gives its rows. `state()` and `restore(state)`
+    are about the batches that were given.
+
+    >>> from atled import data
+    >>> [float(x.sum()) for x in data.to_devices(data.source([1.0, 2.0, 3.0, 4.0]).batch(2).iterator())]
+    [3.0, 7.0]
+    """
+    count_checked("to_devices", "ahead", ahead)
+    return OnDevices(iter(iterator), sharding, ahead)

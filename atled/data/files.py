@@ -1,0 +1,186 @@
+"""Sources that need a package of their own: images, Parquet files and ArrayRecord files."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors
+from atled.data.nodes import Source
+from atled.data.pipeline import Pipeline
+from atled.data.sources import Items, check_unchanged, paths_checked, stamp_of
+
+_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+
+def _package(name: str, module: str, extra: str) -> Any:
+    """A package that only some need, or a message that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            errors.explained(
+                f"data.{name}: it needs the package {module.split('.')[0]}: {error}.", f'pip install "atled[{extra}]".'
+            )
+        ) from error
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Images(Source):
+    """Image files in folders that are classes."""
+
+    folder: str
+    classes: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]  # files of each class
+    mode: str
+
+    @functools.cached_property
+    def _starts(self) -> np.ndarray:
+        return np.cumsum([0, *[len(n) for n in self.names]])
+
+    @property
+    def size(self) -> int:
+        """See `Node`."""
+        return int(self._starts[-1])
+
+    def _file(self, index: int) -> tuple[int, str]:
+        label = int(np.searchsorted(self._starts, index, "right")) - 1
+        name = self.names[label][index - int(self._starts[label])]
+        return label, os.path.join(self.folder, self.classes[label], name)
+
+    def read(self, indices: np.ndarray) -> Sequence[Any]:
+        """See `Source`."""
+        pillow, found = _package("images", "PIL.Image", "images"), []
+        for i in indices.tolist():
+            label, path = self._file(i)
+            with pillow.open(path) as image:
+                found.append({"image": np.array(image.convert(self.mode)), "label": np.int64(label)})
+        return found
+
+    def record(self, index: int) -> str:
+        """See `Source`."""
+        return self._file(index)[1]
+
+    def __str__(self) -> str:
+        return f"images({os.path.basename(self.folder)}, {len(self.classes)} classes, {self.size}, {self.mode})"
+
+
+def images(folder: str | os.PathLike[str], *, mode: str = "RGB") -> Pipeline:
+    """The images of a folder with one folder for each class: `image`, uint8[height, width, channels], and `label`.
+
+    Classes are numbered by the order of their names, images come in the order of theirs. `mode` is Pillow's: "L" gives
+    grey images, without an axis of channels.
+
+    >>> import os, tempfile
+    >>> from PIL import Image
+    >>> from atled import data
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("cat", "dog"):
+    ...         os.mkdir(f"{folder}/{name}")
+    ...         Image.new("RGB", (4, 3)).save(f"{folder}/{name}/0.png")
+    ...     [(e["image"].shape, int(e["label"])) for e in data.images(folder)]
+    [((3, 4, 3), 0), ((3, 4, 3), 1)]
+    """
+    _package("images", "PIL.Image", "images")
+    folder = os.path.abspath(folder)
+    classes = tuple(sorted([d.name for d in os.scandir(folder) if d.is_dir()]))
+    names = tuple(
+        [
+            tuple(sorted([f for f in os.listdir(os.path.join(folder, c)) if f.lower().endswith(_ENDINGS)]))
+            for c in classes
+        ]
+    )
+    if not any(names):
+        raise FileNotFoundError(
+            errors.explained(f"data.images: {folder} must have folders, one for each class, with images in them.")
+        )
+    return Pipeline(Images(folder, classes, names, mode))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parquet(Source):
+    """Rows of Parquet files."""
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...]
+    starts: np.ndarray  # the number of the first row of each row group
+    groups: tuple[tuple[int, int], ...]  # file and row group
+    rows: int
+    stamps: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """See `Node`."""
+        return self.rows
+
+    def read(self, indices: np.ndarray) -> Sequence[Any]:
+        """See `Source`."""
+        found: list[Any] = [None] * len(indices)
+        groups = np.searchsorted(self.starts, indices, "right") - 1
+        for g in np.unique(groups).tolist():
+            file, number = self.groups[g]
+            where = np.flatnonzero(groups == g)
+            path = self.paths[file]
+            check_unchanged("parquet", path, self.stamps[file])
+            table = _row_group(path, self.stamps[file], number, self.columns).take(indices[where] - self.starts[g])
+            for place, row in zip(where.tolist(), table.to_pylist()):
+                found[place] = {k: np.array(v) if isinstance(v, list) else v for k, v in row.items()}
+        return found
+
+    def record(self, index: int) -> str:
+        """See `Source`."""
+        g = int(np.searchsorted(self.starts, index, "right")) - 1
+        file, number = self.groups[g]
+        return f"{self.paths[file]}, row group {number}, row {index - int(self.starts[g])}"
+
+    def __str__(self) -> str:
+        return f"parquet({os.path.basename(self.paths[0])}, {len(self.paths)} files, {self.rows}, {self.columns})"
+
+
+@functools.lru_cache(maxsize=8)
+def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[str, ...]) -> Any:
+    """A row group in memory; a shuffled read comes back to the last few soon, or not at all."""
+    with _package("parquet", "pyarrow.parquet", "parquet").ParquetFile(path) as file:
+        return file.read_row_group(number, columns=list(columns))
+
+
+def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
+    """The rows of Parquet files as dicts: numbers, strings, bytes, and lists as arrays.
+
+    A row group is read as a whole, and the last eight are kept. So shuffled rows of many large groups are slow: write
+    small groups, or keep the order.
+    """
+    package, found = _package("parquet", "pyarrow.parquet", "parquet"), paths_checked("parquet", paths)
+    groups, counts, names = [], [0], None
+    stamps = tuple([stamp_of(path) for path in found])
+    for i, path in enumerate(found):
+        with package.ParquetFile(path) as file:
+            here = tuple(columns) if columns is not None else tuple(file.schema_arrow.names)
+            missing = sorted(set(here) - set(file.schema_arrow.names))
+            if missing or here != (names or here):
+                raise ValueError(
+                    errors.explained(
+                        f"data.parquet: all files must have the same columns; {path} has {file.schema_arrow.names}.",
+                        "columns=[…], the names of those that all have.",
+                    )
+                )
+            names = here
+            for g in range(file.metadata.num_row_groups):
+                groups.append((i, g))
+                counts.append(file.metadata.row_group(g).num_rows)
+    starts = np.cumsum(counts)
+    return Pipeline(Parquet(found, names or (), starts[:-1], tuple(groups), int(starts[-1]), stamps))
+
+
+def array_record(paths: Any) -> Pipeline:
+    """The records of ArrayRecord files, as bytes."""
+    package = _package("array_record", "array_record.python.array_record_data_source", "array_record")
+    found = paths_checked("array_record", paths)
+    name = f"array_record {os.path.basename(found[0])}, {len(found)} files"
+    return Pipeline(Items(package.ArrayRecordDataSource(list(found)), name))

@@ -1,0 +1,113 @@
+"""`Form`: what a pipeline is made of, and what follows from it.
+
+The normal form: a node, which knows each example by its position (`nodes.py`), steps for single examples, packing, a
+group (batch or bucket), steps for batches, and a number of epochs. `cursors.py` goes through it. `str` of a pipeline
+says all of this, and states keep it, so that a state is not restored into another pipeline.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Self
+
+from atled.core import errors
+from atled.data import grouping, stages
+from atled.data.nodes import ENDLESS, Node, Staged
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Form:
+    """The parts of a pipeline."""
+
+    node: Node
+    steps: tuple[stages.Stage, ...] = ()
+    packing: grouping.Pack | None = None
+    row_steps: tuple[stages.Stage, ...] = ()
+    group: grouping.Batch | grouping.Bucket | None = None
+    batch_steps: tuple[stages.Stage, ...] = ()
+    limit: int | None = None  # batches of an epoch
+    epochs: int | None = 1
+    process: tuple[int, int] = (0, 1)
+
+    def __len__(self) -> int:
+        size, count = self.node.size, self.process[1]
+        if isinstance(self.group, grouping.Batch):
+            share, up = self.group.size, not self.group.drop_last
+        else:
+            share, up = count, False
+        unknown = self.packing or self.filters() or isinstance(self.group, grouping.Bucket)
+        if unknown or size is None or size == ENDLESS or self.epochs is None:
+            raise TypeError(errors.explained("data: the length of this pipeline is not known, or has no end."))
+        batches = -(-size // share) if up else size // share
+        return (batches if self.limit is None else min(batches, self.limit)) * self.epochs
+
+    def __str__(self) -> str:
+        return self.text
+
+    @functools.cached_property
+    def text(self) -> str:
+        """What the pipeline is made of."""
+        parts = [self.node, *self.steps, self.packing or "", *self.row_steps, self.group or "", *self.batch_steps]
+        rest = (f".take({self.limit})" if self.limit else "") + (
+            "" if self.epochs == 1 else f".repeat({self.epochs or ''})"
+        )
+        return "".join([str(p) for p in parts]) + rest
+
+    def __repr__(self) -> str:
+        return f"data.{self}"
+
+    def check_process(self) -> None:
+        """Complain about batches that the processes cannot share."""
+        count, group = self.process[1], self.group
+        sizes = () if group is None else (group.size,) if isinstance(group, grouping.Batch) else group.sizes
+        uneven = [n for n in sizes if n % count]
+        if uneven:
+            raise ValueError(
+                errors.explained(
+                    f"data.sharded: the size of a batch, of all processes together, must be a multiple of their "
+                    f"number; got {uneven[0]} for {count} processes.",
+                    f"a batch of {-(-uneven[0] // count) * count}.",
+                )
+            )
+        if count > 1 and group is not None and not group.drop_last:
+            raise ValueError(
+                errors.explained(
+                    "data.sharded: with drop_last=False the last batch would have another shape in each process.",
+                    "drop_last=True, or repeat() before batch.",
+                )
+            )
+
+    def filters(self) -> bool:
+        """Whether a step may leave examples out."""
+        return any([isinstance(s, stages.Filter) for s in self.steps])
+
+    def takes_uneven(self) -> bool:
+        """Whether processes use up different numbers of examples for a batch."""
+        return (self.filters() or self.packing is not None) and not isinstance(self.group, grouping.Bucket)
+
+    def indexed(self, name: str) -> Node:
+        """The node of a pipeline that is nothing but one."""
+        if self.packing or self.group or self.filters() or self.epochs != 1 or self.process != (0, 1):
+            raise ValueError(
+                errors.explained(
+                    f"data.{name}: it needs examples that are known by their position, so it must stand before "
+                    "filter, pack, bucket, batch and sharded.",
+                    f".{name}(…) first.",
+                )
+            )
+        return Staged(self.node, self.steps) if self.steps else self.node
+
+    def examples_only(self, name: str) -> None:
+        """Complain unless it is a pipeline of single examples."""
+        if self.packing or self.group or self.epochs != 1:
+            raise ValueError(
+                errors.explained(f"data.{name}: it needs examples, so it must stand before pack, bucket, batch.")
+            )
+
+    def with_step(self, step: stages.Stage) -> Self:
+        """The pipeline with a step where it is now."""
+        if self.epochs != 1 and not self.group:
+            raise ValueError(errors.explained("data: after filter and pack, repeat must stand at the end."))
+        where = "batch_steps" if self.group else "row_steps" if self.packing else "steps"
+        return dataclasses.replace(self, **{where: (*getattr(self, where), step)})

@@ -1,0 +1,192 @@
+"""What makes one thing of several examples: `Batch`, `Pack` and `Bucket`; and `Pad`, which prepares for it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """`size` examples, stacked."""
+
+    size: int
+    drop_last: bool
+
+    def __str__(self) -> str:
+        return f".batch({self.size}{'' if self.drop_last else ', drop_last=False'})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Bucket:
+    """Batches of examples that are about as long: `sizes[i]` of those that are not longer than `bounds[i]`."""
+
+    bounds: tuple[int, ...]
+    sizes: tuple[int, ...]
+    fields: tuple[str, ...] | None
+    fill: Any
+    drop_last: bool
+
+    def number(self, example: Any) -> int:
+        """Which bucket an example belongs to."""
+        length = ragged_length("bucket", example, self.fields)
+        found = int(np.searchsorted(self.bounds, length))
+        if found == len(self.bounds):
+            raise ValueError(
+                errors.explained(
+                    f"data.bucket: examples must not be longer than the last bound, {self.bounds[-1]}; got {length}.",
+                    "another bound, or filter or cut them before.",
+                )
+            )
+        return found
+
+    def __str__(self) -> str:
+        rest = "" if self.drop_last else ", drop_last=False"
+        fields = f", {list(self.fields)}" if self.fields else ""
+        return f".bucket({list(self.bounds)}, {list(self.sizes)}{fields}, fill={self.fill!r}{rest})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Pad:
+    """Makes ragged examples `length` long, or as long as the next multiple of a number; with a mask."""
+
+    length: int | None
+    multiple: int | None
+    fields: tuple[str, ...] | None
+    fill: Any
+    cut: bool
+    name: str = "pad"
+
+    def __call__(self, example: Any) -> dict[str, Any]:
+        """An example that is longer."""
+        example, names, n = _ragged(self.name, example, self.fields)
+        length = self.length if self.length is not None else -(-n // (self.multiple or 1)) * (self.multiple or 1)
+        if n > length and not self.cut:
+            raise ValueError(
+                errors.explained(
+                    f"data.{self.name}: an example must not be longer than {length}; got {n}.",
+                    "cut=True, a longer length, or filter before.",
+                )
+            )
+        made = dict(example)
+        for name in names:
+            x = np.asarray(example[name])[:length]
+            made[name] = np.full((length, *x.shape[1:]), self.fill, x.dtype)
+            made[name][: len(x)] = x
+        made["mask"] = np.arange(length) < n
+        return made
+
+    def __str__(self) -> str:
+        size = self.length if self.length is not None else f"multiple={self.multiple}"
+        return (
+            f"{size}{', cut' if self.cut else ''}{f', {list(self.fields)}' if self.fields else ''}, fill={self.fill!r}"
+        )
+
+
+def _ragged(name: str, example: Any, fields: Sequence[str] | None) -> tuple[dict[str, Any], list[str], int]:
+    """An example as a dict, the fields that are ragged, and how long they are."""
+    if isinstance(example, tuple):
+        raise TypeError(
+            errors.explained(
+                f"data.{name}: an example must be one sequence, or a dict of them; got a {type(example).__name__} of "
+                f"{len(example)}.",
+                "a map that makes a dict of it.",
+            )
+        )
+    if not isinstance(example, dict):
+        example = {"tokens": example}
+    if "mask" in example and name != "pack":
+        raise ValueError(errors.explained(f"data.{name}: it adds a field 'mask', but the example has one.", "a map."))
+    names = [k for k in example if np.ndim(example[k])] if fields is None else list(fields)
+    lengths = {k: np.shape(example[k])[:1] for k in names if k in example}
+    if len(lengths) < len(names) or len(set(lengths.values())) != 1 or () in lengths.values():
+        shown = ", ".join([f"{k}: {list(np.shape(v))}" for k, v in example.items()])
+        raise ValueError(
+            errors.explained(
+                f"data.{name}: the ragged fields of an example must have one length; got {shown}.",
+                f"{name}(…, fields=['tokens']), which names those that are ragged.",
+            )
+        )
+    return example, names, next(iter(lengths.values()))[0]
+
+
+def ragged_length(name: str, example: Any, fields: Sequence[str] | None) -> int:
+    """How long the ragged fields of an example are."""
+    return _ragged(name, example, fields)[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pack:
+    """Rows of `length` tokens out of sequences of any length, one after the other."""
+
+    length: int
+    cut: bool
+    fill: Any
+
+    def fields(self, example: Any) -> dict[str, np.ndarray]:
+        """The sequences of an example, by name; all have one length."""
+        example, _, _ = _ragged("pack", example, list(example) if isinstance(example, dict) else None)
+        made = {k: np.asarray(v) for k, v in example.items()}
+        if any([x.ndim != 1 or x.dtype == object for x in made.values()]) or {"segments", "positions"} & set(made):
+            shown = ", ".join([f"{k}: {x.dtype}{list(x.shape)}" for k, x in made.items()])
+            raise ValueError(
+                errors.explained(
+                    f"data.pack: examples must be arrays of one axis, or dicts of such, without 'segments' and "
+                    f"'positions', which it adds; got {shown}.",
+                    "a map before pack that leaves the tokens only.",
+                )
+            )
+        n = len(next(iter(made.values())))
+        if n > self.length and not self.cut:
+            raise ValueError(
+                errors.explained(
+                    f"data.pack: with cut=False, an example must not be longer than {self.length}; got {n}.",
+                    "cut=True, or filter or cut them before.",
+                )
+            )
+        return made
+
+    def row(self, pieces: list[tuple[dict[str, np.ndarray], int, int, str]]) -> dict[str, np.ndarray]:
+        """One row of pieces: fields, where the piece of them begins and ends, and the name of the example."""
+        first = pieces[0][0]
+        made = {k: np.full(self.length, self.fill, x.dtype) for k, x in first.items()}
+        made["segments"], made["positions"] = (np.zeros(self.length, np.int32) for _ in range(2))
+        at = 0
+        for number, (fields, start, stop, name) in enumerate(pieces, 1):
+            if {k: x.dtype for k, x in fields.items()} != {k: x.dtype for k, x in first.items()}:
+                raise TypeError(
+                    errors.explained(
+                        f"data.pack: all examples must have the same fields and dtypes; {name} has others than "
+                        f"{pieces[0][3]}.",
+                        "a map before pack.",
+                    )
+                )
+            here = slice(at, at + stop - start)
+            for k, x in fields.items():
+                made[k][here] = x[start:stop]
+            made["segments"][here], made["positions"][here] = number, np.arange(stop - start)
+            at += stop - start
+        return made
+
+    def __str__(self) -> str:
+        return f".pack({self.length}{'' if self.cut else ', cut=False'}, fill={self.fill!r})"
+
+
+def sizes_of(size: Any, bounds: Sequence[int]) -> tuple[int, ...]:
+    """One batch size for each bucket."""
+    sizes = tuple(size) if isinstance(size, Sequence) else (size,) * len(bounds)
+    good = [isinstance(n, (int, np.integer)) and n > 0 for n in (*sizes, *bounds)]
+    if len(sizes) != len(bounds) or not sizes or not all(good) or sorted(set(bounds)) != list(bounds):
+        raise ValueError(
+            errors.explained(
+                "data.bucket: bounds must be lengths that rise, and size a number or one for each of them; got "
+                f"{list(bounds)} and {size!r}.",
+                "bucket([64, 128, 256], 32).",
+            )
+        )
+    return sizes

@@ -1,0 +1,93 @@
+"""`Iterator`: batches one after the other, with a state after each; made here, or by worker processes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+from atled.core import errors
+from atled.data import states
+from atled.data.cursors import Cursor, End
+from atled.data.workers import Pool
+
+
+class Iterator:
+    """Goes through a pipeline. `state()` is where it is, `restore(state)` goes there, `close()` ends its workers.
+
+    An error, in a function or a record, leaves it where it was: after the last batch that it gave.
+
+    >>> from atled import data
+    >>> iterator = data.source(range(4)).batch(2).iterator()
+    >>> next(iterator).tolist(), iterator.state()["position"]
+    ([0, 1], 2)
+    """
+
+    def __init__(self, pipeline: Any, workers: int, ahead: int, epoch: int) -> None:
+        self.pipeline, self.workers, self.ahead = pipeline, workers, ahead
+        self._place: dict[str, Any] = {"epoch": epoch, "batches": 0, "position": 0}
+        self._maker: Any = None  # a cursor, or a pool of workers
+        self._is_closed = self._is_over = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        if self._is_closed:
+            raise ValueError(errors.explained("data: the iterator is closed.", "another one, restored from its state."))
+        if self._is_over:
+            raise StopIteration
+        try:
+            if self._maker is None:
+                self._maker = self._made()
+            found, self._place = self._maker.next() if self.workers else self._next_here()
+        except End:
+            self._stop()
+            self._is_over = True
+            raise StopIteration from None
+        except StopIteration as error:  # which would end the loop of the user, as if there were no more
+            self._stop()
+            raise RuntimeError(errors.explained("data: a function or a source raised StopIteration.")) from error
+        except BaseException:  # what was begun is begun again, from the place
+            self._stop()
+            raise
+        return found
+
+    def _made(self) -> Any:
+        if self.workers:
+            return Pool(self.pipeline, self._place, self.workers, self.ahead)
+        cursor = Cursor(self.pipeline)
+        cursor.go_to(self._place)
+        return cursor
+
+    def _next_here(self) -> tuple[Any, dict[str, Any]]:
+        found = self._maker.next()
+        return found.made() if hasattr(found, "made") else found, self._maker.place()
+
+    def state(self) -> dict[str, Any]:
+        """Where it is: after the last batch that was given. Plain numbers and strings, which JSON can hold."""
+        return states.state_of(self.pipeline, self._place)
+
+    def restore(self, state: dict[str, Any]) -> Self:
+        """Go on with the batch after a state; gives the iterator."""
+        place = states.place_in(state, self.pipeline)
+        self._stop()
+        self._is_over = False
+        kept = {k: v for k, v in place.items() if k not in ("version", "pipeline", "process", "processes")}
+        self._place = copy.deepcopy(kept)
+        return self
+
+    def _stop(self) -> None:
+        if isinstance(self._maker, Pool):
+            self._maker.close()
+        self._maker = None
+
+    def close(self) -> None:
+        """End its workers. Batches that were given stay valid."""
+        self._stop()
+        self._is_closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

@@ -1,0 +1,258 @@
+"""`Pipeline`: what the examples are, and what is done to them. A value: its methods give another one.
+
+`form.py` has its parts; `iterating.py` goes through it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atled import distributed
+from atled.core import errors
+from atled.data import grouping, stages
+from atled.data.form import Form
+from atled.data.iterating import Iterator
+from atled.data.nodes import (
+    ENDLESS,
+    Part,
+    Repeated,
+    Shuffled,
+    count_checked,
+    function_checked,
+    seed_checked,
+    sized,
+)  # fmt: skip
+from atled.engine import client
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pipeline(Form):
+    """Examples and what is done to them. Sources such as `data.arrays` make one; methods give another one.
+
+    >>> from atled import data
+    >>> batches = data.source([3, 1, 2]).map(float).batch(2)
+    >>> [b.tolist() for b in batches]
+    [[3.0, 1.0]]
+    """
+
+    def shuffle(self, seed: int) -> Pipeline:
+        """Another order, which depends on the seed and the epoch. It is computed, so that nothing is stored.
+
+        >>> from atled import data
+        >>> list(data.source(range(5)).shuffle(0).repeat(2))
+        [4, 2, 0, 1, 3, 0, 2, 3, 1, 4]
+        """
+        node = self.indexed("shuffle")
+        sized("shuffle", [node])
+        return Pipeline(Shuffled(node, seed_checked("shuffle", seed)))
+
+    def map(self, f: Callable[[Any], Any]) -> Pipeline:
+        """`f(example)` in place of each example; after `batch`, `f(batch)`, and after `pack`, `f(row)`.
+
+        >>> from atled import data
+        >>> list(data.source([1, 2]).map(lambda x: x * 10))
+        [10, 20]
+        """
+        return self.with_step(stages.Map(function_checked("map", f)))
+
+    def random_map(self, f: Callable[..., Any], seed: int) -> Pipeline:
+        """`f(example, rng)` in place of each example.
+
+        `rng` is a `np.random.Generator` for this call. Its numbers depend on the seed, the epoch and the example's
+        index in its source, and on nothing else. Two random maps with one seed get the same numbers.
+
+        >>> from atled import data
+        >>> noisy = data.source([0.0, 0.0]).random_map(lambda x, rng: x + rng.integers(100), 1)
+        >>> list(noisy) == list(noisy)
+        True
+        """
+        if self.packing or self.group:
+            raise ValueError(
+                errors.explained(
+                    "data.random_map: random numbers belong to examples, so it must stand before pack, bucket and "
+                    "batch.",
+                    ".random_map(…).batch(…).",
+                )
+            )
+        return self.with_step(stages.RandomMap(function_checked("random_map", f), seed_checked("random_map", seed)))
+
+    def filter(self, f: Callable[[Any], Any]) -> Pipeline:
+        """Only examples for which `f(example)` is true. What comes before it is run for all examples, by all workers.
+
+        >>> from atled import data
+        >>> list(data.source(range(6)).filter(lambda x: x % 2))
+        [1, 3, 5]
+        """
+        if self.packing or self.group:
+            raise ValueError(
+                errors.explained("data.filter: it must stand before pack, bucket and batch.", ".filter(…).batch(…).")
+            )
+        return self.with_step(stages.Filter(function_checked("filter", f)))
+
+    def pad(
+        self,
+        length: int | None = None,
+        *,
+        multiple: int | None = None,
+        fields: Sequence[str] | None = None,
+        fill: Any = 0,
+        cut: bool = False,
+    ) -> Pipeline:
+        """Ragged examples, `length` long or as long as the next multiple of a number, with a field `mask`.
+
+        An example is an array, which becomes the field `tokens`, or a dict; `fields` are padded along their first axis,
+        unless told all that are not single numbers. Longer ones are an error, or cut.
+
+        >>> from atled import data
+        >>> [e["tokens"].tolist() for e in data.source([[1], [2, 3]]).pad(3)]
+        [[1, 0, 0], [2, 3, 0]]
+        """
+        if (length is None) == (multiple is None):
+            raise TypeError(errors.explained("data.pad: give a length or a multiple, one of them.", "pad(128)."))
+        count_checked("pad", "the length or multiple", length if length is not None else multiple)
+        return self.map(grouping.Pad(length, multiple, tuple(fields) if fields else None, fill, cut))
+
+    def pack(self, length: int, *, cut: bool = True, fill: Any = 0) -> Pipeline:
+        """Rows of `length` tokens: sequences one after the other, with `segments` from 1 (padding: 0) and `positions`.
+
+        An example is an array of one axis, which becomes the field `tokens`, or a dict of such. One that does not fit
+        is cut and goes on in the next row, where its positions begin at 0 again; with `cut=False` it goes to the next
+        row as a whole. The last row of an epoch is padded.
+
+        >>> from atled import data
+        >>> rows = list(data.source([[1, 2, 3], [4, 5]]).pack(4))
+        >>> [r["tokens"].tolist() for r in rows], [r["segments"].tolist() for r in rows]
+        ([[1, 2, 3, 4], [5, 0, 0, 0]], [[1, 1, 1, 2], [1, 0, 0, 0]])
+        """
+        self.examples_only("pack")
+        return dataclasses.replace(self, packing=grouping.Pack(count_checked("pack", "length", length), cut, fill))
+
+    def bucket(
+        self,
+        bounds: Sequence[int],
+        size: int | Sequence[int],
+        *,
+        fields: Sequence[str] | None = None,
+        fill: Any = 0,
+        drop_last: bool = True,
+    ) -> Pipeline:
+        """Batches of examples that are about as long, padded to the bound that is not below any, with a field `mask`.
+
+        `size` is one for all bounds or one for each. A batch comes when its bucket is full. What is in buckets at the
+        end of an epoch is dropped, or with `drop_last=False` comes as smaller batches.
+
+        >>> from atled import data
+        >>> made = data.source([[1], [1, 2, 3], [2], [4, 5, 6, 7]]).bucket([2, 4], 2)
+        >>> [b["tokens"].shape for b in made]
+        [(2, 2), (2, 4)]
+        """
+        self.examples_only("bucket")
+        names = tuple(fields) if fields else None
+        sizes = grouping.sizes_of(size, list(bounds))
+        return dataclasses.replace(self, group=grouping.Bucket(tuple(bounds), sizes, names, fill, drop_last))
+
+    def batch(self, size: int, *, drop_last: bool = True) -> Pipeline:
+        """`size` examples as one tree of stacked arrays, of all processes together; strings as arrays of objects.
+
+        The examples that are left at the end of an epoch are dropped, others in each epoch if they are shuffled. With
+        `drop_last=False` they are a smaller batch; with `repeat()` before `batch`, batches go on into the next epoch.
+
+        >>> from atled import data
+        >>> [b.tolist() for b in data.source([1, 2, 3]).batch(2, drop_last=False)]
+        [[1, 2], [3]]
+        """
+        if self.group or self.epochs != 1:
+            raise ValueError(
+                errors.explained(
+                    "data.batch: it must stand once, and after filter and pack it must stand before repeat.",
+                    ".filter(…).batch(…).repeat(), or .repeat().filter(…).batch(…).",
+                )
+            )
+        return dataclasses.replace(self, group=grouping.Batch(count_checked("batch", "size", size), drop_last))
+
+    def repeat(self, times: int | None = None) -> Pipeline:
+        """Epochs one after the other, without end unless told how many.
+
+        >>> from atled import data
+        >>> list(data.source("ab").repeat(2))
+        ['a', 'b', 'a', 'b']
+        """
+        if times is not None:
+            count_checked("repeat", "times", times)
+        if self.epochs != 1 or self.node.size == ENDLESS:
+            raise ValueError(errors.explained("data.repeat: the pipeline is repeated already, or has no end."))
+        if self.group or self.packing or self.filters() or self.node.size is None:
+            return dataclasses.replace(self, epochs=times)
+        node = self.indexed("repeat")
+        if not node.size:
+            raise ValueError(errors.explained("data.repeat: there are no examples to repeat."))
+        return Pipeline(Repeated(node, times), process=self.process)
+
+    def take(self, count: int) -> Pipeline:
+        """The first examples of each epoch, or after `batch` the first batches.
+
+        >>> from atled import data
+        >>> list(data.source("abc").take(2))
+        ['a', 'b']
+        """
+        count_checked("take", "the number", count)
+        if self.group and self.epochs == 1:
+            return dataclasses.replace(self, limit=min(count, self.limit or count))
+        node = self.indexed("take")
+        sized("take", [node], may_be_endless=True)
+        return Pipeline(Part(node, 0, count), process=self.process)
+
+    def skip(self, count: int) -> Pipeline:
+        """All but the first examples of each epoch.
+
+        >>> from atled import data
+        >>> list(data.source("abc").skip(2))
+        ['c']
+        """
+        count_checked("skip", "the number", count, 0)
+        node = self.indexed("skip")
+        sized("skip", [node], may_be_endless=True)
+        return Pipeline(Part(node, count, ENDLESS), process=self.process)
+
+    def sharded(self, process_index: int | None = None, process_count: int | None = None) -> Pipeline:
+        """The part of one process: its rows of each batch. Without arguments, this process of `atled.distributed`.
+
+        >>> from atled import data
+        >>> batches = data.source(range(8)).batch(4)
+        >>> [b.tolist() for b in batches.sharded(1, 2)]
+        [[2, 3], [6, 7]]
+        """
+        if process_index is None and process_count is None:
+            here = distributed.is_initialized()
+            process_index, process_count = (client.process_index(), client.process_count()) if here else (0, 1)
+        count = count_checked("sharded", "process_count", process_count)
+        index = count_checked("sharded", "process_index", process_index, 0)
+        if index >= count:
+            raise ValueError(errors.explained(f"data.sharded: there is no process {index} of {count}."))
+        made = dataclasses.replace(self, process=(index, count))
+        made.check_process()
+        return made
+
+    def iterator(self, *, workers: int = 0, ahead: int = 2, epoch: int = 0) -> Iterator:
+        """An iterator with `state()`, `restore(state)` and `close()`; see `data.Iterator`.
+
+        `workers` processes make whole batches, `ahead` of them each before they are asked for; the batches are the
+        same for any number. Functions must then be ones that other processes can import. `epoch` is the first one.
+
+        >>> from atled import data
+        >>> batches = data.source(range(6)).batch(2)
+        >>> with batches.iterator() as iterator:
+        ...     _ = next(iterator)
+        ...     state = iterator.state()
+        >>> next(batches.iterator().restore(state)).tolist()
+        [2, 3]
+        """
+        self.check_process()
+        count_checked("iterator", "workers", workers, 0)
+        count_checked("iterator", "ahead", ahead)
+        return Iterator(self, workers, ahead, count_checked("iterator", "epoch", epoch, 0))
+
+    def __iter__(self) -> Iterator:
+        return self.iterator()

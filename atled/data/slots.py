@@ -1,0 +1,96 @@
+"""Shared memory in which workers leave their batches, used again and again.
+
+A `Slot` is one piece of it. The arrays of a batch that is given to the user are views of the slot, without a copy; they
+hold a `Lease`, and when the last of them is gone the slot is free. So what somebody can still see is never overwritten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Sequence
+from multiprocessing import resource_tracker
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any, Self
+
+import numpy as np
+
+from atled.core import errors
+
+ALIGNED = 64  # bytes: XLA can use arrays on the CPU as they are if they begin at a multiple of it
+
+
+class Slot:
+    """A piece of shared memory of this process's own making.
+
+    Somebody who will remove it must hold it before `create` is called: Ctrl-C may come at any moment, and the process
+    that cleans up after a killed one is told the name before there is something with it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.name, self.size, self.is_free = f"atled-{os.getpid()}-{secrets.token_hex(6)}", size, False
+        self.memory: SharedMemory | None = None
+        self.buffer: Any = None
+
+    def create(self) -> Self:
+        """Have the memory."""
+        resource_tracker.register(f"/{self.name}", "shared_memory")
+        self.memory = SharedMemory(self.name, create=True, size=max(self.size, 1))
+        self.buffer = self.memory.buf
+        try:
+            _allocate(self.name, max(self.size, 1))
+        except OSError as error:
+            raise MemoryError(
+                errors.explained(
+                    f"data.iterator: there is no room for {self.size} bytes in shared memory: {error}.",
+                    "fewer workers, ahead=1, smaller batches, or more of it (docker run --shm-size=8g).",
+                )
+            ) from error
+        return self
+
+    def remove(self) -> None:
+        """Take its name away; the memory goes when nobody maps it any more."""
+        with contextlib.suppress(FileNotFoundError, ValueError):  # it was never made, or not to the end
+            (self.memory or SharedMemory(self.name)).unlink()
+
+
+def _allocate(name: str, size: int) -> None:
+    """Have the memory now; otherwise a process that writes to it would be killed where there is too little."""
+    path = f"/dev/shm/{name}"
+    if os.path.exists(path) and hasattr(os, "posix_fallocate"):
+        file = os.open(path, os.O_RDWR)
+        try:
+            os.posix_fallocate(file, 0, size)
+        finally:
+            os.close(file)
+
+
+class Lease:
+    """The right to a slot's bytes, held by the arrays that are views of them."""
+
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+        address = np.frombuffer(slot.buffer, np.uint8).__array_interface__["data"][0]
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (slot.size,), "data": (address, False)}
+
+    def __del__(self) -> None:
+        self.slot.is_free = True
+
+
+def placed(layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> tuple[list[int], int]:
+    """Where arrays of a layout begin, and how many bytes they need together."""
+    offsets, at = [], 0
+    for shape, dtype in layout:
+        offsets.append(at)
+        at += -(-int(np.prod(shape, dtype=np.int64)) * dtype.itemsize // ALIGNED) * ALIGNED
+    return offsets, at
+
+
+def views(raw: Any, offsets: Sequence[int], layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
+    """Arrays of a layout in some bytes, an array of which is given."""
+    made = []
+    for at, (shape, dtype) in zip(offsets, layout):
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        made.append(raw[at : at + count].view(dtype).reshape(shape) if count else np.empty(shape, dtype))
+    return made

@@ -1,0 +1,319 @@
+"""Sources in memory and in plain files: arrays, token files, lines of text, and whatever has a length and items."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import mmap
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors, tree
+from atled.data.nodes import Source, count_checked
+from atled.data.pipeline import Pipeline
+from atled.data.stacking import Columns
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mapped:
+    """Where an array is in a file, so that other processes map it too instead of being sent a copy."""
+
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype
+
+    def open(self) -> np.ndarray:
+        """The array; it cannot be written to."""
+        return np.ndarray(self.shape, self.dtype, bytes_of(self.path), self.offset, self.strides)
+
+
+@functools.lru_cache(maxsize=64)
+def _bytes_of(path: str, size: int, changed: int) -> np.ndarray:
+    return np.asarray(np.memmap(path, np.uint8, "r")) if size else np.empty(0, np.uint8)
+
+
+def bytes_of(path: str) -> np.ndarray:
+    """The bytes of a file, mapped to memory."""
+    return _bytes_of(path, *stamp_of(path))
+
+
+def stamp_of(path: str) -> tuple[int, int]:
+    """By what a file is known to have changed: its size, and when it was written to."""
+    about = os.stat(path)
+    return about.st_size, about.st_mtime_ns
+
+
+def check_unchanged(name: str, path: str, stamp: tuple[int, int]) -> None:
+    """Complain of a file that was written to after a source was made of it."""
+    if stamp_of(path) != stamp:
+        raise ValueError(
+            errors.explained(f"data.{name}: {path} has changed since the source was made.", f"data.{name}(…) again.")
+        )
+
+
+def _place(x: np.ndarray) -> Any:
+    """Where a memory-mapped array is in its file; other arrays as they are."""
+    mapping = getattr(x, "_mmap", None)
+    if not isinstance(x, np.memmap) or mapping is None or x.filename is None or x.mode == "c":
+        return np.asarray(x)
+    start = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping; a part of an array says the whole's
+    address = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
+    offset = start + x.__array_interface__["data"][0] - address
+    return Mapped(os.fspath(x.filename), offset, x.shape, x.strides, x.dtype)
+
+
+class Arrays(Source):
+    """Rows of arrays, as trees of arrays."""
+
+    def __init__(self, arrays: list[np.ndarray], structure: Any) -> None:
+        self.arrays, self.structure = arrays, structure
+        self._views = [_read_only(a) for a in arrays]
+
+    @property
+    def size(self) -> int:
+        """See `Node`."""
+        return len(self.arrays[0])
+
+    def read(self, indices: np.ndarray) -> Sequence[Any]:
+        """See `Source`."""
+        return Columns(self._views, self.structure, indices)
+
+    def __getstate__(self) -> Any:
+        return [_place(a) for a in self.arrays], self.structure
+
+    def __setstate__(self, state: Any) -> None:
+        self.__init__([a.open() if isinstance(a, Mapped) else a for a in state[0]], state[1])
+
+    def __str__(self) -> str:
+        kinds = [f"{a.dtype}{list(a.shape)}".replace(" ", "") for a in self.arrays]
+        paths = [p for p, _ in tree.leaves_with_path(self.structure.unflatten(self.arrays))]
+        names = ["/".join([str(getattr(k, "key", getattr(k, "idx", k))) for k in p]) for p in paths]
+        return f"arrays({', '.join([f'{n}={k}' if n else k for n, k in zip(names, kinds)])})"
+
+
+def _read_only(x: np.ndarray) -> np.ndarray:
+    view = np.asarray(x).view()
+    view.flags.writeable = False
+    return view
+
+
+def arrays(examples: Any = None, /, **fields: Any) -> Pipeline:
+    """The rows of arrays: a tree of arrays with the same first length, or fields by name, which make a dict.
+
+    NumPy arrays, memory maps, which are mapped again in worker processes, and arrays of atled. Examples are views that
+    cannot be written to; batches are copies.
+
+    >>> from atled import data
+    >>> rows = data.arrays(x=np.arange(6).reshape(3, 2), y=np.array([0, 1, 0]))
+    >>> [int(e["x"].sum()) for e in rows]
+    [1, 5, 9]
+    """
+    if (examples is None) == (not fields):
+        raise TypeError(errors.explained("data.arrays: give a tree of arrays, or arrays by name.", "arrays(x=x, y=y)."))
+    paths = tree.leaves_with_path(fields or examples)
+    leaves = [a if isinstance(a, np.ndarray) else np.asarray(a) for _, a in paths]
+    lengths = {"".join([str(k) for k in path]): x.shape[:1] for (path, _), x in zip(paths, leaves)}
+    if not leaves or () in lengths.values() or len(set(lengths.values())) > 1:
+        shown = ", ".join([f"{p or 'array'}: {n[0] if n else 'a number'}" for p, n in lengths.items()])
+        raise ValueError(
+            errors.explained(f"data.arrays: all arrays must have the same first length; got {shown or 'no array'}.")
+        )
+    return Pipeline(Arrays(leaves, tree.structure(fields or examples)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tokens(Source):
+    """Windows of a file of tokens."""
+
+    path: str
+    dtype: np.dtype
+    length: int
+    stride: int
+    total: int
+
+    @property
+    def size(self) -> int:
+        """See `Node`."""
+        return max((self.total - self.length - 1) // self.stride + 1, 0)
+
+    def read(self, indices: np.ndarray) -> Sequence[Any]:
+        """See `Source`."""
+        return Columns([self._windows()], tree.structure(0), indices)
+
+    def _windows(self) -> np.ndarray:
+        data = bytes_of(self.path)
+        item = self.dtype.itemsize
+        if len(data) // item != self.total:
+            raise ValueError(f"data.tokens: {self.path} has changed: it had {self.total} tokens.")
+        return np.ndarray((self.size, self.length + 1), self.dtype, data, 0, (self.stride * item, item))
+
+    def record(self, index: int) -> str:
+        """See `Source`."""
+        return f"{self.path}, tokens {index * self.stride} to {index * self.stride + self.length}"
+
+    def __str__(self) -> str:
+        return f"tokens({os.path.basename(self.path)}, {self.total}, {self.length}, {self.stride})"
+
+
+def tokens(path: str | os.PathLike[str], dtype: Any, length: int, *, stride: int | None = None) -> Pipeline:
+    """Windows of `length + 1` tokens of a file that is nothing but tokens, mapped to memory: inputs and targets.
+
+    Windows begin every `stride` tokens, `length` unless told, so that each token is a target once. What is left at the
+    end and makes no window is not used.
+
+    >>> import tempfile
+    >>> from atled import data
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     np.arange(10, dtype="uint16").tofile(file.name)
+    ...     [e.tolist() for e in data.tokens(file.name, "uint16", 3)]
+    [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
+    """
+    dtype, path = np.dtype(dtype), os.path.abspath(path)
+    count_checked("tokens", "length", length)
+    count_checked("tokens", "stride", length if stride is None else stride)
+    size = os.stat(path).st_size
+    if size % dtype.itemsize:
+        raise ValueError(
+            errors.explained(f"data.tokens: {path} must be a file of {dtype}; it has {size} bytes.", "another dtype.")
+        )
+    return Pipeline(Tokens(path, dtype, length, stride or length, size // dtype.itemsize))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Lines(Source):
+    """Lines of text files."""
+
+    paths: tuple[str, ...]
+    first: np.ndarray  # the number of the first line of each file
+    starts: np.ndarray  # of lines, in bytes of their file
+    ends: np.ndarray
+    encoding: str
+    stamps: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """See `Node`."""
+        return len(self.starts)
+
+    def read(self, indices: np.ndarray) -> Sequence[Any]:
+        """See `Source`."""
+        files = np.searchsorted(self.first, indices, "right") - 1
+        wanted = np.unique(files).tolist()
+        for f in wanted:
+            check_unchanged("lines", self.paths[f], self.stamps[f])
+        data = {f: bytes_of(self.paths[f]) for f in wanted}
+        found = []
+        for file, i in zip(files.tolist(), indices.tolist()):
+            line = data[file][self.starts[i] : self.ends[i]].tobytes()
+            found.append(line.removesuffix(b"\r").decode(self.encoding))
+        return found
+
+    def record(self, index: int) -> str:
+        """See `Source`."""
+        file = int(np.searchsorted(self.first, index, "right")) - 1
+        return f"{self.paths[file]}, line {index - int(self.first[file]) + 1}, byte {self.starts[index]}"
+
+    def __str__(self) -> str:
+        return f"lines({', '.join([os.path.basename(p) for p in self.paths[:3]])}{', …' * (len(self.paths) > 3)}, " + (
+            f"{self.size})"
+        )
+
+
+def lines(paths: Any, *, encoding: str = "utf-8") -> Pipeline:
+    r"""The lines of text files as strings, without their ends (`\n`, `\r\n`). The files are read once, to count them.
+
+    >>> import tempfile
+    >>> from atled import data
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"one\ntwo\n"), file.flush()
+    ...     list(data.lines(file.name))
+    ['one', 'two']
+    """
+    found = paths_checked("lines", paths)
+    starts, ends, counts = [], [], [0]
+    stamps = tuple([stamp_of(path) for path in found])
+    for path in found:
+        begins, stops = _line_ends(bytes_of(path))
+        starts.append(begins)
+        ends.append(stops)
+        counts.append(len(begins))
+    first = np.cumsum(counts)[:-1]
+    return Pipeline(Lines(found, first, np.concatenate(starts), np.concatenate(ends), encoding, stamps))
+
+
+def _line_ends(data: np.ndarray, chunk: int = 1 << 24) -> tuple[np.ndarray, np.ndarray]:
+    """Where the lines of a file begin and end."""
+    ends = [np.flatnonzero(data[i : i + chunk] == 10) + i for i in range(0, len(data), chunk)]
+    ends = np.concatenate([*ends, np.zeros(0, np.int64)]).astype(np.int64)
+    if len(data) and data[-1] != 10:
+        ends = np.append(ends, len(data))
+    return np.concatenate([[0], ends[:-1] + 1])[: len(ends)].astype(np.int64), ends
+
+
+def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
+    """One path or several, as absolute ones of files that exist."""
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    found = tuple([os.path.abspath(p) for p in several])
+    missing = [p for p in found if not os.path.isfile(p)]
+    if missing or not found:
+        raise FileNotFoundError(
+            errors.explained(f"data.{name}: every path must be a file; got {', '.join(missing) or 'no path'}.")
+        )
+    return found
+
+
+def _guarded(x: Any) -> Any:
+    """An example that can be changed without changing what it comes from: new containers, arrays that are read only."""
+    if type(x) is dict:
+        return {k: _guarded(v) for k, v in x.items()}
+    if type(x) in (list, tuple):
+        return type(x)([_guarded(v) for v in x])
+    return _read_only(x) if type(x) is np.ndarray else x
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Items(Source):
+    """Whatever has a length and items."""
+
+    items: Any
+    name: str
+
+    @property
+    def size(self) -> int:
+        """See `Node`."""
+        return len(self.items)
+
+    def read(self, indices: np.ndarray) -> Sequence[Any]:
+        """See `Source`."""
+        if hasattr(self.items, "__getitems__"):
+            return [_guarded(x) for x in self.items.__getitems__(indices.tolist())]
+        return [_guarded(self.items[i]) for i in indices.tolist()]
+
+    def __str__(self) -> str:
+        return f"source({self.name}, {self.size})"
+
+
+def source(items: Any) -> Pipeline:
+    """Whatever has `len(items)` and `items[i]`: lists, sources of grain, data sets of Hugging Face or of PyTorch.
+
+    >>> from atled import data
+    >>> list(data.source(["a", "b"]).repeat(2))
+    ['a', 'b', 'a', 'b']
+    """
+    if isinstance(items, Pipeline):
+        return items
+    if not hasattr(items, "__len__") or not hasattr(items, "__getitem__"):
+        raise TypeError(
+            errors.explained(
+                f"data.source: a source must have a length and items; got a {type(items).__name__}.",
+                "data.iterable(make), if it can only be iterated over.",
+            )
+        )
+    if isinstance(items, dict):
+        raise TypeError(errors.explained("data.source: got a dict, whose items have no numbers.", "data.arrays(dict)."))
+    return Pipeline(Items(items, type(items).__name__))

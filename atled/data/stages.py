@@ -1,0 +1,150 @@
+"""What is done to one example at a time: `Map`, `RandomMap` and `Filter`, in the order they were written."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.random.bit_generator import ISpawnableSeedSequence
+
+from atled.data.permuting import fixed_width
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stage:
+    """A function of examples."""
+
+    f: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return f".{type(self).__name__.lower()}({name_of(self.f)})"
+
+
+class Map(Stage):
+    """f(example) takes the place of the example."""
+
+
+class Filter(Stage):
+    """Examples of which f(example) is false are left out."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RandomMap(Stage):
+    """f(example, rng) takes the place of the example."""
+
+    seed: int
+
+    def __str__(self) -> str:
+        return f".random_map({name_of(self.f)}, {self.seed})"
+
+
+class _Dropped:
+    """What `applied` gives for an example that a filter left out."""
+
+
+DROPPED = _Dropped()
+
+
+def name_of(f: Any) -> str:
+    """What a function is called in texts."""
+    if dataclasses.is_dataclass(f) and not isinstance(f, type):
+        return str(f)
+    inner = getattr(f, "func", None)  # of functools.partial
+    return getattr(f, "__qualname__", None) or (name_of(inner) if inner else type(f).__qualname__)
+
+
+def applied(
+    steps: Sequence[Stage], block: Any, i: int, sources: Sequence[Any], memory: dict[Any, Any], value: Any = DROPPED
+) -> Any:
+    """The i-th example of a block after some stages, or `DROPPED`; errors say which record it was."""
+    step: Stage | None = None
+    watch = memory.get("watch")
+    if watch is not None:  # another process reads who was at work, if this one is killed
+        watch[:3] = block.identity(i)
+    try:
+        value = block.examples[i] if value is DROPPED else value
+        for step in steps:
+            if type(step) is Map:
+                value = step.f(value)
+            elif isinstance(step, RandomMap):
+                value = step.f(value, _generator(step.seed, block.identity(i), memory))
+            elif not step.f(value):
+                return DROPPED
+    except Exception as error:
+        source, epoch, index = block.identity(i)
+        where = f"in {str(step)[1:]}, on " if step else "reading "
+        error.add_note(f"  {where}{sources[source].record(index)}, epoch {epoch}")
+        raise
+    return value
+
+
+def mapped(steps: Sequence[Stage], block: Any, node: Any, memory: dict[Any, Any]) -> Sequence[Any]:
+    """The examples of a block after stages without filters."""
+    if not steps:
+        return block.examples
+    sources = node.sources()
+    return [applied(steps, block, i, sources, memory) for i in range(len(block))]
+
+
+def run(steps: Sequence[Stage], value: Any, what: Callable[[], str]) -> Any:
+    """A row or a batch after maps of such; errors say which one it was."""
+    for step in steps:
+        try:
+            value = step.f(value)
+        except Exception as error:
+            error.add_note(f"  in {str(step)[1:]}, on {what()}")
+            raise
+    return value
+
+
+def _holders(rng: np.random.Generator) -> tuple[int, int]:
+    """How many hold a generator, and what is in it."""
+    return sys.getrefcount(rng), sys.getrefcount(rng.bit_generator)
+
+
+class _Seeds(ISpawnableSeedSequence):
+    """What a generator of an example gives seeds to others from, with `rng.spawn`: who the example is."""
+
+    def __init__(self) -> None:
+        self.identity: tuple[int, ...] = ()
+        self.children = 0
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
+        """Nothing: the state is set."""
+        return np.zeros(n_words, dtype)
+
+    def spawn(self, n_children: int) -> list[Any]:
+        """Seeds of other generators."""
+        first, self.children = self.children, self.children + n_children
+        return [SeedSequence(fixed_width(*self.identity, i)) for i in range(first, first + n_children)]
+
+
+def _generator(seed: int, identity: tuple[int, int, int], memory: dict[Any, Any]) -> np.random.Generator:
+    """Random numbers that depend on a seed and on who the example is.
+
+    Making a generator takes ten times as long as setting it, so one is used again, unless somebody has kept it.
+    """
+    kept, alone = memory.pop("generator", (None, None))
+    if kept is None or _holders(kept) != alone:
+        kept = np.random.Generator(np.random.Philox(_Seeds()))  # pyright: ignore[reportArgumentType]
+        alone = _holders(kept)
+    memory["generator"] = (kept, alone)
+    source, epoch, index = identity
+    seeds = kept.bit_generator.seed_seq
+    seeds.identity, seeds.children = (seed, source, epoch, index), 0  # type: ignore[attr-defined]
+    kept.bit_generator.state = {
+        "bit_generator": "Philox",
+        "state": {
+            "counter": (0, index, epoch, source),
+            "key": (seed, 0x61746C6564),
+        },
+        "buffer": (0, 0, 0, 0),
+        "buffer_pos": 4,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return kept

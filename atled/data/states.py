@@ -1,0 +1,125 @@
+"""The state of an iterator: a dict of plain numbers and strings, and what it may be restored into."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from atled.core import errors
+
+VERSION = 1
+
+
+def state_of(pipeline: Any, place: dict[str, Any]) -> dict[str, Any]:
+    """The state of an iterator at a place."""
+    state = {"version": VERSION, "pipeline": pipeline.text, **copy.deepcopy(place)}
+    if pipeline.takes_uneven() and pipeline.process[1] > 1:
+        state["taken"] = place.get("taken", 0)
+        state["process"], state["processes"] = pipeline.process
+    return state
+
+
+def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The states of all processes, in their order, as one. Only pipelines with `filter` or `pack` need it.
+
+    Processes that filter or pack use up different numbers of examples, so each has a state of its own. The joined one
+    is restored by each of as many processes; by another number if all have used up the same number of examples.
+
+    >>> from atled import data
+    >>> odd = data.source(range(12)).filter(lambda x: x % 2).batch(2)
+    >>> iterators = [odd.sharded(i, 2).iterator() for i in range(2)]
+    >>> len(data.joined([i.state() for i in iterators])["each"])
+    2
+    """
+    numbers = [s.get("process", 0) for s in states]
+    counts = {s.get("processes", 1) for s in states}
+    if numbers != list(range(len(states))) or counts != {len(states)} or len({s["pipeline"] for s in states}) != 1:
+        raise ValueError(
+            errors.explained(
+                "data.joined: the states must be those of all processes of one pipeline, in their order; got processes "
+                f"{numbers} of {sorted(counts)}.",
+                "distributed.gather, or one file for each process.",
+            )
+        )
+    first = states[0]
+    return {"version": first["version"], "pipeline": first["pipeline"], "each": [dict(s) for s in states]}
+
+
+def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
+    """The place that a state is about, for a pipeline and its process; or a message that says why there is none."""
+    if not isinstance(state, dict) or not {"version", "pipeline"} <= set(state):
+        raise TypeError(errors.explained("data.restore: it needs what iterator.state() gave.", "restore(state)."))
+    if state["version"] != VERSION:
+        raise ValueError(
+            errors.explained(f"data.restore: the state must have version {VERSION}; got {state['version']!r}.")
+        )
+    if state["pipeline"] != str(pipeline):
+        raise ValueError(
+            errors.explained(
+                f"data.restore: the state is that of another pipeline. {_difference(state['pipeline'], str(pipeline))}",
+                "the pipeline that the state was saved with.",
+            )
+        )
+    index, count = pipeline.process
+    for one in state.get("each", [state]):
+        numbers = [one.get(k) for k in ("epoch", "batches", "position")] + [one.get("taken", 0), one.get("offset", 0)]
+        if not all([isinstance(n, int) and n >= 0 for n in numbers]):
+            raise ValueError(
+                errors.explained(f"data.restore: the numbers of a state must be 0 or more; got {numbers}.")
+            )
+    each = state.get("each") or [state]
+    saved = each[0].get("processes", 1)
+    if saved == count and count > 1:
+        found = each[index] if len(each) > 1 else each[0]
+        if found["process"] != index:
+            raise ValueError(
+                errors.explained(
+                    f"data.restore: each process has a state of its own; this is process {index}, the state is that of "
+                    f"process {found['process']}.",
+                    "data.joined(states), which all can restore.",
+                )
+            )
+        return found
+    if saved == 1:
+        if count > 1 and each[0].get("offset"):
+            raise ValueError(
+                errors.explained(
+                    f"data.restore: a pipeline that packs cannot be split while an example is cut; the state was saved "
+                    f"by one process, and there are {count}.",
+                    "one process.",
+                )
+            )
+        return each[0]
+    return _moved(each, saved, count)
+
+
+def _moved(each: list[dict[str, Any]], saved: int, count: int) -> dict[str, Any]:
+    """One place for all processes, out of states of another number of them."""
+    same = len(each) == saved and all([_used(s) == _used(each[0]) for s in each]) and not each[0].get("offset")
+    if not same:
+        raise ValueError(
+            errors.explained(
+                f"data.restore: the state was saved by {saved} processes, and there are {count}; they filter or pack, "
+                "so each has used up examples of its own, and what is left cannot be dealt out anew"
+                + (" (this is the state of one of them only)." if len(each) < saved else "."),
+                f"{saved} processes; or data.joined(states) at a moment when all have used up as many.",
+            )
+        )
+    first = each[0]
+    return {**first, "position": first["position"] + first["taken"] * saved, "taken": 0}
+
+
+def _used(state: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple([state.get(k) for k in ("epoch", "batches", "position", "taken", "offset")])
+
+
+def _difference(saved: str, here: str) -> str:
+    """How two descriptions of pipelines differ."""
+    old, new = (re.findall(r".+?\)(?=[.,)]|$)", text) or [text] for text in (saved, here))
+    lines = [x for x in difflib.ndiff(old, new) if x[0] in "-+"]
+    saved_parts = " ".join([x[2:] for x in lines if x[0] == "-"])
+    here_parts = " ".join([x[2:] for x in lines if x[0] == "+"])
+    return f"It has {saved_parts or 'nothing'} where this one has {here_parts or 'nothing'}."
