@@ -56,7 +56,9 @@ from atled.version import __version__
 if TYPE_CHECKING:
     from atled import (
         ad_checkpoint,
+        checkpoints,
         custom_batching,
+        data,
         debug,
         distributed,
         dtypes,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
         export,
         inspect,
         lax,
+        metrics,
         nn,
         optim,
         random,
@@ -90,8 +93,8 @@ trace.install(Evaluate())
 make_jaxpr = make_program  # the name that JAX programs use
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
-    "ad_checkpoint", "custom_batching", "debug", "distributed", "dtypes", "errors", "export", "inspect", "lax", "nn",
-    "optim", "random", "scipy", "sharding", "topologies", "train", "tree_util",
+    "ad_checkpoint", "checkpoints", "custom_batching", "data", "debug", "distributed", "dtypes", "errors", "export",
+    "inspect", "lax", "metrics", "nn", "optim", "random", "scipy", "sharding", "topologies", "train", "tree_util",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -121,13 +124,14 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Array", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp", "debug",
-    "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision", "device_count",
-    "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64",
-    "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "inspect", "io_callback", "jacfwd",
-    "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count", "local_devices",
-    "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "make_program", "nn", "numpy", "numpy_dtype_promotion", "ops", "optim", "pmap",
-    "process_count", "process_index", "pure_callback", "random", "remat", "scipy", "set_mesh", "shard_map",
-    "sharding", "topologies", "train", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
+    "checkpoint_policies", "checkpoints", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp",
+    "data", "debug", "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision",
+    "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier",
+    "enable_x64", "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "inspect", "io_callback",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
+    "local_devices", "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "make_program", "metrics", "nn", "numpy",
+    "numpy_dtype_promotion", "ops", "optim", "pmap", "process_count", "process_index", "pure_callback", "random",
+    "remat", "scipy", "set_mesh", "shard_map", "sharding", "topologies", "train", "tree", "tree_util", "value_and_grad",
+    "vjp", "vmap",
 ]  # fmt: skip

@@ -376,7 +376,8 @@ def main() -> None:
         words = [w for w in options.kernels.split(",") if w]
         kernels.table(report, rounds, options.scale, options.quick, words)
     if "models" in chosen:
-        models(report, rounds, options.quick, [m for m in options.models.split(",") if m] or None)
+        chosen_models = [m for m in options.models.split(",") if m] or (["gpt2"] if options.quick else None)
+        models(report, rounds, options.quick, chosen_models)
     if "loops" in chosen:
         loops(report, rounds, options.quick)
     if "mesh" in chosen:

@@ -11,22 +11,49 @@ os.environ.setdefault("ATLED_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"a
 os.environ.setdefault("ATLED_PLATFORMS", "cpu")
 
 import atled
+from atled.engine import execute
+
+WIDE = {
+    f"tests/{name}.py"
+    for name in (
+        "nn/test_layer_laws", "nn/test_losses", "nn/test_sequences", "numpy/test_linalg", "numpy/test_mixed_numbers",
+        "numpy/test_statistics", "numpy/test_table", "optim/test_optimizer_laws", "scipy/test_special",
+        "scipy/test_stats", "transforms/test_edges",
+    )
+}  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):
-    """Tests marked as long take minutes to compile what they test; `scripts/check --long` runs them, too."""
-    tenth = os.environ.get("ATLED_TENTH")  # of the tests, by their names
-    if tenth:
-        items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % 10 == int(tenth)]
+    """Tests marked as long take minutes to compile what they test; `scripts/check --long` runs them, too.
+
+    `ATLED_SHARE=n/m` runs the n-th of m shares of the tests, by their names, and "not n/m" all others; `ATLED_WIDE=n/m`
+    leaves tests out only in the files that test a long table by the same few laws.
+    """
+    share, wide = os.environ.get("ATLED_SHARE"), os.environ.get("ATLED_WIDE")
+    if share:
+        items[:] = [x for x in items if _is_in(x.nodeid, share.removeprefix("not ")) != share.startswith("not ")]
+    if wide:
+        items[:] = [x for x in items if x.nodeid.partition("::")[0] not in WIDE or _is_in(x.nodeid, wide)]
     if not os.environ.get("ATLED_LONG"):
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.skip(reason="long: scripts/check --long"))
 
 
+def _is_in(name, share):
+    n, m = map(int, share.split("/"))
+    return zlib.crc32(name.encode()) % m == n
+
+
 @pytest.fixture(autouse=True, scope="session")
 def checked_programs():
     atled.config.update("check_programs", True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room_for_programs():
+    """Between tests, not within one that counts its traces, drop the programs of thousands of tests before."""
+    execute.relieve(execute.MAPPINGS * 3 // 4)
 
 
 @pytest.fixture(autouse=True, scope="session")

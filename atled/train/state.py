@@ -1,16 +1,15 @@
-"""`State`, all that a run carries from step to step; `gradients` and `step`, which join models and optimizers."""
+"""`State`, all that a run carries from step to step, and `gradients`, which join models and optimizers."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
+import atled.numpy as jnp
 from atled import nn, random
-from atled.core import errors
+from atled.core import errors, tree
 from atled.core.array import describe
-from atled.higher_order.jit import jit
-from atled.optim.optimizer import Optimizer, norm
+from atled.optim.optimizer import Optimizer
 from atled.transforms.grad import value_and_grad
 
 
@@ -50,8 +49,12 @@ class State(nn.Module):
             )
         return random.fold_in(self.key, self.step)
 
-    def apply(self, model: Any, grads: Any) -> State:
+    def apply(self, model: Any, grads: Any, *, value: Any = None, loss: Any = None) -> State:
         """The state after a step: the model with its gradients applied.
+
+        Args:
+            value: that of the loss, for optimizers that take it, such as `optim.plateau`; others ignore it.
+            loss: a function of the model, for optimizers that look elsewhere, such as `optim.SAM`.
 
         >>> from atled import nn, optim, random, train
         >>> state = train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1))
@@ -60,16 +63,35 @@ class State(nn.Module):
         1
         """
         made = self.__copy__()
-        made.model, made.memory = self.optimizer.step(model, grads, self.memory)
+        made.model, made.memory = self.optimizer.step(model, grads, self.memory, value=value, loss=loss)
         made.step = self.step + 1
         return made
 
+    def evaluated(self) -> Any:
+        """The model for use and for measuring: not training, with averaged parameters if the optimizer has such.
 
-def gradients(loss: Callable[..., Any], *, has_aux: bool = False, wrt: Any = None) -> Callable[..., Any]:
+        >>> from atled import nn, optim, random, train
+        >>> train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1)).evaluated().training
+        False
+        """
+        return not_training(self.optimizer.evaluated(self.model, self.memory))
+
+
+def not_training(model: Any) -> Any:
+    """A model, or modules in containers, for use."""
+    is_module = lambda m: isinstance(m, nn.Module)  # noqa: E731
+    return tree.map(lambda m: m.eval() if is_module(m) else m, model, is_leaf=is_module)
+
+
+def gradients(
+    loss: Callable[..., Any], *, has_aux: bool = False, wrt: Any = None, scale: Callable[[Any], Any] | None = None
+) -> Callable[..., Any]:
     """A function that gives the value of a loss, the model as the loss left it, and the gradients.
 
     What layers assign to themselves, such as statistics, is in the model that comes back. With `has_aux`, the loss
-    gives (value, more), and so does the result in its first place.
+    gives (value, more), and so does the result in its first place. With `scale`, the gradients are those of
+    `scale(value)`: see `optim.LossScale`. Those by complex parameters are conjugates of what `grad` gives, so that a
+    step against them makes the loss smaller.
 
     >>> from atled import nn, random, train
     >>> import atled.numpy as jnp
@@ -82,65 +104,15 @@ def gradients(loss: Callable[..., Any], *, has_aux: bool = False, wrt: Any = Non
     def run(model: Any, *args: Any, **kwargs: Any) -> Any:
         out = loss(model, *args, **kwargs)
         value, more = out if has_aux else (out, None)
-        return value, (model, more)
+        return (value if scale is None else scale(value)), (value, model, more)
 
     run.__name__ = getattr(loss, "__name__", "loss")
     both = value_and_grad(run, has_aux=True, wrt=wrt)
 
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
-        (value, (after, more)), grads = both(model, *args, **kwargs)
-        return ((value, more) if has_aux else value), after, grads
+        (_, (value, after, more)), grads = both(model, *args, **kwargs)
+        uphill = tree.map(lambda g: g.conj() if jnp.iscomplexobj(g) else g, grads)
+        return ((value, more) if has_aux else value), after, uphill
 
     call.__name__ = run.__name__
     return call
-
-
-def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True) -> Callable[..., Any]:
-    """A compiled function `state, metrics = step(state, *batch)`: one step of training.
-
-    The loss is `loss(model, *batch)`; if it has a parameter `key`, it gets the key of the step. `metrics` is a dict
-    with `loss` and `norm`, that of the gradients, and what else the loss gives as a dict, with `has_aux`.
-
-    >>> from atled import nn, optim, random, train
-    >>> import atled.numpy as jnp
-    >>> def loss(model, x, y):
-    ...     return ((model(x) - y) ** 2).mean()
-    >>> state = train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1))
-    >>> step, x, y = train.step(loss), jnp.ones((4, 2)), jnp.zeros((4, 1))
-    >>> first = float(step(state, x, y)[1]["loss"])
-    >>> state = train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1))
-    >>> for _ in range(5):
-    ...     state, metrics = step(state, x, y)
-    >>> float(metrics["loss"]) < first
-    True
-    """
-    both = gradients(loss, has_aux=has_aux)
-    try:
-        asked = inspect.signature(loss).parameters.get("key")
-    except (TypeError, ValueError):
-        asked = None
-    must_have_key = asked is not None and asked.default is asked.empty
-
-    def one(state: State, *batch: Any) -> tuple[State, dict[str, Any]]:
-        if not isinstance(state, State):
-            raise TypeError(
-                errors.explained(
-                    f"train.step: the first argument must be a train.State; got {describe(state)}.",
-                    "train.State(model, optimizer).",
-                )
-            )
-        takes_key = must_have_key or (asked is not None and state.key is not None)
-        more = {"key": state.step_key()} if takes_key else {}
-        value, model, grads = both(state.model, *batch, **more)
-        value, extra = value if has_aux else (value, {})
-        if not isinstance(extra, dict):
-            raise TypeError(
-                errors.explained(
-                    f"train.step: with has_aux, the loss must give (value, dict); got {describe(extra)}.",
-                    "return value, {'accuracy': accuracy}.",
-                )
-            )
-        return state.apply(model, grads), {"loss": value, "norm": norm(grads), **extra}
-
-    one.__name__ = getattr(loss, "__name__", "step")
-    return jit(one, donate_argnums=0) if donate else jit(one)

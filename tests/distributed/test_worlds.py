@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from worlds import run
+
+from atled import metrics
 
 
 def test_two_processes():
@@ -43,6 +46,13 @@ def test_broadcast_and_gather():
             "rank 0 gave f64[2], and rank 1 gave f64[3]."
         )
         assert said["source"]["text"] == "distributed.broadcast: source must be one of the 2 ranks; got 2."
+
+
+def test_metrics_of_all_processes():
+    scores, labels = (np.arange(4) / 4).astype("f4"), np.arange(4) % 2
+    both = metrics.AUC(8).update(scores, labels).update(scores + np.float32(1 / 8), labels)
+    for rank, (said,) in enumerate(run("count", 2)):
+        assert said == {"mean": 0.5, "auc": float(both.result()), "own": float(rank)}
 
 
 def test_generations():

@@ -89,6 +89,18 @@ def spread(rank: int, size: int, address: str) -> None:
     distributed.shutdown()
 
 
+def count(rank: int, size: int, address: str) -> None:
+    """Metrics of batches that each process has seen, merged."""
+    from atled import metrics
+
+    distributed.initialize(address, size, rank)
+    scores, labels = (np.arange(4) / 4 + rank / 8).astype("f4"), np.arange(4) % 2
+    means = metrics.Mean().update(jnp.full(3, float(rank)))
+    auc = metrics.AUC(8).update(scores, labels)
+    say(mean=float(means.gathered().result()), auc=float(auc.gathered().result()), own=float(means.result()))
+    distributed.shutdown()
+
+
 def join(rank: int, size: int, *addresses_and_options: str) -> None:
     """Initialize only, at one address after the other; options are as Python writes them. What is raised, and when?"""
     given = {k: eval(v) for k, v in (o.split("=") for o in addresses_and_options if "=" in o)}

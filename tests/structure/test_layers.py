@@ -25,12 +25,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lax": NUMERIC | {"numpy"},
     "nn": NUMERIC | {"numpy", "random", "lax"},
     "scipy": NUMERIC | {"numpy", "lax", "nn", "random"},
-    "optim": NUMERIC | {"numpy", "nn"},
-    "train": NUMERIC | {"numpy", "random", "lax", "nn", "optim"},
+    "optim": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
+    "train": NUMERIC
+    | {"numpy", "random", "lax", "nn", "optim", "metrics", "data", "checkpoints", "distributed", "transfer"},
+    "metrics": NUMERIC | {"numpy", "random", "lax", "nn", "optim", "distributed"},
+    "data": {"core", "engine", "transfer", "distributed"},
+    "checkpoints": NUMERIC | {"numpy", "random", "lax", "nn", "distributed", "transfer"},
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
 }
 # What may be imported inside a function, because loading it takes long and few need it.
 LAZY = {
+    "checkpoints/orbax.py": {"tensorstore"},
+    "checkpoints/storage.py": {"tensorstore"},
     "core/tree.py": {"dataclasses"},
     "engine/array.py": {"atled.engine"},
     "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
@@ -44,6 +50,7 @@ LAZY = {
     "numpy/__init__.py": {"atled.numpy.standard"},
     "numpy/contractions.py": {"opt_einsum"},
     "numpy/methods.py": {"atled"},
+    "train/drawing.py": {"matplotlib.figure"},
     "random/gammas.py": {"atled.lax.incomplete"},
     "numpy/ufuncs.py": {"atled.higher_order.scan", "atled.numpy.functional"},
     "numpy/scalar_types.py": {"atled.numpy.creation"},

@@ -10,11 +10,11 @@ import pathlib
 
 LIST = pathlib.Path(__file__).with_name("public_names.txt")
 NAMESPACES = (
-    "atled", "atled.distributed", "atled.dtypes", "atled.errors", "atled.export", "atled.inspect", "atled.lax",
-    "atled.nn", "atled.nn.initializers", "atled.numpy", "atled.numpy.fft", "atled.numpy.linalg", "atled.optim",
-    "atled.random", "atled.scipy", "atled.scipy.cluster", "atled.scipy.cluster.vq", "atled.scipy.fft",
-    "atled.scipy.integrate", "atled.scipy.interpolate", "atled.scipy.linalg", "atled.scipy.ndimage",
-    "atled.scipy.optimize",
+    "atled", "atled.checkpoints", "atled.data", "atled.distributed", "atled.dtypes", "atled.errors", "atled.export",
+    "atled.inspect", "atled.lax", "atled.metrics", "atled.nn", "atled.nn.initializers", "atled.nn.losses",
+    "atled.numpy", "atled.numpy.fft", "atled.numpy.linalg", "atled.optim", "atled.random", "atled.scipy",
+    "atled.scipy.cluster", "atled.scipy.cluster.vq", "atled.scipy.fft", "atled.scipy.integrate",
+    "atled.scipy.interpolate", "atled.scipy.linalg", "atled.scipy.ndimage", "atled.scipy.optimize",
     "atled.scipy.signal", "atled.scipy.sparse", "atled.scipy.sparse.linalg", "atled.scipy.spatial",
     "atled.scipy.spatial.transform", "atled.scipy.special", "atled.scipy.stats", "atled.sharding", "atled.topologies",
     "atled.train", "atled.tree", "atled.tree_util",

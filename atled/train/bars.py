@@ -1,0 +1,285 @@
+"""`progress`: a bar with the values of a run, its speed, its memory and how long it will take.
+
+On a terminal and in a notebook it is redrawn in place, ten times a second at most. Where nothing can be redrawn, as in
+a log file, it is a line now and then. Values are shown when they are there: the bar never waits for a device.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import html
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from atled.engine import client
+
+REDRAW, LINES = 0.1, 30.0  # seconds between pictures; between lines where nothing can be redrawn
+WINDOW = 10.0  # seconds over which speed is measured
+
+
+class Progress:
+    """How far a loop has come. Made by `train.progress`."""
+
+    def __init__(
+        self, items: Iterable[Any], start: int, stop: int | None, tokens: Any = None, label: str = "",
+        is_shown: bool = True, is_kept: bool = True,
+    ) -> None:  # fmt: skip
+        self.items, self.step, self.stop, self.label = items, start, stop, label
+        self.values: dict[str, Any] = {}
+        self._tokens, self._count = tokens, 0  # tokens of a step, and of all steps
+        self._seen: collections.deque[tuple[float, int, int]] = collections.deque()  # (seconds, step, tokens)
+        self._screen = _screen() if is_shown else None
+        self._drawn, self._is_kept = -1e9, is_kept
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is anything to see."""
+        return self._screen is not None
+
+    def __iter__(self) -> Iterator[Any]:
+        self.begin()
+        try:
+            items = iter(self.items)
+            while self.stop is None or self.step < self.stop:  # and take no item that is not given
+                try:
+                    item = next(items)
+                except StopIteration:
+                    break
+                yield item
+                self.advance(item)
+        finally:
+            self.close()
+
+    def begin(self) -> None:
+        """Measure time from now on."""
+        self._seen.clear()
+        self._seen.append((time.perf_counter(), self.step, self._count))
+        if isinstance(self._screen, _Lines):
+            self._drawn = time.perf_counter()  # the first line comes later
+        elif self._screen is not None:
+            self._screen.draw(self)
+
+    def advance(self, item: Any = None) -> None:
+        """One step more."""
+        self.step += 1
+        if self._tokens is not None:
+            tokens: Any = self._tokens(item) if callable(self._tokens) else self._tokens
+            self._count += int(tokens)
+        now = time.perf_counter()
+        if self._screen is not None and now - self._drawn > self._screen.pause:
+            self._note(now)
+            self._drawn = now
+            self._screen.draw(self)
+
+    def back_to(self, step: int) -> None:
+        """The run goes on from an earlier step."""
+        self.step = step
+        self.begin()
+
+    def show(self, **values: Any) -> None:
+        """Values to show from now on: numbers or arrays, which are looked at when the bar is drawn."""
+        self.values.update(values)
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        if self._screen is not None:
+            self._screen.say(text)
+
+    def close(self) -> None:
+        """Draw the bar a last time, with values as they are; or wipe it away."""
+        if self._screen is not None:
+            self._note(time.perf_counter())
+            if self._is_kept:
+                self._screen.draw(self, is_last=True)
+            else:
+                self._screen.wipe()
+            self._screen = None
+
+    def _note(self, now: float) -> None:
+        self._seen.append((now, self.step, self._count))
+        while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW:
+            self._seen.popleft()
+
+    def parts(self) -> list[str]:
+        """What is said beside the bar, the most important first."""
+        found = []
+        for name, x in list(self.values.items()):
+            if not hasattr(x, "is_ready") or x.is_ready():
+                self.values[name] = x = float(np.asarray(x))
+                found.append(f"{name} {short(x)}")
+        (then, first, before), (now, step, count) = self._seen[0], self._seen[-1]
+        if now > then and step > first:
+            rate = (step - first) / (now - then)
+            found.append(f"{short(rate)} steps/s")
+            if count > before:
+                found.append(f"{short((count - before) / (now - then))} tokens/s")
+            if self.stop is not None and self.step < self.stop:
+                found.append(f"{duration((self.stop - self.step) / rate)} left")
+        used = memory()
+        return [*found, *([f"{used / 1e9:.2f} GB"] if used else [])]
+
+
+def progress(
+    batches: Iterable[Any], *, start: int = 0, stop: int | None = None, tokens: Any = None, label: str = "",
+    show: bool = True,
+) -> Progress:  # fmt: skip
+    """An iterable of the same things that shows how far it has come: steps, values, speed, memory and time left.
+
+    Args:
+        start: the number of the first step.
+        stop: the number of steps at the end; iteration ends there.
+        tokens: how many a step uses up, or a function of the batch that says so.
+        label: a word in front.
+        show: whether to show anything; on one process of several, for example.
+
+    `bar.show(loss=…)` sets values; arrays are read when the bar is drawn, if they are ready.
+
+    >>> from atled import train
+    >>> bar = train.progress([1, 2, 3], start=7, stop=9, show=False)
+    >>> for batch in bar:
+    ...     bar.show(loss=batch / 2)
+    >>> bar.step
+    9
+    """
+    return Progress(batches, start, stop, tokens, label, show)
+
+
+def short(x: float) -> str:
+    """A number in few letters: 0.0312, 12.5k."""
+    if x != x or x in (float("inf"), float("-inf")):
+        return str(x)
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(x) >= size:
+            return f"{x / (size if letter != 'k' else 1e3):.3g}{letter}"
+    return f"{x:.4g}" if abs(x) >= 1e-4 or x == 0 else f"{x:.2e}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as one says them: 45 s, 3:20 min, 2:05 h."""
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}:{rest:02d} min" if minutes < 100 else f"{minutes // 60}:{minutes % 60:02d} h"
+
+
+def memory() -> int:
+    """Bytes in use on the fullest device of this process, or by the process itself on the CPU; 0 if not known."""
+    stats = [d.memory_stats() or {} for d in client.local_devices() if d.platform != "cpu"]
+    if stats:
+        return max([s.get("bytes_in_use", 0) for s in stats])
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+    except OSError:
+        return 0
+
+
+# -- screens ----------------------------------------------------------------------------------------------------------
+
+
+class _Terminal:
+    """One line, redrawn."""
+
+    pause = REDRAW
+
+    def draw(self, bar: Progress, is_last: bool = False) -> None:
+        room = shutil.get_terminal_size((100, 24)).columns - 1
+        _write("\r\x1b[2K" + text_of(bar, room) + ("\n" if is_last else ""))
+
+    def say(self, text: str) -> None:
+        _write(f"\r\x1b[2K{text}\n")
+
+    def wipe(self) -> None:
+        _write("\r\x1b[2K")
+
+
+class _Lines:
+    """Line after line."""
+
+    pause = LINES
+
+    def draw(self, bar: Progress, is_last: bool = False) -> None:
+        self.say(text_of(bar, 200, width=0))
+
+    def say(self, text: str) -> None:
+        _write(f"{text}\n")
+
+    def wipe(self) -> None:
+        pass
+
+
+class _Notebook:
+    """An output of a notebook, which is replaced."""
+
+    pause = 2 * REDRAW
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+
+    def draw(self, bar: Progress, is_last: bool = False) -> None:
+        shown = sys.modules["IPython.display"].HTML(html_of(bar))
+        if self.handle is None:
+            self.handle = sys.modules["IPython.display"].display(shown, display_id=True)
+        else:
+            self.handle.update(shown)
+
+    def say(self, text: str) -> None:
+        print(text, flush=True)
+
+    def wipe(self) -> None:
+        if self.handle is not None:
+            self.handle.update(sys.modules["IPython.display"].HTML(""))
+
+
+def _screen() -> Any:
+    shell = getattr(builtins, "get_ipython", None)
+    if shell is not None and type(shell()).__name__ == "ZMQInteractiveShell" and "IPython.display" in sys.modules:
+        return _Notebook()
+    try:
+        return _Terminal() if sys.stderr.isatty() else _Lines()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return None
+
+
+def _write(text: str) -> None:
+    """To where people look. If nobody does any more, training goes on."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _head(bar: Progress) -> str:
+    label = f"{bar.label} " if bar.label else ""
+    return f"{label}{bar.step}" + (f"/{bar.stop}" if bar.stop is not None else "")
+
+
+def text_of(bar: Progress, room: int, width: int = 24) -> str:
+    """The bar in one line of at most `room` letters: what does not fit is left out, from the end."""
+    text = _head(bar)
+    width = min(width, room // 5)
+    if bar.stop and width:
+        filled = int(2 * width * min(bar.step / bar.stop, 1.0))
+        text += " " + "━" * (filled // 2) + "╸" * (filled % 2) + "╌" * (width - filled // 2 - filled % 2)
+    for part in bar.parts():
+        if len(text) + 2 + len(part) > room:
+            break
+        text += "  " + part
+    return text[:room]
+
+
+def html_of(bar: Progress) -> str:
+    """The bar for a notebook."""
+    about = "".join([f'<span style="margin-left:1.2em">{html.escape(p)}</span>' for p in bar.parts()])
+    drawn = f'<progress style="width:14em;vertical-align:middle" max="{bar.stop}" value="{bar.step}"></progress> '
+    return (
+        '<div style="font-family:monospace;font-size:90%;white-space:nowrap">'
+        f"{drawn if bar.stop else ''}{html.escape(_head(bar))}{about}</div>"
+    )

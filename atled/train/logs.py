@@ -1,0 +1,168 @@
+"""Where the numbers of a run go: `Logger`, the protocol; `JSONL` files; `records`, which reads them again.
+
+A run that is resumed, or goes back, calls `rewind(step)` of loggers that have it, so that each step is there once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pathlib
+import time
+import weakref
+from typing import Any, Protocol
+
+from atled.core import errors
+
+PAUSE = 0.2  # seconds that lines may wait
+
+
+class Logger(Protocol):
+    """Anything with `log(step, values)`: a tracker of one's own is a class with this method.
+
+    With a method `rewind(step)` it is told that what it has of later steps is void, and with `flush()` that a
+    checkpoint is about to be written, or the run is over.
+
+    >>> from atled import train
+    >>> class Printed:
+    ...     def log(self, step, values):
+    ...         print(step, sorted(values))
+    >>> Printed().log(3, {"loss": 0.5})
+    3 ['loss']
+    """
+
+    def log(self, step: int, values: dict[str, float]) -> None:
+        """Keep the values of a step."""
+        ...
+
+
+class Appended:
+    """A file that grows. What is written goes to the system a few times a second, and to the disk with `flush`."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path.expanduser().absolute()  # the directory of the process may change
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._waiting: list[bytes] = []
+        self._last = 0.0
+        weakref.finalize(self, _close, self._file, self._waiting)
+
+    def write(self, data: bytes) -> None:
+        """Write it, soon."""
+        self._waiting.append(data)
+        if time.monotonic() - self._last > PAUSE:
+            self.pass_on()
+
+    def pass_on(self) -> None:
+        """Hand everything to the system."""
+        self._last = time.monotonic()
+        _write(self._file, self._waiting)
+
+    def content(self) -> bytes:
+        """All that is in the file."""
+        self.pass_on()
+        return self.path.read_bytes()
+
+    def cut(self, size: int) -> None:
+        """Leave only the first bytes."""
+        self.pass_on()
+        os.ftruncate(self._file, size)
+
+    def flush(self) -> None:
+        """Make what was written reach the disk."""
+        self.pass_on()
+        os.fsync(self._file)
+
+
+def _write(file: int, waiting: list[bytes]) -> None:
+    data = b"".join(waiting)
+    waiting.clear()
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def _close(file: int, waiting: list[bytes]) -> None:
+    _write(file, waiting)
+    os.close(file)
+
+
+class JSONL:
+    """A file with a line of JSON for each step, `{"step": 1, "loss": 0.5, …}`. A file that is there goes on.
+
+    Numbers have all their digits. NaN and infinities, which JSON lacks, are the strings "NaN", "Infinity" and
+    "-Infinity".
+
+    >>> import tempfile
+    >>> from atled import train
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     log = train.JSONL(f"{path}/log.jsonl")
+    ...     log.log(1, {"loss": 0.5})
+    ...     log.log(2, {"loss": float("nan")})
+    ...     log.rewind(1)  # and the file has what is left
+    ...     train.records(f"{path}/log.jsonl")
+    [{'step': 1, 'loss': 0.5}]
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._file = Appended(pathlib.Path(path))
+
+    def log(self, step: int, values: dict[str, float]) -> None:
+        """Write a line."""
+        line = {"step": step, **{k: plain(v) for k, v in values.items()}, "step": step}  # noqa: F601
+        self._file.write(json.dumps(line).encode() + b"\n")
+
+    def rewind(self, step: int) -> None:
+        """Cut off what comes after a step, and a line that is not whole."""
+        kept = 0
+        for line in self._file.content().splitlines(keepends=True):
+            found = _parsed(line)
+            if found is None or found["step"] > step:
+                break
+            kept += len(line)
+        self._file.cut(kept)
+
+    def flush(self) -> None:
+        """Make the lines reach the disk."""
+        self._file.flush()
+
+
+def records(path: Any) -> list[dict[str, Any]]:
+    """The lines of a `JSONL` file, or of the log in a run's directory, as dicts.
+
+    >>> import tempfile
+    >>> from atled import train
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     log = train.JSONL(f"{path}/log.jsonl")
+    ...     log.log(1, {"loss": 0.5})
+    ...     log.flush()
+    ...     train.records(path)
+    [{'step': 1, 'loss': 0.5}]
+    """
+    file = pathlib.Path(path)
+    file = file / "log.jsonl" if file.is_dir() else file
+    if not file.exists():
+        raise FileNotFoundError(errors.explained(f"train.records: there is no log at {path}."))
+    found = [_parsed(line) for line in file.read_bytes().splitlines(keepends=True)]
+    return [{k: from_plain(v) for k, v in one.items()} for one in found if one is not None]
+
+
+def plain(x: float) -> Any:
+    """A number as JSON has it, or a string."""
+    if math.isfinite(x):
+        return x
+    return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
+
+
+def from_plain(x: Any) -> Any:
+    """What `plain` was given."""
+    return float(x) if x in ("NaN", "Infinity", "-Infinity") else x
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """A line; None if it is not whole."""
+    try:
+        found = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("step"), int) else None

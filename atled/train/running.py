@@ -1,0 +1,390 @@
+"""`Run`: what `fit` does, step by step.
+
+Steps are on their way before the values of the last ones are known (`AHEAD`): they are logged, in order, when they are.
+What a checkpoint has of a step was logged before it was written; a run that is resumed cuts off what was logged later.
+So each step is in the log once, and the numbers are those of a run that was never interrupted.
+
+A method that settles what is on its way says whether the run is where it was before: it may have gone back.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import checkpoints, random
+from atled.checkpoints.saving import Restored
+from atled.core import errors
+from atled.higher_order.nans import find_nans
+from atled.train.bars import Progress
+from atled.train.evaluating import evaluate, tried
+from atled.train.feeds import arguments
+from atled.train.logs import from_plain, plain
+from atled.train.state import State, gradients
+from atled.train.stepping import RESERVED, guarded, step, takes_key
+from atled.train.stopping import Stopping
+
+AHEAD = 2  # steps that may be on their way before values are looked at
+LOOKS = 3  # how often a run says where a NaN comes from, which takes a step op by op
+BACKS = 3  # how often a run goes back to the same checkpoint
+SKIPS = 100  # how many steps in a row may be left out
+_END = object()
+
+
+class _Sent(NamedTuple):
+    """A step that is on its way."""
+
+    step: int
+    metrics: dict[str, Any]
+    batch: Any
+    place: Any  # in the data, after the batch
+
+
+class Run:
+    """A run of `fit`, as hooks see it: `step`, `state`, `metrics` of this step, `values` of the last logged one.
+
+    A hook may assign to `state`, call `stop()`, or `log(name=value)`, which adds to what is logged of this step.
+
+    >>> from atled import data, nn, optim, random, train
+    >>> import numpy as np
+    >>> def halfway(run):
+    ...     if run.step == 5:
+    ...         run.stop()
+    >>> ones = data.source([np.ones((2, 3), "float32")])
+    >>> model = nn.Linear(3, 1, key=random.key(0))
+    >>> state = train.fit(model, lambda m, x: (m(x) ** 2).mean(), ones, optim.SGD(0.1), steps=10, hooks=[halfway],
+    ...                   progress=False)
+    >>> int(state.step)
+    5
+    """
+
+    def __init__(
+        self, state: State, loss: Callable[..., Any], batches: Any, bar: Progress, steps: int | None, *, has_aux: bool,
+        micro: int, nans: str | None, held_out: Any, measure: Any, every: int, sharding: Any,
+        saver: checkpoints.Saver | None, loggers: list[Any], hooks: list[Callable[[Any], Any]], best: str | None,
+        mode: str, patience: int | None,
+    ) -> None:  # fmt: skip
+        self.state, self.loss, self.batches, self.bar, self.steps = state, loss, batches, bar, steps
+        self.has_aux, self.micro, self.nans = has_aux, micro, nans
+        self.held_out, self.measure, self.every, self.sharding = held_out, measure, every, sharding
+        self.saver, self.loggers, self.hooks = saver, loggers, hooks
+        self.best, self.mode, self.patience = best, mode, patience
+        self.step = int(state.step)
+        self.metrics: dict[str, Any] = {}
+        self.values: dict[str, float] = {}
+        self.best_value: float | None = None
+        self.waited = 0  # evaluations since the best value was seen
+        self._sent: collections.deque[_Sent] = collections.deque()
+        self._extra: dict[int, dict[str, float]] = {}  # what hooks log
+        self._hooked = self.step  # the last step whose hooks have run
+        self._is_open = False  # whether `values` are those of a step that is not logged yet
+        self._is_over = False
+        self._looks = self._skipped = 0
+        self._backs: collections.Counter[int] = collections.Counter()
+        self._saved = -1
+        key = None if state.key is None else np.asarray(random.key_data(state.key)).tolist()
+        optimizer = re.sub(r" at 0x[0-9a-f]+", "", repr(state.optimizer))
+        self._about = {"optimizer": optimizer, "key": str(key)}  # what a checkpoint brings with it
+
+    def stop(self) -> None:
+        """End the run after this step."""
+        self._is_over = True
+
+    def log(self, **values: Any) -> None:
+        """Numbers to log with this step, too."""
+        if RESERVED & set(values):
+            raise ValueError(errors.explained(f"train.fit: {', '.join(sorted(RESERVED))} are names of its own."))
+        self._extra.setdefault(self.step, {}).update({k: float(v) for k, v in values.items()})
+
+    # -- the loop -------------------------------------------------------------------------------------------------
+
+    def go(self) -> State:
+        """Resume, train, evaluate, save."""
+        if self.held_out is not None:
+            tried(self.state.evaluated(), self.measure, self.held_out)
+        self._resume()
+        make = step if self.nans is None else guarded
+        self._run = make(self.loss, has_aux=self.has_aux, micro=self.micro)
+        self._held: Any = jnp.asarray(False)
+        self.bar.begin()
+        with Stopping(self.saver is not None) as stopping:
+            while not self._is_done() or not self._settle(0):  # which may go back
+                batch = next(self.batches, _END)
+                if batch is _END:
+                    self._is_over = self._settle(0) and self._at_the_end()
+                    continue
+                self._send(batch)
+                looks_first = self.hooks and self.nans == "skip"  # what hooks do cannot be done again
+                if self._settle(0 if looks_first else AHEAD) and self._after_step() and stopping.decided(self.step):
+                    break
+            self._settle(0)
+            if self.saver is not None:
+                if self.step != self._saved:
+                    self._save(force=True)
+                self.saver.wait()
+            stopping.end()
+        return self.state
+
+    def _is_done(self) -> bool:
+        return self._is_over or (self.steps is not None and self.step >= self.steps)
+
+    def _send(self, batch: Any, place: Any = None) -> None:
+        """Start a step."""
+        if place is None and self.saver is not None:
+            place = self.batches.place
+        if self.nans is None:
+            self.state, self.metrics = self._run(self.state, *arguments(batch))
+        else:
+            self.state, self._held, self.metrics = self._run(self.state, self._held, *arguments(batch))
+        self.step += 1
+        self._sent.append(_Sent(self.step, self.metrics, batch, place))
+
+    def _settle(self, left: int) -> bool:
+        """Look at the values of steps until so many are on their way."""
+        while len(self._sent) > left:
+            sent = self._sent[0]
+            values = {k: float(v) for k, v in sent.metrics.items() if np.ndim(v) == 0}
+            if self.nans is not None and not self._is_good(values):
+                if not self._heal(sent, values):
+                    return False
+                continue
+            self._sent.popleft()
+            self._count_skipped(values)
+            self._keep(sent, values)
+        return True
+
+    def _keep(self, sent: _Sent, values: dict[str, float]) -> None:
+        """The values of a step are known. They are logged when all is known that belongs to it."""
+        self.values = {**values, **self._extra.pop(sent.step, {})}
+        self.bar.show(**{k: v for k, v in self.values.items() if k == "loss" or self.has_aux})
+        self.bar.advance(sent.batch)
+        self._is_open = self._is_milestone(sent.step) or sent.step > self._hooked
+        if not self._is_open:
+            self._log(sent.step)
+
+    def _log(self, step: int) -> None:
+        self._is_open = False
+        for logger in self.loggers:
+            logger.log(step, dict(self.values))
+
+    def _after_step(self) -> bool:
+        """Hooks, evaluation and checkpoints of a step."""
+        for hook in self.hooks:
+            hook(self)
+        self._hooked = self.step
+        is_better = False
+        if self._is_milestone(self.step):
+            if not self._settle(0):
+                return False
+            is_better = self._evaluate()
+        if self._is_open:
+            self.values |= self._extra.pop(self.step, {})
+            self._log(self.step)
+        if self.saver is None:
+            return True
+        if self.step % self.saver.every == 0 or (is_better and self.saver.best is not None):
+            return self._save(force=True)
+        if self._saved < 0:
+            self._saved = 0
+            self.saver.save(self.step, self.state)  # it is not one to save, but memory can be prepared
+        return True
+
+    # -- evaluation -----------------------------------------------------------------------------------------------
+
+    def _is_milestone(self, step: int) -> bool:
+        """Whether the model is evaluated at this step."""
+        is_last = step == self.steps or (self._is_over and step == self.step)
+        return self.held_out is not None and (is_last or step % self.every == 0)
+
+    def _at_the_end(self) -> bool:
+        """The data ended, which nobody knew before: evaluate, and log the last step again, with that."""
+        if self.steps is not None:
+            warnings.warn(f"train.fit: the batches ended after step {self.step} of {self.steps}.", stacklevel=2)
+        if self.held_out is not None and self.values and not any([k.startswith("eval/") for k in self.values]):
+            self._rewind(self.step - 1)
+            self._evaluate()
+            self._log(self.step)
+            self._saved = -1
+        return True
+
+    def _evaluate(self) -> bool:
+        """Measure the model; whether it is the best so far."""
+        found = evaluate(
+            self.state.evaluated(), self.measure, self.held_out, sharding=self.sharding, progress=self.bar.is_shown
+        )
+        self.values |= {f"eval/{k}": float(v) for k, v in found.items() if isinstance(v, (int, float))}
+        self.bar.show(**{k: v for k, v in self.values.items() if k.startswith("eval/")})
+        return self.best is not None and self._compare(self.best)
+
+    def _compare(self, name: str) -> bool:
+        """Whether the model got better; the run ends when patience does."""
+        if name not in self.values:
+            raise ValueError(
+                errors.explained(
+                    f"train.fit: best={name!r} must be a metric of the run; it has {', '.join(self.values)}."
+                )
+            )
+        value, before = self.values[name], self.best_value
+        is_better = before is None or (value < before if self.mode == "min" else value > before)
+        if is_better and not math.isnan(value):
+            self.best_value, self.waited = value, 0
+            return True
+        self.waited += 1
+        if self.patience is not None and self.waited >= self.patience:
+            self.bar.say(f"train.fit: {name} was not better than {before} {self.waited} times in a row.")
+            self.stop()
+        return False
+
+    # -- checkpoints ----------------------------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        """Go to where the last call stopped."""
+        if self.saver is None:
+            return
+        found = self.saver.restore(like=self.state)
+        if found is not None:
+            self._check(found)
+            self._go_to(found)
+            self.batches.restore(found.more["data"])
+            self._is_over = self.patience is not None and self.waited >= self.patience
+        self._rewind(self.step)
+        if found is None and self.nans == "back":
+            self._save(force=True)
+
+    def _check(self, found: Restored) -> None:
+        """Complain of a checkpoint that is not one of `fit`, and say what the call asks for in vain."""
+        if not isinstance(found.more, dict) or not {"data", "about"} <= set(found.more):
+            raise checkpoints.CheckpointError(
+                errors.explained(
+                    f"train.fit: {self.saver and self.saver.directory} has checkpoints that are not of fit.",
+                    "another directory, or checkpoints.load and fit(state, …).",
+                )
+            )
+        asked, self._about = self._about, found.more["about"]
+        for name, now in asked.items():
+            then = self._about.get(name)
+            if then != now:
+                says = (
+                    f"train.fit: the run goes on with the {name} that it began with, {then}; it was called with {now}."
+                )
+                warnings.warn(says, stacklevel=2)
+        if self.steps is not None and found.step > self.steps:
+            warnings.warn(f"train.fit: the run is at step {found.step} already.", stacklevel=2)
+
+    def _go_to(self, found: Restored) -> None:
+        self.state, self.step, self._saved = found.tree, found.step, found.step
+        self.values = {k: from_plain(v) for k, v in found.more["values"].items()}
+        self.best_value, self.waited = None, 0
+        if found.more["best"][0] == self.best:
+            _, self.best_value, self.waited = found.more["best"]
+        self._hooked, self._is_open, self._is_over = self.step, False, False
+        self._extra.clear()
+        self.bar.back_to(found.step)
+
+    def flush(self) -> None:
+        """Let loggers write what they have."""
+        for logger in self.loggers:
+            if hasattr(logger, "flush"):
+                logger.flush()
+
+    def _rewind(self, step: int) -> None:
+        for logger in self.loggers:
+            if hasattr(logger, "rewind"):
+                logger.rewind(step)
+
+    def _save(self, force: bool = False) -> bool:
+        """Save a step of which everything is known."""
+        if not self._settle(0):
+            return False
+        if self._is_open:
+            self._log(self.step)
+        self.flush()
+        assert self.saver is not None
+        numbers = dict(self.values)
+        if self.saver.best is not None and (self.saver.best.startswith("eval/") or not numbers):
+            numbers.setdefault(self.saver.best, math.nan)  # it is not measured at this step
+        more = {
+            "data": self.batches.state(),
+            "best": [self.best, self.best_value, self.waited],
+            "values": {k: plain(v) for k, v in self.values.items()},
+            "about": self._about,
+        }
+        self.saver.save(self.step, self.state, more=more, metrics=numbers, force=force)
+        self._saved = self.step
+        return True
+
+    # -- what is not finite ---------------------------------------------------------------------------------------
+
+    def _is_good(self, values: dict[str, float]) -> bool:
+        is_scaled = self.state.optimizer.has_scale  # then gradients may overflow, and it is smaller the next time
+        return math.isfinite(values["loss"]) and (is_scaled or math.isfinite(values["norm"]))
+
+    def _count_skipped(self, values: dict[str, float]) -> None:
+        """Steps in a row that change nothing, with a scale that never fits."""
+        self._skipped = 0 if math.isfinite(values["norm"]) or self.nans is None else self._skipped + 1
+        if self._skipped > SKIPS:
+            raise FloatingPointError(
+                errors.explained(f"train.fit: step {self.step}: the gradients of {SKIPS} steps were not finite.")
+            )
+
+    def _heal(self, sent: _Sent, values: dict[str, float]) -> bool:
+        """Stop, skip or go back: the state is the one before the bad step."""
+        later = list(self._sent)[1:]
+        self._sent.clear()
+        self._held = jnp.asarray(False)
+        what = f"loss {values['loss']:g}, norm of gradients {values['norm']:g}"
+        says = f"train.fit: step {sent.step}: {what}.{self._look(sent.batch)}"
+        if self.nans == "stop":
+            self._keep(sent, values)
+            if self._is_open:
+                self._log(sent.step)
+            raise FloatingPointError(errors.explained(says, 'a smaller rate, optim.clip, or nans="skip" or "back".'))
+        if self.nans == "skip":
+            self._skip(sent, values, says)
+            for one in later:
+                self._send(one.batch, one.place)
+            return True
+        return self._go_back(sent, says)
+
+    def _look(self, batch: Any) -> str:
+        """Where the first NaN comes from, of the first few."""
+        self._looks += 1
+        if self._looks > LOOKS:
+            return ""
+        must = takes_key(self.loss)[0] and self.state.key is not None
+        more = {"key": self.state.step_key()} if must else {}
+        try:
+            whole = gradients(self.loss, has_aux=self.has_aux)
+            found = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
+        except Exception as error:  # the run goes on whatever happens here
+            return f" Where it comes from could not be found: {error}"
+        return f"\n{found}" if found is not None else " Op by op, everything is finite."
+
+    def _skip(self, sent: _Sent, values: dict[str, float], says: str) -> None:
+        self._skipped += 1
+        if self._skipped > SKIPS:
+            raise FloatingPointError(errors.explained(f"{says}\n  So were the {SKIPS} steps before it."))
+        after = self.state.__copy__()
+        after.step = after.step + 1
+        warnings.warn(f"{says}\n  The batch is left out.", stacklevel=2)
+        self._keep(sent, {**values, "skipped": 1.0})
+        self.state, self.step = after, sent.step
+
+    def _go_back(self, sent: _Sent, says: str) -> bool:
+        assert self.saver is not None
+        found = self.saver.restore(like=self.state)
+        if found is None or self._backs[found.step] >= BACKS:
+            raise FloatingPointError(errors.explained(f"{says}\n  Going back {BACKS} times did not help."))
+        self._backs[found.step] += 1
+        warnings.warn(f"{says}\n  Back to step {found.step}, and on after the batch.", stacklevel=2)
+        self._go_to(found)
+        self.batches.restore(sent.place)
+        self._rewind(found.step)
+        return False
