@@ -12,6 +12,7 @@ from atled import random
 from atled.core import errors, tree
 from atled.core.array import describe, is_array_like, shown, type_of
 from atled.higher_order.jit import eval_shape, jit
+from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import scan
 from atled.optim.optimizer import norm
 from atled.train.state import State, gradients
@@ -43,8 +44,14 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
     >>> float(metrics["loss"]) < first
     True
     """
-    one = _one(loss, has_aux, micro)
-    return jit(one, donate_argnums=0) if donate else jit(one)
+    begun = _begun(loss, has_aux, micro)
+
+    def run(state: State, *batch: Any) -> tuple[State, dict[str, Any]]:
+        metrics, apply = begun(state, *batch)
+        return apply(state), metrics
+
+    run.__name__ = begun.__name__
+    return jit(run, donate_argnums=0) if donate else jit(run)
 
 
 def guarded(loss: Callable[..., Any], *, has_aux: bool, micro: int) -> Callable[..., Any]:
@@ -53,18 +60,19 @@ def guarded(loss: Callable[..., Any], *, has_aux: bool, micro: int) -> Callable[
     From the first loss or gradient on that is not finite, the state that comes back is the one before it, so that steps
     can be on their way before anybody has looked at the loss.
     """
-    one = _one(loss, has_aux, micro)
+    begun = _begun(loss, has_aux, micro)
 
     def run(state: State, is_held: Any, *batch: Any) -> tuple[State, Any, dict[str, Any]]:
-        after, metrics = one(state, *batch)
+        metrics, apply = begun(state, *batch)
         is_good = jnp.isfinite(metrics["loss"])
         if not state.optimizer.has_scale:  # with one, gradients that are not finite are part of the game
             is_good &= jnp.isfinite(metrics["norm"])
         is_held = is_held | ~is_good
-        kept = tree.map(lambda new, old: new if new is old else jnp.where(is_held, old, new), after, state)
-        return kept, is_held, metrics
+        # A loop that is taken once or never changes the state where it is; `where` and `cond` would copy it.
+        after, _ = while_loop(lambda now: ~now[1], lambda now: (apply(now[0]), jnp.asarray(True)), (state, is_held))
+        return after, is_held, metrics
 
-    run.__name__ = one.__name__
+    run.__name__ = begun.__name__
     return jit(run, donate_argnums=0)
 
 
@@ -77,13 +85,16 @@ def takes_key(loss: Callable[..., Any]) -> tuple[bool, bool]:
     return asked is not None, asked is not None and asked.default is asked.empty
 
 
-def _one(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[..., Any]:
-    """One step, not compiled."""
+def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[..., Any]:
+    """A function of a state and a batch that gives the metrics of a step, and a function that applies it to the state.
+
+    It is given the state once more, so that it can be called in a loop that has it.
+    """
     may_have_key, must_have_key = takes_key(loss)
     if not isinstance(micro, int) or isinstance(micro, bool) or micro < 1:
         raise ValueError(errors.explained(f"train.step: micro must be a positive integer; got {micro!r}."))
 
-    def one(state: State, *batch: Any) -> tuple[State, dict[str, Any]]:
+    def begun(state: State, *batch: Any) -> tuple[dict[str, Any], Callable[[State], State]]:
         if not isinstance(state, State):
             raise TypeError(
                 errors.explained(
@@ -91,6 +102,7 @@ def _one(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[..., A
                     "train.State(model, optimizer).",
                 )
             )
+        before = state.model
         has_key = must_have_key or (may_have_key and state.key is not None)
         more = {"key": state.step_key()} if has_key else {}
         scale = functools.partial(state.optimizer.scaled, state=state.memory)
@@ -122,11 +134,16 @@ def _one(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[..., A
             out = loss(tree.map(lambda x: x, model), *batch, **same)
             return out[0] if has_aux else out
 
-        after = state.apply(model, grads, value=value, loss=elsewhere)
-        return after, {"loss": value, "norm": norm(grads) / scale(jnp.float32(1)), **extra}
+        def apply(state: State) -> State:
+            after = model
+            if state.model is not before:  # what the loss left alone is in the state that is given
+                after = tree.map(lambda now, old, new: now if new is old else new, state.model, before, model)
+            return state.apply(after, grads, value=value, loss=elsewhere)
 
-    one.__name__ = getattr(loss, "__name__", "step")
-    return one
+        return {"loss": value, "norm": norm(grads) / scale(jnp.float32(1)), **extra}, apply
+
+    begun.__name__ = getattr(loss, "__name__", "step")
+    return begun
 
 
 def _in_parts(part: Callable[..., Any], micro: int) -> Callable[..., Any]:
