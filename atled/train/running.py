@@ -1,6 +1,7 @@
 """`Run`: what `fit` does, step by step.
 
-Steps are on their way before the values of the last ones are known (`AHEAD`): they are logged, in order, when they are.
+Steps are on their way before the values of the last ones are known (`AHEAD`, `LAG`): they are logged, in order, when
+they are.
 What a checkpoint has of a step was logged before it was written; a run that is resumed cuts off what was logged later.
 So each step is in the log once, and the numbers are those of a run that was never interrupted.
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import collections
 import math
 import re
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import atled.numpy as jnp
-from atled import checkpoints, random
+from atled import checkpoints, distributed, random
 from atled.checkpoints.saving import Restored
 from atled.core import errors
 from atled.higher_order.nans import find_nans
@@ -32,6 +34,7 @@ from atled.train.stepping import RESERVED, guarded, step, takes_key
 from atled.train.stopping import Stopping
 
 AHEAD = 2  # steps that may be on their way before values are looked at
+LAG = 0.1  # or as many as take so many seconds
 LOOKS = 3  # how often a run says where a NaN comes from, which takes a step op by op
 BACKS = 3  # how often a run goes back to the same checkpoint
 SKIPS = 100  # how many steps in a row may be left out
@@ -86,6 +89,8 @@ class Run:
         self._hooked = self.step  # the last step whose hooks have run
         self._is_open = False  # whether `values` are those of a step that is not logged yet
         self._is_over = False
+        self._reach = AHEAD  # how many steps may be on their way
+        self._looked = (time.perf_counter(), self.step)
         self._looks = self._skipped = 0
         self._backs: collections.Counter[int] = collections.Counter()
         self._saved = -1
@@ -121,8 +126,7 @@ class Run:
                     self._is_over = self._settle(0) and self._at_the_end()
                     continue
                 self._send(batch)
-                looks_first = self.hooks and self.nans == "skip"  # what hooks do cannot be done again
-                if self._settle(0 if looks_first else AHEAD) and self._after_step() and stopping.decided(self.step):
+                if self._settle(self._left()) and self._after_step() and stopping.decided(self.step):
                     break
             self._settle(0)
             if self.saver is not None:
@@ -131,6 +135,18 @@ class Run:
                 self.saver.wait()
             stopping.end()
         return self.state
+
+    def _left(self) -> int:
+        """How many steps may be on their way now. Short ones are looked at several at a time, which costs less."""
+        if self.hooks and self.nans == "skip":
+            return 0  # what hooks do cannot be done again
+        if len(self._sent) <= self._reach:
+            return self._reach
+        now = time.perf_counter()
+        pace, self._looked = (now - self._looked[0]) / max(self.step - self._looked[1], 1), (now, self.step)
+        if not distributed.is_initialized():  # processes must send the same steps
+            self._reach = min(max(int(LAG / max(pace, 1e-6)), AHEAD), 16)
+        return AHEAD
 
     def _is_done(self) -> bool:
         return self._is_over or (self.steps is not None and self.step >= self.steps)
