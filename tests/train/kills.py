@@ -36,25 +36,36 @@ def result(directory):
     return train.records(directory), board, {k: np.asarray(v).tobytes() for k, v in found.tree.items()}
 
 
+def reached(directory):
+    """The step of the newest checkpoint, whole or not."""
+    return max([int(p.name.removeprefix("step-")) for p in directory.glob("step-*")], default=0)
+
+
+def lives(process, directory, rng):
+    """Whether a run is there to be killed: while it starts, or some steps and less than a second later."""
+    if rng.random() < 0.2:
+        time.sleep(rng.uniform(0, 2))
+        return process.poll() is None
+    target = reached(directory) + rng.randrange(5, 45)
+    while process.poll() is None and reached(directory) < target:
+        time.sleep(0.005)
+    time.sleep(rng.choice([0, rng.uniform(0, 0.02), rng.uniform(0, 0.2)]))
+    return process.poll() is None
+
+
 def kills(count, place, seed, workers=1, say=lambda text: None):
-    """Kill runs `count` times. Every run that comes to its end must be the one that was never killed."""
+    """Kill runs `count` times, each some times. Every run must come to the end of one that was never killed."""
     place, rng = pathlib.Path(place), std_random.Random(seed)
-    for name in ("first", "whole"):  # the second has what the first compiled, as all others do
-        began = time.monotonic()
-        finish(start(place / name, workers))
-        length = time.monotonic() - began
+    finish(start(place / "whole", workers))
     want = result(place / "whole")
     assert [one["step"] for one in want[0]] == list(range(1, len(want[0]) + 1))
     killed = ended = moments = 0
     while killed < count:
         shutil.rmtree(place / "killed", ignore_errors=True)
         process = start(place / "killed", workers)
-        while True:
-            try:
-                process.wait(rng.uniform(0.2, 0.9) * length)
+        for _ in range(min(4, count - killed)):
+            if not lives(process, place / "killed", rng):
                 break
-            except subprocess.TimeoutExpired:
-                pass
             whole = rng.random() < 0.5  # the workers, too, or the process alone, and they notice
             (os.killpg if whole else os.kill)(process.pid, signal.SIGKILL)
             process.communicate()
@@ -62,8 +73,6 @@ def kills(count, place, seed, workers=1, say=lambda text: None):
             moments += any([not (p / MANIFEST).exists() for p in (place / "killed").glob("step-*")])
             process = start(place / "killed", workers)
             say(f"{killed} killed, {moments} of them in the middle of a save, {ended} runs to the end")
-            if killed >= count:
-                break
         finish(process)
         ended += 1
         assert result(place / "killed") == want
