@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from atled import numpy, ops, tree
 from atled.core import config, trace
-from atled.core.array import Array
+from atled.core.array import Array, type_of
 from atled.core.config import (
     debug_infs,
     debug_nans,
@@ -58,43 +58,60 @@ if TYPE_CHECKING:
         ad_checkpoint,
         checkpoints,
         custom_batching,
+        custom_derivatives,
         data,
         debug,
         distributed,
+        dlpack,
         dtypes,
         errors,
+        experimental,
         export,
+        flatten_util,
+        image,
         inspect,
         lax,
         metrics,
         nn,
         optim,
+        profiler,
         random,
         scipy,
         sharding,
+        stages,
+        test_util,
         topologies,
         train,
         tree_util,
+        typing,
     )
+    from atled.core.sharding import NamedSharding
+    from atled.core.source import named_scope
+    from atled.custom_derivatives import closure_convert, custom_gradient
     from atled.debug import checking_leaks
     from atled.engine.parts import (
         make_array_from_callback,
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
+    from atled.environment import copy_to_host_async, live_arrays, print_environment_info, process_indices
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
     from atled.higher_order.nans import find_nans
     from atled.higher_order.pmap import pmap
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
+    from atled.higher_order.scopes import ensure_compile_time_eval, fwd_and_bwd, named_call
     from atled.higher_order.shard_map import shard_map
+    from atled.sharding import P, reshard
 
 trace.install(Evaluate())
-make_jaxpr = make_program  # the name that JAX programs use
+make_jaxpr = make_program  # the names that JAX programs use
+typeof = type_of
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
-    "ad_checkpoint", "checkpoints", "custom_batching", "data", "debug", "distributed", "dtypes", "errors", "export",
-    "inspect", "lax", "metrics", "nn", "optim", "random", "scipy", "sharding", "topologies", "train", "tree_util",
+    "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed", "dlpack",
+    "dtypes", "errors", "experimental", "export", "flatten_util", "image", "inspect", "lax", "metrics", "nn", "optim",
+    "profiler", "random", "scipy", "sharding", "stages", "test_util", "topologies", "train", "tree_util", "typing",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -102,12 +119,18 @@ _NAMES = {
         "make_array_from_process_local_data",
         "make_array_from_single_device_arrays",
     ),
+    "core.sharding": ("NamedSharding",),
+    "core.source": ("named_scope",),
+    "custom_derivatives": ("closure_convert", "custom_gradient"),
     "debug": ("checking_leaks",),
+    "environment": ("copy_to_host_async", "live_arrays", "print_environment_info", "process_indices"),
+    "sharding": ("P", "reshard"),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
     "higher_order.nans": ("find_nans",),
     "higher_order.pmap": ("pmap",),
     "higher_order.remat": ("checkpoint", "checkpoint_policies", "remat"),
+    "higher_order.scopes": ("ensure_compile_time_eval", "fwd_and_bwd", "named_call"),
     "higher_order.shard_map": ("shard_map",),
 }
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
@@ -123,15 +146,18 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "checkpoints", "clear_caches", "config", "custom_batching", "custom_jvp", "custom_vjp",
-    "data", "debug", "debug_infs", "debug_nans", "default_backend", "default_device", "default_matmul_precision",
-    "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier",
-    "enable_x64", "errors", "eval_shape", "export", "find_nans", "float0", "grad", "hessian", "inspect", "io_callback",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
-    "local_devices", "make_array_from_callback", "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "make_program", "metrics", "nn", "numpy",
-    "numpy_dtype_promotion", "ops", "optim", "pmap", "process_count", "process_index", "pure_callback", "random",
-    "remat", "scipy", "set_mesh", "shard_map", "sharding", "topologies", "train", "tree", "tree_util", "value_and_grad",
-    "vjp", "vmap",
+    "Array", "NamedSharding", "P", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready",
+    "checking_leaks", "checkpoint", "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert",
+    "config", "copy_to_host_async", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
+    "custom_vjp", "data", "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
+    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed",
+    "dlpack", "dtypes", "effects_barrier", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
+    "experimental", "export", "find_nans", "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "image",
+    "inspect", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
+    "live_arrays", "local_device_count", "local_devices", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
+    "make_program", "metrics", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion", "ops", "optim",
+    "pmap", "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
+    "pure_callback", "random", "remat", "reshard", "scipy", "set_mesh", "shard_map", "sharding", "stages",
+    "test_util", "topologies", "train", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -7,9 +7,10 @@ import cmd
 import contextlib
 import gc
 import linecache
+import logging
 import string
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
 from atled.core import errors, leaks, source
@@ -17,7 +18,10 @@ from atled.core.array import Array
 from atled.core.trace import Tracer
 from atled.higher_order.callbacks import effect_callback
 
-__all__ = ["breakpoint", "callback", "checking_leaks", "print"]
+__all__ = [
+    "breakpoint", "callback", "checking_leaks", "inspect_array_sharding", "log", "print", "visualize_array_sharding",
+    "visualize_sharding",
+]  # fmt: skip
 
 
 def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
@@ -49,6 +53,71 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
         builtins.print(fmt.format(*found, **named), flush=True)
 
     effect_callback(show, args, kwargs, "debug.print")
+
+
+def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """As `print`, to the logger `atled` at the level INFO.
+
+    >>> import atled, logging
+    >>> log("x = {}", 1.5)
+    """
+    _check_format(fmt, args, kwargs)
+
+    def show(*found: Any, **named: Any) -> None:
+        logging.getLogger("atled").info(fmt.format(*found, **named))
+
+    effect_callback(show, args, kwargs, "debug.log")
+
+
+def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool = True, **kwargs: Any) -> None:
+    """Print which part of an array of this shape is on which device, as `inspect.sharding` shows it.
+
+    What else JAX takes, such as `scale`, `min_width` and `color_map`, changes nothing.
+
+    >>> import atled
+    >>> visualize_sharding((4,), atled.sharding.SingleDeviceSharding(atled.devices()[0]), use_color=False)
+    [4]: whole on device 0
+    ┌─────┐
+    │  0  │
+    └─────┘
+    """
+    from atled import inspect
+
+    builtins.print(inspect.sharding(sharding, shape, color=None if use_color else False))
+
+
+def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
+    """Print which part of an array is on which device.
+
+    >>> import atled.numpy as jnp
+    >>> visualize_array_sharding(jnp.arange(4), use_color=False)
+    [4]: whole on device 0
+    ┌─────┐
+    │  0  │
+    └─────┘
+    """
+
+    def show(sharding: Any) -> None:
+        visualize_sharding(arr.shape, sharding, **kwargs)
+
+    inspect_array_sharding(arr, callback=show)
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+    """Call a function with the sharding of an array. In compiled code it is not known: that raises.
+
+    >>> import atled.numpy as jnp
+    >>> inspect_array_sharding(jnp.arange(4), callback=lambda s: builtins.print(s.num_devices))
+    1
+    """
+    if isinstance(value, Tracer):
+        raise NotImplementedError(
+            errors.explained(
+                "debug.inspect_array_sharding: what is being compiled has no sharding yet.",
+                "f.lower(...).compile().output_shardings, or inspect.collectives.",
+            )
+        )
+    callback(value.sharding)
 
 
 class _Anything(string.Formatter):

@@ -15,8 +15,10 @@ from atled.engine.client import ForkError
 from atled.numpy.promotion import MixedWidthWarning
 from atled.random.keys import KeyReuseWarning
 
+JaxRuntimeError = ExecutionError  # the name that programs for JAX catch
+
 __all__ = [
-    "ConcretizationTypeError", "ExecutionError", "ForkError", "KeyReuseWarning", "MixedWidthWarning",
+    "ConcretizationTypeError", "ExecutionError", "ForkError", "JaxRuntimeError", "KeyReuseWarning", "MixedWidthWarning",
     "NonConcreteBooleanIndexError", "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
 ]  # fmt: skip

@@ -1,6 +1,14 @@
 """Meshes of devices, and how arrays are split over them."""
 
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from atled.core import tree
 from atled.core.sharding import (
+    AxisType,
     Mesh,
     NamedSharding,
     PartitionSpec,
@@ -11,10 +19,71 @@ from atled.core.sharding import (
     set_mesh,
 )
 from atled.ops.placing import with_sharding_constraint
+from atled.transfer import device_put
 
 P = PartitionSpec
 
+
+def get_mesh() -> Mesh | None:
+    """The mesh that is set, or None. It can be asked while a function is recorded, too.
+
+    >>> import atled
+    >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
+    ...     get_mesh().size
+    1
+    """
+    return current_mesh()
+
+
+get_abstract_mesh = get_mesh  # a mesh without devices; here, one mesh does for both
+
+
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """A sharding that is one device.
+
+    >>> import atled
+    >>> make_single_device_sharding(atled.devices()[0]).num_devices
+    1
+    """
+    if memory_kind is not None:
+        raise NotImplementedError(f"make_single_device_sharding: memory_kind must be None; got {memory_kind!r}.")
+    return SingleDeviceSharding(device)
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """A tree of arrays split otherwise: now, or where the compiled program gets there.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
+    ...     reshard(jnp.arange(4), P("data")).sharding.spec
+    P('data')
+    """
+    return device_put(xs, out_shardings)
+
+
+def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
+    """A function in which the compiler decides how arrays are split, as it does here anyway; its result is as said.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
+    ...     auto_axes(lambda x: x * 2, out_sharding=P("data"))(jnp.arange(2))
+    Array([0, 2], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+
+    @functools.wraps(f)
+    def call(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
+        out = f(*args, **kwargs)
+        if out_sharding is None or not tree.leaves(out):
+            return out
+        return device_put(out, out_sharding)
+
+    return call
+
+
 __all__ = [
-    "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding", "current_mesh", "make_mesh",
-    "set_mesh", "with_sharding_constraint",
+    "AxisType", "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding", "auto_axes",
+    "current_mesh", "get_abstract_mesh", "get_mesh", "make_mesh", "make_single_device_sharding", "reshard", "set_mesh",
+    "with_sharding_constraint",
 ]  # fmt: skip

@@ -1,5 +1,11 @@
 """Trees: nested containers of leaves. The functions of `atled.core.tree` under their short names."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from atled.core import errors
 from atled.core.tree import (
     Partial,
     Structure,
@@ -15,13 +21,41 @@ from atled.core.tree import (
     register_dataclass,
     register_node,
     register_static,
+    static,
     structure,
     transpose,
     unflatten,
 )  # fmt: skip
 
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = ...,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:  # fmt: skip
+    """Leaves combined with an associative function: halves first, so that chains of results stay short.
+
+    `identity` is what a tree without leaves gives.
+
+    >>> reduce_associative(lambda a, b: f"({a}{b})", ["a", "b", ["c", "d"]])
+    '((ab)(cd))'
+    """
+    found = leaves(tree, is_leaf)
+    if not found:
+        if identity is ...:
+            raise TypeError(
+                errors.explained("tree.reduce_associative: a tree without leaves needs `identity`.", "identity=0.")
+            )
+        return identity
+
+    def combined(items: list[Any]) -> Any:
+        middle = len(items) // 2
+        return operation(combined(items[:middle]), combined(items[middle:])) if middle else items[0]
+
+    return combined(found)
+
+
 __all__ = [
     "Partial", "Structure", "all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
-    "map_with_path", "reduce", "register_dataclass", "register_node", "register_static", "structure", "transpose",
-    "unflatten",
+    "map_with_path", "reduce", "reduce_associative", "register_dataclass", "register_node", "register_static", "static",
+    "structure", "transpose", "unflatten",
 ]  # fmt: skip

@@ -100,8 +100,13 @@ class Builder(Protocol):
         """
         ...
 
-    def call(self, program: Any, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
-        """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one."""
+    def call(
+        self, program: Any, operands: Sequence[Value], is_closed: bool = False, composite: dict[str, Any] | None = None
+    ) -> tuple[Value, ...]:
+        """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one.
+
+        A `composite` has a name for the compiler, a version and attributes, and the program is what it means.
+        """
         ...
 
     def manual_computation(

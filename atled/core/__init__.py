@@ -1,1 +1,17 @@
 """What a traced program is: types, trees, ops, interpreters and programs. Imports nothing else of atled."""
+
+import importlib
+
+# The names of `jax.core`, for programs that were written for JAX; they live elsewhere.
+_JAX_NAMES = (
+    "AbstractValue", "Atom", "ClosedJaxpr", "ConcretizationTypeError", "DropVar", "Jaxpr", "JaxprEqn", "Literal",
+    "Primitive", "ShapedArray", "Trace", "Tracer", "Value", "Var", "concrete_or_error", "ensure_compile_time_eval",
+    "eval_jaxpr", "is_concrete", "jaxpr_as_fun", "mapped_aval", "subjaxprs", "trace_state_clean", "unmapped_aval",
+    "valid_jaxtype",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in _JAX_NAMES:
+        return getattr(importlib.import_module("atled.extend.core"), name)
+    raise AttributeError(f"module 'atled.core' has no attribute {name!r}")

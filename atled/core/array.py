@@ -131,6 +131,11 @@ class Array:
         return self.type.weak
 
     @property
+    def aval(self) -> ArrayType:
+        """Its type, under the name that programs for JAX know."""
+        return self.type
+
+    @property
     def ndim(self) -> int:
         return len(self.type.shape)
 

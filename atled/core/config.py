@@ -23,6 +23,7 @@ class Scope:
     """What holds in a context. Class attributes are the process-wide values, those of an object its overrides."""
 
     x64: bool = False  # the default dtypes are 64 bits wide
+    narrow: bool = False  # without x64, dtypes of 64 bits become 32 bits wide, as programs written for JAX expect
     promotion: str = "standard"  # "strict" refuses to mix dtypes
     matmul_precision: str | None = None  # default precision of dot products and convolutions
     jit: bool = True  # False: jit runs its function as it is
@@ -66,7 +67,39 @@ _JAX_NAMES = {
     "jax_debug_nans": "debug_nans",
     "jax_debug_infs": "debug_infs",
     "jax_explain_cache_misses": "explain_compiles",
+    "jax_default_device": "default_device",
+    "jax_enable_checks": "check_programs",
+    "jax_disable_jit": "jit",
+    "jax_traceback_filtering": "hide_frames",
 }
+# The values that mean something else here: how to read and how to write them.
+_JAX_VALUES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "jax_disable_jit": (lambda on: not on, lambda off: not off),
+    "jax_traceback_filtering": (lambda on: "auto" if on else "off", lambda how: how != "off"),
+}
+# What is settled when the first device is used: the variable of the environment that says it.
+_AT_START = {
+    "jax_platforms": "ATLED_PLATFORMS",
+    "jax_platform_name": "ATLED_PLATFORMS",
+    "jax_num_cpu_devices": "ATLED_NUM_CPU_DEVICES",
+}
+# Settings of JAX that change no value here, as they stand; those in `_ONLY` have no other value here.
+_INERT: dict[str, Any] = {
+    "jax_threefry_partitionable": True, "jax_default_prng_impl": "threefry2x32", "jax_enable_custom_prng": False,
+    "jax_legacy_prng_key": "allow", "jax_debug_key_reuse": False, "jax_check_tracer_leaks": False,
+    "jax_numpy_rank_promotion": "allow", "jax_log_compiles": False, "jax_transfer_guard": "allow",
+    "jax_transfer_guard_host_to_device": "allow", "jax_transfer_guard_device_to_device": "allow",
+    "jax_transfer_guard_device_to_host": "allow", "jax_persistent_cache_min_compile_time_secs": 1.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0, "jax_cpu_collectives_implementation": "gloo",
+    "jax_cpu_enable_async_dispatch": True, "jax_use_shardy_partitioner": True, "jax_pprint_use_color": False,
+    "jax_debug_log_modules": "", "jax_raise_persistent_cache_errors": False, "jax_no_tracing": False,
+    "jax_include_full_tracebacks_in_locations": False, "jax_dump_ir_to": "", "jax_logging_level": None,
+    "jax_array_garbage_collection_guard": "allow", "jax_mock_gpu_topology": "",
+    "jax_persistent_cache_enable_xla_caches": "",
+    "jax_remove_size_one_mesh_axis_from_type": False, "jax_vjp3": True, "jax_mutable_array_checks": True,
+}  # fmt: skip
+_ONLY = {"jax_threefry_partitionable", "jax_default_prng_impl", "jax_no_tracing"}
+is_started: list[Callable[[], bool]] = [lambda: False]  # whether a device was used; the engine puts itself here
 
 _lock = threading.RLock()
 _scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()  # those in use, by their overrides
@@ -154,6 +187,16 @@ class recording:  # noqa: N801
         _current.reset(self.token)
 
 
+def ordinary() -> Any:
+    """Leave the recording that is going on, if any; `restore` goes back to it."""
+    return _current.set(scope().ordinary)
+
+
+def restore(token: Any) -> None:
+    """Go back to the scope before `ordinary`."""
+    _current.reset(token)
+
+
 def _check(name: str) -> None:
     if name not in _ALL:
         known = ", ".join(sorted(NAMES))
@@ -165,7 +208,16 @@ changes = [0]  # how many process-wide changes there have been: what was begun b
 
 
 def update(name: str, value: Any) -> None:
-    """Change a setting for the whole process."""
+    """Change a setting for the whole process. Names of JAX's settings are known, too."""
+    if name in _AT_START:
+        return _at_start(name, value)
+    if name in _INERT:
+        if name in _ONLY and value != _INERT[name]:
+            raise NotImplementedError(f"config: {name} is always {_INERT[name]!r} here; got {value!r}.")
+        _INERT[name] = value
+        return None
+    if name in _JAX_VALUES:
+        value = _JAX_VALUES[name][1](value)
     name = _JAX_NAMES.get(name, name)
     _check(name)
     with _lock:
@@ -177,6 +229,15 @@ def update(name: str, value: Any) -> None:
     forget_scalars()
     for forget in on_global_change:
         forget()
+    return None
+
+
+def _at_start(name: str, value: Any) -> None:
+    """Note what the first use of a device will look at."""
+    variable, text = _AT_START[name], "" if value is None else str(value)
+    if is_started[0]() and os.environ.get(variable, "") != text:
+        raise RuntimeError(f"config: {name} must be set before the first use of a device.")
+    os.environ[variable] = text
 
 
 def forget_scalars() -> None:
@@ -189,14 +250,19 @@ def forget_scalars() -> None:
 
 def read(name: str) -> Any:
     """The value of a setting in this context."""
-    name = _JAX_NAMES.get(name, name)
-    _check(name)
-    return getattr(scope(), name)
+    if name in _AT_START:
+        return os.environ.get(_AT_START[name]) or None
+    if name in _INERT:
+        return _INERT[name]
+    ours = _JAX_NAMES.get(name, name)
+    _check(ours)
+    value = getattr(scope(), ours)
+    return _JAX_VALUES[name][0](value) if name in _JAX_VALUES else value
 
 
 def __getattr__(name: str) -> Any:
     """`config.jax_enable_x64` and its like, as programs for JAX read them."""
-    if name in _JAX_NAMES:
+    if name in _JAX_NAMES or name in _INERT or name in _AT_START:
         return read(name)
     raise AttributeError(f"config: there is no setting {name!r}; the settings are {', '.join(sorted(NAMES))}.")
 

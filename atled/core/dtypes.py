@@ -125,6 +125,7 @@ def default(kind: str) -> Any:
 
 _DEFAULT_32 = {"b": bool_, "i": int32, "u": uint32, "f": float32, "c": complex64}
 _DEFAULT_64 = {"b": bool_, "i": int64, "u": uint64, "f": float64, "c": complex128}
+_NARROWER = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
 _PYTHON_KIND = {bool: "b", int: "i", float: "f", complex: "c"}
 
 
@@ -149,6 +150,8 @@ def canonical(dtype: Any) -> Any:
     result = _SINGLE.get(result)
     if result is None:
         raise TypeError(f"dtype: arrays of {np.dtype(dtype)} are not supported; the dtypes are {_supported()}.")
+    if result in _NARROWER and scope().narrow and not scope().x64:
+        return _NARROWER[result]
     return result
 
 

@@ -27,6 +27,10 @@ class Var:
     def __init__(self, type: ArrayType) -> None:
         self.type = type
 
+    @property
+    def aval(self) -> ArrayType:
+        return self.type
+
     def __repr__(self) -> str:
         return f"Var({self.type})"
 
@@ -48,6 +52,14 @@ class Literal:
     def dtype(self) -> Any:
         return self.type.dtype
 
+    @property
+    def aval(self) -> ArrayType:
+        return self.type
+
+    @property
+    def val(self) -> Any:
+        return self.value
+
     def __repr__(self) -> str:
         return f"{self.value}"
 
@@ -63,9 +75,26 @@ class Equation:
         self.results = results
         self.source = source
 
+    # The names that tools written for JAX look for.
     @property
     def primitive(self) -> Any:
         return self.op
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return dict(zip(self.op.fields, self.op.parameters))
+
+    @property
+    def invars(self) -> list[Var | Literal]:
+        return list(self.operands)
+
+    @property
+    def outvars(self) -> list[Var]:
+        return list(self.results)
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        return frozenset([self.op]) if self.op.has_effect else frozenset()
 
     def __repr__(self) -> str:
         return f"Equation({self.op!r})"
@@ -74,7 +103,7 @@ class Equation:
 class Program:
     """A function written down: inputs, equations in order, outputs. Immutable; compared by identity."""
 
-    __slots__ = ("__weakref__", "derived", "equations", "input_names", "inputs", "name", "outputs")
+    __slots__ = ("__weakref__", "consts", "derived", "equations", "input_names", "inputs", "name", "outputs")
 
     def __init__(
         self,
@@ -89,6 +118,7 @@ class Program:
         self.outputs = tuple(outputs)
         self.name = name
         self.input_names = tuple(input_names)
+        self.consts: list[Any] = []  # values of the first inputs, if the program was made to be looked at
         self.derived: dict[Any, Any] = {}  # what transforms made of this program; lives as long as it does
 
     @property
@@ -110,8 +140,36 @@ class Program:
         return self
 
     @property
-    def eqns(self) -> tuple[Equation, ...]:
-        return self.equations
+    def eqns(self) -> list[Equation]:
+        return list(self.equations)
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def constvars(self) -> list[Var]:
+        return list(self.inputs[: len(self.consts)])
+
+    @property
+    def invars(self) -> list[Var]:
+        return list(self.inputs[len(self.consts) :])
+
+    @property
+    def outvars(self) -> list[Var | Literal]:
+        return list(self.outputs)
+
+    @property
+    def in_avals(self) -> list[ArrayType]:
+        return [v.type for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ArrayType]:
+        return list(self.output_types)
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        return frozenset().union(*[e.effects for e in self.equations])
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make()` gives, computed once for this program and key."""

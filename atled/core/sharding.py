@@ -6,6 +6,7 @@ at. `committed` says that the user chose the place; arrays that are not committe
 
 from __future__ import annotations
 
+import enum
 import functools
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,17 @@ from atled.core.config import Scope, scope
 from atled.core.types import ArrayType
 
 _MESSAGE_AXES = "every mesh axis splits one dimension at most"
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays are split along an axis of a mesh. Here it is the compiler, `Auto`, always.
+
+    Programs for JAX may ask for others: they compute the same, and types of arrays say nothing of their sharding.
+    """
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
 
 
 class Mesh:
@@ -76,6 +88,15 @@ class Mesh:
     @property
     def axis_sizes(self) -> tuple[int, ...]:
         return self.devices.shape
+
+    @property
+    def axis_types(self) -> tuple[AxisType, ...]:
+        return (AxisType.Auto,) * len(self.axis_names)
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """Names and sizes."""
+        return tuple(self.shape.items())
 
     @property
     def empty(self) -> bool:
@@ -415,8 +436,8 @@ def spec_of_tiles(mesh: Mesh, places: np.ndarray) -> PartitionSpec | None:
 
 
 def make_mesh(
-    axis_shapes: Sequence[int], axis_names: Sequence[Any], *, devices: Sequence[Any] | None = None,
-    axis_types: Any = None,
+    axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None, *,
+    devices: Sequence[Any] | None = None,
 ) -> Mesh:  # fmt: skip
     """A mesh of the devices there are, or of those given, taken in order.
 
@@ -424,7 +445,7 @@ def make_mesh(
     >>> make_mesh((1, 1), ("data", "model"), devices=atled.devices()[:1])
     Mesh('data': 1, 'model': 1)
     """
-    shape, names = tuple(axis_shapes), tuple(axis_names)
+    shape, names = tuple(axis_shapes), (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     if len(shape) != len(names):
         raise ValueError(f"make_mesh: each axis needs a size and a name; got {shape} and {names}.")
     found = list(all_devices[0]()) if devices is None else list(devices)

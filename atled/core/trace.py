@@ -77,6 +77,11 @@ def install(interpreter: Interpreter) -> None:
     state.base = interpreter
 
 
+def bottom() -> Interpreter:
+    """The interpreter that runs ops on values."""
+    return _bottom[0]
+
+
 class Place:
     """A place in the user's code, and the lanes and steps that an op was in: what a backward pass is told of it."""
 

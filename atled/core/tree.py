@@ -169,27 +169,40 @@ def register_node(
 
 
 def register_dataclass(
-    cls: Any = None, data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None
+    nodetype: Any = None,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
 ) -> Any:
     """Make a dataclass a node: `data_fields` are its children, `meta_fields` are compared by value.
 
-    Without names, every field is a child unless its metadata says `static=True`.
+    Without names, every field is a child unless its metadata says `static=True`. What is in `drop_fields` has its
+    default in other trees. A class that is no dataclass needs both kinds of names.
     """
     import dataclasses  # slow to load, and few need it
 
-    if cls is None:
-        return functools.partial(register_dataclass, data_fields=data_fields, meta_fields=meta_fields)
-    fields = dataclasses.fields(cls)
-    meta = tuple(meta_fields if meta_fields is not None else [f.name for f in fields if f.metadata.get("static")])
-    data = tuple(data_fields if data_fields is not None else [f.name for f in fields if f.name not in meta])
-    named, missing = {f.name for f in fields if f.init}, {*data, *meta}
-    if named != missing:
+    if nodetype is None:
+        return functools.partial(
+            register_dataclass, data_fields=data_fields, meta_fields=meta_fields, drop_fields=drop_fields
+        )
+    cls, has_fields = nodetype, hasattr(nodetype, "__dataclass_fields__")
+    if not has_fields and (data_fields is None or meta_fields is None):
+        raise TypeError(f"tree: {cls.__name__} is no dataclass, so data_fields and meta_fields must name its fields.")
+    fields = [f for f in dataclasses.fields(cls) if f.init] if has_fields else []
+    kept = [f for f in fields if f.name not in drop_fields]
+    meta = tuple(meta_fields if meta_fields is not None else [f.name for f in kept if f.metadata.get("static")])
+    data = tuple(data_fields if data_fields is not None else [f.name for f in kept if f.name not in meta])
+    named, missing = {f.name for f in kept}, {*data, *meta}
+    if named != missing and has_fields:
         raise ValueError(
             f"tree: data_fields and meta_fields of {cls.__name__} must name each field once; "
             f"got {sorted(missing)} for {sorted(named)}."
         )
+    is_complete = not has_fields or len(dataclasses.fields(cls)) == len(kept)
 
     def unflatten(values: tuple[Any, ...], children: Sequence[Any]) -> Any:
+        if not is_complete:  # the others are made by the class itself
+            return cls(**dict(zip((*data, *meta), (*children, *values), strict=True)))
         new = object.__new__(cls)
         for name, value in zip(data, children, strict=True):
             object.__setattr__(new, name, value)
@@ -204,6 +217,23 @@ def register_dataclass(
         lambda x: [GetAttrKey(n) for n in data],
     )
     return cls
+
+
+def static(**kwargs: Any) -> Any:
+    """A field of a dataclass that is not a child but compared by value; arguments are those of `dataclasses.field`.
+
+    >>> import dataclasses
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Scaled:
+    ...     x: float
+    ...     by: str = static(default="half")
+    >>> leaves(Scaled(1.0))
+    [1.0]
+    """
+    import dataclasses  # slow to load, and few need it
+
+    return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
 
 
 def register_static(cls: type) -> type:
@@ -277,6 +307,10 @@ class Structure:
     @property
     def num_nodes(self) -> int:
         return 1 + sum(c.num_nodes for c in self.children)
+
+    def node_data(self) -> tuple[Any, Any] | None:
+        """The class of the node and its data; None for a leaf."""
+        return None if self.kind is None else (self.kind, data_of(self))
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The tree with these leaves."""
@@ -430,8 +464,9 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         return found, _walk_deep(tree, found, is_leaf)
 
 
-def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
     """The tree of a structure and its leaves; the inverse of `flatten`."""
+    structure = treedef
     leaves = leaves if isinstance(leaves, builtins.list) else builtins.list(leaves)
     if len(leaves) != structure.num_leaves:
         raise ValueError(
@@ -527,11 +562,11 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], b
 
 
 def reduce(
-    f: Callable[[Any, Any], Any], tree: Any, initializer: Any = ..., is_leaf: Callable[[Any], bool] | None = None
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = ..., is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
     """Fold the leaves of a tree with a function of two arguments."""
     found = leaves(tree, is_leaf)
-    return functools.reduce(f, found) if initializer is ... else functools.reduce(f, found, initializer)
+    return functools.reduce(function, found) if initializer is ... else functools.reduce(function, found, initializer)
 
 
 def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
@@ -539,53 +574,66 @@ def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(outer: Structure, inner: Structure | None, tree: Any) -> Any:
-    """Turn a tree of trees inside out: from `outer` of `inner` to `inner` of `outer`."""
-    subtrees = outer.flatten_up_to(tree)
+def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_to_transpose: Any) -> Any:
+    """Turn a tree of trees inside out: from the outer structure of inner ones to the inner one of outer ones."""
+    outer, inner = outer_treedef, inner_treedef
+    subtrees = outer.flatten_up_to(pytree_to_transpose)
     if inner is None:
         inner = structure(subtrees[0])
     columns = [inner.flatten_up_to(t) for t in subtrees]
     return inner.unflatten([outer.unflatten(row) for row in zip(*columns, strict=True)])
 
 
-def _walk_path(tree: Any, path: tuple[Any, ...], found: list[Any], is_leaf: Callable[[Any], bool] | None) -> None:
-    node = None if is_leaf is not None and is_leaf(tree) else _node_of(type(tree))
+def _walk_path(
+    tree: Any, path: tuple[Any, ...], found: list[Any], is_leaf: Callable[[tuple[Any, ...], Any], bool] | None
+) -> Structure:
+    node = None if is_leaf is not None and is_leaf(path, tree) else _node_of(type(tree))
     if node is None:
         found.append((path, tree))
-        return
-    children = builtins.list(node.flatten(tree)[0])
-    for key, child in zip(node.keys(tree, len(children)), children, strict=True):
-        _walk_path(child, (*path, key), found, is_leaf)
+        return LEAF
+    children, meta = node.flatten(tree)
+    children = builtins.list(children)
+    parts = []
+    for key, child in zip(node.keys(tree, len(children)), children, strict=True):  # trees may be deep: one frame each
+        parts.append(_walk_path(child, (*path, key), found, is_leaf))
+    return _structure(type(tree), meta, tuple(parts))
 
 
-def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple[Any, ...], Any]]:
-    """The leaves, each with the path that leads to it.
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves, each with the path that leads to it. With `is_leaf_takes_path`, it is `is_leaf(path, node)`.
 
     >>> [(keystr(p), x) for p, x in leaves_with_path({"a": [1, 2]})]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    found: list[Any] = []
-    _walk_path(tree, (), found, is_leaf)
-    return found
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[Any], Structure]:
     """The leaves with their paths, and the structure."""
-    return leaves_with_path(tree, is_leaf), structure(tree, is_leaf)
+    found: list[Any] = []
+    test = is_leaf if is_leaf_takes_path or is_leaf is None else lambda path, x: is_leaf(x)
+    return found, _walk_path(tree, (), found, test)
 
 
-def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def map_with_path(
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:  # fmt: skip
     """As `map`, with the path of each leaf as the first argument."""
-    found, shape = flatten_with_path(tree, is_leaf)
+    found, shape = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [shape.flatten_up_to(r) for r in rest]
     return shape.unflatten([f(p, x, *xs) for (p, x), *xs in zip(found, *others, strict=True)])
 
 
-def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
     """A path as text, such as `['layers'][0].weight`."""
     if simple:
-        return separator.join([str(k[0]) if isinstance(k, tuple) else str(k) for k in path])
-    return separator.join([str(k) for k in path])
+        return separator.join([str(k[0]) if isinstance(k, tuple) else str(k) for k in keys])
+    return separator.join([str(k) for k in keys])
 
 
 def declared(path: Iterable[Any]) -> Any:
@@ -593,18 +641,38 @@ def declared(path: Iterable[Any]) -> Any:
     return next((key.kind for key in path if type(key) is FieldKey), None)
 
 
-def all_leaves(items: Iterable[Any]) -> bool:
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether no item is a node."""
-    return builtins.all([_node_of(type(x)) is None for x in items])
+    return builtins.all([_node_of(type(x)) is None or (is_leaf is not None and is_leaf(x)) for x in iterable])
 
 
-def broadcast(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree with the structure of `tree` whose leaves come from the prefix above them."""
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """A tree with the structure of `full_tree` whose leaves come from those of the prefix, as `is_leaf` finds them."""
     out: list[Any] = []
-    found, shape = flatten(prefix, is_leaf)
-    for value, subtree in zip(found, shape.flatten_up_to(tree), strict=True):
-        out.extend([value] * structure(subtree, is_leaf).num_leaves)
-    return structure(tree, is_leaf).unflatten(out)
+    found, shape = flatten(prefix_tree, is_leaf)
+    for value, subtree in zip(found, shape.flatten_up_to(full_tree), strict=True):
+        out.extend([value] * structure(subtree).num_leaves)
+    return structure(full_tree).unflatten(out)
+
+
+def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any, Sequence[Any]] | None:
+    """The children of a node, its data, and a key for each child; None for a leaf."""
+    node = _node_of(type(tree))
+    if node is None:
+        return None
+    children, meta = node.flatten(tree)
+    children = children if isinstance(children, (builtins.list, tuple)) else builtins.list(children)
+    return children, meta, node.keys(tree, len(children))
+
+
+def is_node(cls: type) -> bool:
+    """Whether instances of a class are nodes."""
+    return isinstance(cls, type) and _node_of(cls) is not None
+
+
+def structure_of(kind: type, meta: Any, children: Iterable[Structure]) -> Structure:
+    """The structure of a node of a class, of its data and the structures of its children."""
+    return _structure(kind, meta, tuple(children))
 
 
 class Partial(functools.partial):

@@ -40,9 +40,14 @@ class ArrayType:
     def size(self) -> int:
         return prod(self.shape)
 
+    # The names that programs written for JAX look for.
     @property
     def weak_type(self) -> bool:
         return self.weak
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        """How it prints; with long names of dtypes, if these are asked for."""
+        return repr(self) if short_dtypes else f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
     @property
     def kind(self) -> str:
@@ -129,6 +134,27 @@ class ShapeDtypeStruct:
     @property
     def type(self) -> ArrayType:
         return ArrayType(self.shape, self.dtype, self.weak_type)
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The shape, dtype and sharding of an array.
+
+        >>> import numpy as np
+        >>> ShapeDtypeStruct.like(np.zeros((2, 3), "float32"))
+        ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        return cls(
+            x.shape, x.dtype, sharding=getattr(x, "sharding", None), weak_type=bool(getattr(x, "weak_type", False))
+        )
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """The same with another `shape`, `dtype`, `sharding` or `weak_type`.
+
+        >>> ShapeDtypeStruct((2,), "float32").update(shape=(3,))
+        ShapeDtypeStruct(shape=(3,), dtype=float32)
+        """
+        now = {name: getattr(self, name) for name in ("shape", "dtype", "sharding", "weak_type")}
+        return type(self)(**{**now, **changes})
 
     def __len__(self) -> int:
         if not self.shape:

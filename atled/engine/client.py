@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
 
 import jaxlib._jax as _jax
+import jaxlib.version
 
+from atled.core import config
 from atled.core.config import scope
 from atled.core.sharding import all_devices
 from atled.engine import plugins
@@ -114,6 +116,9 @@ def is_used() -> bool:
     return bool(_clients)
 
 
+config.is_started[0] = is_used
+
+
 def reset() -> None:
     """Forget the clients, and all that was made with them; arrays that are still held can only be read."""
     with _lock:
@@ -134,21 +139,23 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def devices(platform: str | None = None) -> list[Any]:
+def devices(backend: str | None = None) -> list[Any]:
     """All devices of the default platform, or of the one that is named.
 
     >>> devices("cpu")[0].platform
     'cpu'
     """
-    return list(_client(platform).devices())
+    return list(_client(backend).devices())
 
 
 all_devices[0] = devices
 
 
-def local_devices(platform: str | None = None) -> list[Any]:
-    """The devices of this process."""
-    return list(_client(platform).local_devices())
+def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Any]:
+    """The devices of this process, or of the one that is named."""
+    if process_index is None:
+        return list(_client(backend).local_devices())
+    return [d for d in devices(backend) if d.process_index == process_index]
 
 
 def _client(platform: str | None) -> Any:
@@ -161,29 +168,34 @@ def _client(platform: str | None) -> Any:
     raise RuntimeError(f"devices: there is no {platform} device here; the platforms are {', '.join(known)}.")
 
 
-def device_count(platform: str | None = None) -> int:
+def device_count(backend: str | None = None) -> int:
     """How many devices there are in all processes."""
-    return len(devices(platform))
+    return len(devices(backend))
 
 
-def local_device_count(platform: str | None = None) -> int:
+def local_device_count(backend: str | None = None) -> int:
     """How many devices this process has."""
-    return len(local_devices(platform))
+    return len(local_devices(backend=backend))
 
 
-def process_index(platform: str | None = None) -> int:
+def process_index(backend: str | None = None) -> int:
     """Which of the processes this is."""
-    return _client(platform).process_index()
+    return _client(backend).process_index()
 
 
-def process_count(platform: str | None = None) -> int:
+def process_count(backend: str | None = None) -> int:
     """How many processes share the devices."""
-    return len({d.process_index for d in devices(platform)})
+    return len({d.process_index for d in devices(backend)})
 
 
 def default_backend() -> str:
     """The platform that arrays go to by default: `cpu`, `cuda`, `rocm` or `tpu`."""
     return next(iter(clients()))
+
+
+def engine_version() -> str:
+    """The version of jaxlib."""
+    return jaxlib.version.__version__
 
 
 def default_device() -> Any:

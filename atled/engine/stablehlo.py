@@ -283,7 +283,7 @@ class BlockBuilder:
         if source is None:
             key: Any = name
         else:
-            key = (id(source.code), source.lasti, name, source.is_backward)
+            key = (id(source.code), source.lasti, name, source.is_backward, source.scopes)
         found = locations.get(key)
         if found is None:
             child = None
@@ -295,7 +295,8 @@ class BlockBuilder:
                     place = locations[key[:2]] = ir.Location.name(source.function, childLoc=place)
                 child = place
             shown = f"backward({name})" if source is not None and source.is_backward else name
-            found = locations[key] = ir.Location.name(f"{self.scope}/{shown}", childLoc=child)
+            scopes = "" if source is None else source.scopes
+            found = locations[key] = ir.Location.name(f"{self.scope}/{scopes}{shown}", childLoc=child)
         self.location = found
 
     def emit(
@@ -404,10 +405,17 @@ class BlockBuilder:
         region = self.region(scalars, lambda b, *xs: b.apply(f, *xs))
         return self.emit("stablehlo.map", operands, (t,), {"dimensions": tuple(range(t.ndim))}, [region])
 
-    def call(self, program: Program, operands: Sequence[Value], is_closed: bool = False) -> tuple[Value, ...]:
+    def call(
+        self, program: Program, operands: Sequence[Value], is_closed: bool = False,
+        composite: dict[str, Any] | None = None,
+    ) -> tuple[Value, ...]:  # fmt: skip
         if not self.module.has_calls or self.places:  # functions do not see what stands around their calls
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
         symbol = self.module.function(program, self.platform, self.is_nested, self.manual)
+        if composite is not None:
+            attributes = {**composite, "decomposition": ir.FlatSymbolRefAttr.get(symbol)}
+            out = self.emit("stablehlo.composite", operands, program.output_types, attributes)
+            return (out,) if len(program.output_types) == 1 else out
         attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         if is_closed:
             attributes["mhlo.frontend_attributes"] = {"inlineable": "false"}

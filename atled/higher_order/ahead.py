@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atled.core import tree
 from atled.core.array import type_of
 from atled.core.program import Program, Recorder, used
 from atled.core.sharding import Mesh
 from atled.core.trace import Tracer, state
-from atled.core.types import ShapeDtypeStruct
+from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
@@ -58,11 +58,77 @@ def _info(traced: Traced, shardings: Sequence[Any]) -> Any:
     )
 
 
-class TracedFunction:
+class ArgInfo(NamedTuple):
+    """An argument of a function that is being compiled: its type, and whether its memory may be taken over."""
+
+    aval: ArrayType
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+
+class _Stage:
+    """What all stages of a function on its way to a compiled one know, under the names that JAX programs use."""
+
+    @property
+    def _function(self) -> TracedFunction:
+        raise NotImplementedError
+
+    @property
+    def fun_name(self) -> str:
+        return self._function._traced.name
+
+    @property
+    def in_tree(self) -> tree.Structure:
+        """The tree of the arguments: positional ones, and those by name."""
+        return self._function._traced.in_structure
+
+    @property
+    def out_tree(self) -> tree.Structure:
+        return self._function._traced.out_structure
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments, in their tree."""
+        traced = self._function._traced
+        return traced.in_structure.unflatten(traced.program.input_types[len(traced.captured) :])
+
+    @property
+    def args_info(self) -> Any:
+        """As `in_avals`, and which of them are donated."""
+        function = self._function
+        traced, count = function._traced, len(function._traced.captured)
+        donated = donations(
+            function._signature, function._call, traced.program, count, range(len(traced.program.inputs))
+        )
+        taken = {i for i, result in enumerate(donated) if result is not None}
+        types = traced.program.input_types[count:]
+        return traced.in_structure.unflatten([ArgInfo(t, count + i in taken) for i, t in enumerate(types)])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        return self._function._signature.options.donate_argnums
+
+
+class TracedFunction(_Stage):
     """A function recorded for one signature: look at `.program`, or go on to `.lower()`."""
 
     def __init__(self, traced: Traced, call: Arguments, signature: Signature) -> None:
         self._traced, self._call, self._signature = traced, call, signature
+
+    @property
+    def _function(self) -> TracedFunction:
+        return self
+
+    @property
+    def out_avals(self) -> list[ArrayType]:
+        return list(self._traced.program.output_types)
 
     @property
     def program(self) -> Program:
@@ -83,7 +149,7 @@ class TracedFunction:
         return Lowered(self)
 
 
-class Lowered:
+class Lowered(_Stage):
     """A function translated to StableHLO: look at `.as_text()`, or go on to `.compile()`."""
 
     def __init__(self, traced: TracedFunction) -> None:
@@ -94,6 +160,23 @@ class Lowered:
             traced._signature, t, traced._call, given
         )
         self._module = lowered(self._program, self._where, self._donated)
+
+    @property
+    def _function(self) -> TracedFunction:
+        return self._traced
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The StableHLO module itself, an object of MLIR."""
+        if dialect not in (None, "stablehlo"):
+            raise NotImplementedError(
+                f"compiler_ir: the dialect is 'stablehlo'; got {dialect!r}."
+                "\n  try: compile().as_text(), the optimized HLO."
+            )
+        return self._module.module
+
+    def cost_analysis(self) -> dict[str, float]:
+        """The compiler's own estimate: flops, bytes accessed, and more. It compiles the function for that."""
+        return self.compile().cost_analysis()
 
     @property
     def out_info(self) -> Any:
@@ -199,16 +282,29 @@ def _place(
     return where, committed
 
 
-class Compiled:
+class Compiled(_Stage):
     """A compiled function for one signature. Call it, or ask what it costs."""
 
     def __init__(self, ready: Executable | topologies.Unloaded, traced: TracedFunction) -> None:
         self._executable, self._traced = ready, traced
         self._site: Site | None = None
 
+    @property
+    def _function(self) -> TracedFunction:
+        return self._traced
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         out = MISS if self._site is None else self._site.run(*args, **kwargs)
         return self._checked(args, kwargs) if out is MISS else out
+
+    def _with_statics(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, with the static ones that it was compiled for, if they are left out."""
+        before = self._traced._call.args
+        static = {i for i in self._traced._signature.static[0] if i < len(before)}
+        if not static or len(args) != len(before) - len(static):
+            return args
+        rest = iter(args)
+        return tuple([x if i in static else next(rest) for i, x in enumerate(before)])
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run after a close look at the arguments, and let calls like this one do without."""
@@ -219,7 +315,10 @@ class Compiled:
                 f"{traced.name}: compiled for {ready.topology.name}, of which no device is here, so it cannot run."
                 "\n  try: as_text(), memory_analysis(), cost_analysis() or serialize()."
             )
-        call = Arguments(signature, args, kwargs)
+        call = Arguments(signature, self._with_statics(args), kwargs)
+        if call.static_key != self._traced._call.static_key:
+            then, now = [", ".join([f"{k}: {v!r}" for k, _, v in c.statics]) for c in (self._traced._call, call)]
+            raise TypeError(f"{traced.name}: compiled for static arguments {{{then}}}; got {{{now}}}.")
         want = traced.program.input_types[len(traced.captured) :]
         got = call.types()
         if call.structure != traced.in_structure:
@@ -239,7 +338,8 @@ class Compiled:
             is_wide = got != [type_of(x) for x in call.leaves]
             names = leaf_names(signature, call)
             self._site = Site(0, Form(None), call, traced.out_structure, True, is_wide, names, dict(NAMESPACE))
-        if all([a is b for a, b in zip(used[count:], there[count:], strict=True)]):
+        is_there = all([a is b for a, b in zip(used[count:], there[count:], strict=True)])
+        if is_there and not call.statics:  # launch code would not look at static ones
             held = [a._buffer for a in there[:count]]
             entry = (taking(ready.execute, left, len(given)), ready.handlers, ready.placed, held)
             self._site.remember(call, arrays, entry, traced.out_structure)

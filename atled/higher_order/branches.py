@@ -62,6 +62,8 @@ class Cond(Op):
         return first.output_types
 
     def lower(self, build: Any, index: Any, *operands: Any) -> Any:
+        if index.literal is not None:  # known, so that the others need not be there
+            return tuple(build.inline(self.branches[int(np.clip(index.literal, 0, len(self.branches) - 1))], operands))
         types = list(self.branches[0].output_types)
         token = build.waited() if self.has_effect else None
 
@@ -247,7 +249,7 @@ def cond(
     if t.kind not in "biuf":
         raise TypeError(f"cond: the predicate must be a boolean or a number; got {t}.")
     is_true = pred if t.kind == "b" else elementwise.ne(pred, np.zeros((), t.dtype))
-    return _choose("cond", conversion.convert(is_true, np.int32), [false_fun, true_fun], operands)
+    return choose("cond", conversion.convert(is_true, np.int32), [false_fun, true_fun], operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any:
@@ -266,7 +268,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     if len(branches) == 1:
         return branches[0](*operands)
     index = elementwise.clamp(np.zeros((), t.dtype), index, np.asarray(len(branches) - 1, t.dtype))
-    return _choose("switch", conversion.convert(index, np.int32), list(branches), operands)
+    return choose("switch", conversion.convert(index, np.int32), list(branches), operands)
 
 
 def _scalar(name: str, what: str, x: Any) -> ArrayType:
@@ -281,7 +283,8 @@ def _scalar(name: str, what: str, x: Any) -> ArrayType:
     return t
 
 
-def _choose(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+def choose(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    """`functions[index](*operands)`, with the index an int32 in their range."""
     try:
         return _bind_branches(name, index, functions, operands)
     except Exception as error:

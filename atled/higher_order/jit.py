@@ -23,7 +23,7 @@ from atled.core.config import scope
 from atled.core.exact import Same, exact
 from atled.core.program import Literal, Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh
-from atled.core.trace import Tracer, bind, leaving, received, state
+from atled.core.trace import Axis, Tracer, bind, leaving, received, state
 from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring, wrap
@@ -477,7 +477,7 @@ class Jitted(LibraryFunction[_P, _R], Protocol[_P, _R]):
 
 @overload
 def jit(
-    f: Callable[_P, _R],
+    fun: Callable[_P, _R],
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -489,10 +489,12 @@ def jit(
     out_shardings: Any = None,
     keep_unused: bool = False,
     max_compiles: int | None = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
-    f: None = None,
+    fun: None = None,
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -504,9 +506,11 @@ def jit(
     out_shardings: Any = None,
     keep_unused: bool = False,
     max_compiles: int | None = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
-    f: Any = None,
+    fun: Any = None,
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -518,6 +522,8 @@ def jit(
     out_shardings: Any = None,
     keep_unused: bool = False,
     max_compiles: int | None = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """Compile a function with XLA, for each combination of argument types that it is called with.
 
@@ -534,6 +540,8 @@ def jit(
         keep_unused: hand the compiled program also the arguments that the function does not use. Without it they
             are not looked at: they are not moved, not donated, and may be on another device.
         max_compiles: raise when the function would be compiled more often, and say what changed.
+        backend: a platform, to run on its first device.
+        compiler_options: none; XLA's are set in XLA_FLAGS, for the process.
 
     From the second compilation on, the logger `atled` says which argument changed, and what that cost. The result is a
     function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures it was compiled
@@ -546,6 +554,15 @@ def jit(
     >>> round(float(f(0.3)), 4), len(f.compiles)
     (1.0, 1)
     """
+    if compiler_options:
+        raise NotImplementedError(
+            errors.explained(
+                f"jit: compiler_options must be None or empty; got {compiler_options}.",
+                "XLA_FLAGS in the environment, for all that is compiled.",
+            )
+        )
+    if backend is not None:
+        device = device or client.devices(backend)[0]
     options = Options(
         _tuple(static_argnums, int),
         _tuple(static_argnames, str),
@@ -558,11 +575,11 @@ def jit(
         in_shardings=None if in_shardings is None else Boxed(in_shardings),
         out_shardings=None if out_shardings is None else Boxed(out_shardings),
     )
-    if f is None:
+    if fun is None:
         return lambda g: _jitted(g, options)
-    if not callable(f):
-        raise TypeError(f"jit: expected a function; got {describe(f)}.")
-    return _jitted(f, options)
+    if not callable(fun):
+        raise TypeError(f"jit: expected a function; got {describe(fun)}.")
+    return _jitted(fun, options)
 
 
 def _jitted(f: Any, options: Options) -> Any:
@@ -654,18 +671,28 @@ def trace(f: Callable[..., Any], shared: Shared, args: tuple[Any, ...], kwargs: 
         raise errors.for_user(error)  # noqa: B904
 
 
-def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of what a function would return, without computing anything.
 
     >>> from atled import ShapeDtypeStruct
     >>> eval_shape(lambda x: x @ x, ShapeDtypeStruct((10**6, 10**6), "float32"))
     ShapeDtypeStruct(shape=(1000000, 1000000), dtype=float32)
     """
-    return trace(f, Shared(f, Options()), args, kwargs).out_info
+    return trace(fun, Shared(fun, Options()), args, kwargs).out_info
 
 
-def make_program(f: Callable[..., Any], static_argnums: int | Sequence[int] | None = None) -> Callable[..., Program]:
-    """A function that returns the program of `f` for its arguments, to look at: all that it does, needed or not.
+def make_program(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] | None = None,
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the program of `fun` for its arguments, to look at: all that it does, needed or not.
+
+    Args:
+        static_argnums: arguments that are Python values.
+        axis_env: names and sizes of axes that collectives in `fun` may name.
+        return_shape: give the shapes of the results, too, as `eval_shape` does.
 
     >>> import atled.numpy as jnp
     >>> print(make_program(lambda x: jnp.sin(x) * 2.0)(jnp.ones(3)))  # doctest: +ELLIPSIS
@@ -676,8 +703,16 @@ def make_program(f: Callable[..., Any], static_argnums: int | Sequence[int] | No
     }
     """
 
-    def make(*args: Any, **kwargs: Any) -> Program:
-        shared = Shared(f, Options(static_argnums=_tuple(static_argnums, int), is_shown=True))
-        return trace(f, shared, args, kwargs).program
+    def make(*args: Any, **kwargs: Any) -> Any:
+        shared = Shared(fun, Options(static_argnums=_tuple(static_argnums, int), is_shown=True))
+        before, state.axes = state.axes, {**state.axes, **{n: Axis(n, k, None) for n, k in axis_env or ()}}
+        try:
+            found = trace(fun, shared, args, kwargs)
+        finally:
+            state.axes = before
+        p = found.program
+        program = Program(p.inputs, p.equations, p.outputs, p.name, p.input_names)  # of which nobody else has a part
+        program.consts = list(found._traced.captured)
+        return (program, found.out_info) if return_shape else program
 
     return make

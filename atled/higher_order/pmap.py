@@ -20,7 +20,7 @@ from atled.transforms.vmap import _batch_size, _flat_axes, vmap
 
 
 def pmap(
-    f: Callable[..., Any],
+    fun: Callable[..., Any],
     axis_name: Any = None,
     *,
     in_axes: Any = 0,
@@ -62,12 +62,12 @@ def pmap(
         def part(*parts: Any) -> Any:
             one = [x if a is None else _squeezed(x, a) for x, a in zip(parts, axes, strict=True)]
             some, by_name = structure.unflatten(one)
-            out = f(*_with(some, fixed), **by_name)
+            out = fun(*_with(some, fixed), **by_name)
             found, made = tree.flatten(out)
             targets = _flat_axes("out_axes", out_axes, out)
             return made.unflatten([x if a is None else _expanded(x, a) for x, a in zip(found, targets, strict=True)])
 
-        part.__name__ = getattr(f, "__name__", "pmap")
+        part.__name__ = getattr(fun, "__name__", "pmap")
 
         def outs(result: Any, types: Sequence[Any]) -> tuple[PartitionSpec, ...]:
             targets = _flat_axes("out_axes", out_axes, result)
@@ -75,13 +75,13 @@ def pmap(
 
         return run(part, mesh, specs, outs, None, False, tuple(leaves))
 
-    whole.__name__ = getattr(f, "__name__", "pmap")
+    whole.__name__ = getattr(fun, "__name__", "pmap")
     compiled = jit(whole, static_argnums=static, donate_argnums=donated)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         try:
             if any([a.interpreter is None for a in state.axes.values()]):
-                return _as_vmap(f, in_axes, out_axes, axis_name, axis_size, static, args, kwargs)
+                return _as_vmap(fun, in_axes, out_axes, axis_name, axis_size, static, args, kwargs)
             dynamic, fixed = _without(args, static)
             leaves, structure = tree.flatten((dynamic, kwargs))
             axes = axes_of(dynamic) + [0] * len(tree.leaves(kwargs))
@@ -95,9 +95,9 @@ def pmap(
             raise errors.for_user(error)  # noqa: B904
         return compiled(*_with(some, fixed), **by_name)
 
-    mapped.__name__ = getattr(f, "__name__", "pmap")
-    mapped.__doc__ = getattr(f, "__doc__", None)
-    mapped.__wrapped__ = f  # type: ignore[attr-defined]
+    mapped.__name__ = getattr(fun, "__name__", "pmap")
+    mapped.__doc__ = getattr(fun, "__doc__", None)
+    mapped.__wrapped__ = fun  # type: ignore[attr-defined]
     mapped.lower = compiled.lower  # type: ignore[attr-defined]
     return mapped
 

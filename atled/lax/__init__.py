@@ -17,8 +17,10 @@ from atled.core.array import Array as _Array
 from atled.core.array import ArrayLike as _ArrayLike
 from atled.core.array import type_of as _type_of
 from atled.higher_order.branches import cond, switch  # noqa: F401
+from atled.higher_order.composites import composite  # noqa: F401
 from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
 from atled.higher_order.loops import fori_loop, while_loop  # noqa: F401
+from atled.higher_order.platforms import platform_dependent  # noqa: F401
 from atled.higher_order.scan import map, scan  # noqa: F401
 from atled.lax import arrays as _arrays
 from atled.lax import linalg  # noqa: F401
@@ -36,6 +38,7 @@ from atled.lax.arrays import (  # noqa: F401
 )  # fmt: skip
 from atled.lax.convolution import (  # noqa: F401
     ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
     conv,
     conv_dimension_numbers,
     conv_general_dilated,
@@ -125,6 +128,14 @@ from atled.lax.elementwise import (  # noqa: F401
     zeta,
 )  # fmt: skip
 from atled.lax.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad  # noqa: F401
+from atled.lax.precision import (  # noqa: F401
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    DotDimensionNumbers,
+    Precision,
+    PrecisionLike,
+)  # fmt: skip
+from atled.lax.ragged import RaggedDotDimensionNumbers, ragged_dot_general, scaled_dot  # noqa: F401
 from atled.lax.slicing import (  # noqa: F401
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -140,17 +151,29 @@ from atled.lax.slicing import (  # noqa: F401
     index_take,
     scatter,
     scatter_add,
+    scatter_apply,
     scatter_max,
     scatter_min,
     scatter_mul,
     scatter_sub,
     slice_in_dim,
 )  # fmt: skip
+from atled.lax.staging import (  # noqa: F401
+    FftType,
+    after_all,
+    create_token,
+    dce_sink,
+    rng_uniform,
+    shape_as_value,
+    stage,
+)  # fmt: skip
 from atled.lax.window_shapes import (  # noqa: F401
+    conv_general_dilated_local,
     conv_general_dilated_patches,
     conv_general_permutations,
     conv_general_shape_tuple,
     conv_shape_tuple,
+    conv_transpose_shape_tuple,
     padtype_to_pads,
     reduce_window_shape_tuple,
 )  # fmt: skip
@@ -169,14 +192,6 @@ from atled.ops import shape as _shape
 from atled.ops import sorting as _sorting
 from atled.ops.placing import placed as _placed
 from atled.transforms.grad import stop_gradient  # noqa: F401
-
-
-class Precision(enum.Enum):
-    """How carefully products of floating numbers are computed."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -538,6 +553,19 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def pvary(x: Any, axis_name: Any) -> Any:
     """A value that all places of named axes share, as one that each place has on its own."""
     return _over_tree(_collectives.pvary, x, axis_name, None)
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """A value as one that varies along named axes, or as one that is summed up: the value itself.
+
+    Nothing is said here of how values vary, so that there is nothing to change. Sums that are still to be taken
+    ("unreduced") are not there.
+    """
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced'; got {to!r}.")
+    if to == "unreduced":
+        raise NotImplementedError("pcast: values whose sum is still to be taken are not there; got to='unreduced'.")
+    return pvary(x, axis_name)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:

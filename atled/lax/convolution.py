@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -22,6 +22,9 @@ class ConvDimensionNumbers(NamedTuple):
     lhs_spec: tuple[int, ...]
     rhs_spec: tuple[int, ...]
     out_spec: tuple[int, ...]
+
+
+ConvGeneralDilatedDimensionNumbers = Union[tuple[str, str, str], ConvDimensionNumbers, None]  # noqa: UP007
 
 
 def conv_dimension_numbers(
@@ -147,11 +150,7 @@ def conv_transpose(
     dilation = tuple(rhs_dilation or (1,) * n)
     kernel = [dilated(type_of(rhs).shape[a], d) for a, d in zip(numbers.rhs_spec[2:], dilation, strict=True)]
     if isinstance(padding, str):
-        pairs = []
-        for k, s in zip(kernel, strides, strict=True):
-            total = k + s - 2 if padding.upper() == "SAME" else k + s - 2 + max(k - s, 0)
-            low = (k - 1 if s > k - 1 else -(-total // 2)) if padding.upper() == "SAME" else k - 1
-            pairs.append((low, total - low))
+        pairs = transposed_padding("conv_transpose", kernel, strides, padding)
     elif use_consistent_padding:
         pairs = [(k - 1 - low, k - 1 - high) for k, (low, high) in zip(kernel, padding, strict=True)]
     else:
@@ -173,6 +172,18 @@ def conv_transpose(
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
+
+
+def transposed_padding(name: str, kernel: Sequence[int], strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
+    """Padding of a growing convolution as pairs, from "SAME" or "VALID"."""
+    if padding.upper() not in ("SAME", "VALID"):
+        raise ValueError(f"{name}: padding is 'SAME', 'VALID' or pairs; got {padding!r}.")
+    pairs = []
+    for k, s in zip(kernel, strides, strict=True):
+        total = k + s - 2 if padding.upper() == "SAME" else k + s - 2 + max(k - s, 0)
+        low = (k - 1 if s > k - 1 else -(-total // 2)) if padding.upper() == "SAME" else k - 1
+        pairs.append((low, total - low))
+    return pairs
 
 
 # -- reductions with a given function ---------------------------------------------------------------------------------

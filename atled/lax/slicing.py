@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core import dtypes, errors
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.trace import bind
+from atled.higher_order.loops import fori_loop
+from atled.numpy.creation import asarray
 from atled.numpy.indexing import default_fill
-from atled.ops import conversion, elementwise, indexing, shape
+from atled.ops import conversion, elementwise, indexing, reduction, shape
+from atled.transforms.vmap import vmap
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -96,6 +99,47 @@ def scatter_sub(
     """An array with updates subtracted in windows at positions."""
     options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
     return scatter_add(operand, scatter_indices, elementwise.neg(updates), dimension_numbers, **options)
+
+
+def scatter_apply(
+    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False,
+    unique_indices: bool = False, mode: Any = None,
+) -> Array:  # fmt: skip
+    """An array with a function of one number applied in windows at positions, as often as a position occurs.
+
+    `update_shape` is the shape of all windows together, as `updates` of `scatter` has it.
+
+    >>> import atled.numpy as jnp
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_apply(jnp.ones(3), jnp.array([[0], [2], [2]]), lambda x: 2 * x, numbers, update_shape=(3,))
+    Array([2., 1., 4.], dtype=float32)
+    """
+    t = type_of(operand)
+    options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
+    hits = np.ones(tuple(update_shape), np.int32)
+    zeros = shape.broadcast(np.int32(0), t.shape, ())
+    times = scatter_add(zeros, scatter_indices, hits, dimension_numbers, **options)
+    one = vmap(func)
+
+    def applied(x: Any) -> Any:
+        out = one(shape.reshape(x, (t.size,)))
+        if not hasattr(out, "dtype") or type_of(out).shape != (t.size,) or type_of(out).dtype is not t.dtype:
+            raise TypeError(
+                errors.explained(
+                    f"scatter_apply: the function must give one number of {t.dtype.name}; got {describe(out)}."
+                )
+            )
+        return shape.reshape(out, t.shape)
+
+    operand = asarray(operand)
+    if not t.size:
+        return operand
+    if unique_indices:
+        return elementwise.select(elementwise.gt(times, 0), applied(operand), operand)
+    most = reduction.reduce_max(times, tuple(range(t.ndim)))
+    step = lambda i, x: elementwise.select(elementwise.gt(times, i), applied(x), x)  # noqa: E731
+    return fori_loop(0, most, step, operand)
 
 
 def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[Any]:

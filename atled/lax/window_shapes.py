@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from atled.core import errors
 from atled.core.array import Array, type_of
-from atled.lax.convolution import conv_dimension_numbers, conv_general_dilated, padding_amounts
+from atled.lax.convolution import (
+    conv_dimension_numbers,
+    conv_general_dilated,
+    padding_amounts,
+    transposed_padding,
+)
 from atled.numpy.creation import asarray
+from atled.ops import contraction, shape
 
 
 def padtype_to_pads(
@@ -63,6 +70,28 @@ def conv_general_shape_tuple(
     return tuple([found[out.index(i)] for i in range(len(out))])
 
 
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape of a convolution that grows, with axes as `dimension_numbers` says.
+
+    >>> conv_transpose_shape_tuple((1, 4, 3), (2, 3, 5), (2,), "SAME", ("NWC", "WIO", "NWC"))
+    (1, 8, 5)
+    """
+    lhs, rhs, out = conv_general_permutations(dimension_numbers)
+    (batch, _, *sizes), (features, _, *kernel) = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
+    if isinstance(padding, str):
+        padding = transposed_padding("conv_transpose_shape_tuple", kernel, window_strides, padding)
+    grown = [n if not n else (n - 1) * s + 1 for n, s in zip(sizes, window_strides, strict=True)]
+    lengths = _lengths("conv_transpose_shape_tuple", grown, kernel, (1,) * len(kernel), padding)
+    found = (batch, features, *lengths)
+    return tuple([int(found[out.index(i)]) for i in range(len(out))])
+
+
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],
@@ -104,3 +133,45 @@ def conv_general_dilated_patches(
         lhs, asarray(kernel, t.dtype), window_strides, padding, lhs_dilation, rhs_dilation, numbers, features,
         precision=precision, preferred_element_type=preferred_element_type,
     )  # fmt: skip
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Array:
+    """A convolution with a kernel of its own at each place of the result.
+
+    The spatial axes of `rhs` are those of the result, and its input features are those of `lhs`, each with all elements
+    of a window, as `conv_general_dilated_patches` gives them.
+
+    >>> import atled.numpy as jnp
+    >>> kernels = jnp.array([[[1.0, 2.0], [0.0, 1.0]]])
+    >>> conv_general_dilated_local(jnp.array([[[1.0, 2.0, 3.0]]]), kernels, (1,), "VALID", (2,))
+    Array([[[1., 7.]]], dtype=float32)
+    """
+    t, k = type_of(lhs), type_of(rhs)
+    numbers = conv_dimension_numbers(t.shape, k.shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, precision
+    )
+    (batch, features, *places), (_, inputs, *windows) = numbers.out_spec, numbers.rhs_spec
+    seen = type_of(patches)
+    want = (seen.shape[features], *[seen.shape[a] for a in places])
+    if (k.shape[inputs], *[k.shape[a] for a in windows]) != want:
+        raise ValueError(
+            errors.explained(
+                f"conv_general_dilated_local: kernels of {want[0]} elements at {want[1:]} places are needed; got {k} "
+                f"with {k.shape[inputs]} elements at {tuple([k.shape[a] for a in windows])} places."
+            )
+        )
+    name = contraction.precision_name(precision)
+    out = contraction.dot_general(patches, rhs, ((features,), (inputs,)), (tuple(places), tuple(windows)), name)
+    made = [*places, batch, features]  # the axes of the product, by where they belong
+    return shape.transpose(out, [made.index(a) for a in range(t.ndim)])

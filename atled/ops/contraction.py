@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from atled.core import dtypes
 from atled.core.array import type_of
@@ -16,20 +16,72 @@ from atled.ops.family import matching
 
 PRECISIONS = {"default": "DEFAULT", "fastest": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
               "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}  # fmt: skip
+PLAIN_PRECISIONS = ("DEFAULT", "HIGH", "HIGHEST")
+
+
+class DotAlgorithm(NamedTuple):
+    """How a product is computed: what operands are rounded to, what sums are kept in, in how many parts."""
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+    def words(self) -> str:
+        """The algorithm as the compiler reads it."""
+        kinds = [
+            _SPELLED.get("tf32" if isinstance(v, str) and v == "tf32" else dtypes.canonical(v).name) for v in self[:3]
+        ]
+        if None in kinds:
+            raise ValueError(f"precision: an algorithm works in floating numbers; got {self}.")
+        counts = ", ".join([f"{n} = {v}" for n, v in zip(self._fields[3:6], self[3:6], strict=True)])
+        types = ", ".join([f"{n} = {v}" for n, v in zip(self._fields[:3], kinds, strict=True)])
+        return f"<{types}, {counts}, {self._fields[6]} = {str(bool(self[6])).lower()}>"
+
+
+_SPELLED = {
+    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "tf32": "tf32",
+    "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
+}  # fmt: skip
+# By name: the algorithm, the dtype that its operands are stored in, and whether a CPU takes it.
+ALGORITHMS: dict[str, tuple[DotAlgorithm, Any, bool]] = {
+    "F16_F16_F16": (DotAlgorithm("float16", "float16", "float16"), dtypes.float16, True),
+    "F16_F16_F32": (DotAlgorithm("float16", "float16", "float32"), dtypes.float16, False),
+    "BF16_BF16_BF16": (DotAlgorithm("bfloat16", "bfloat16", "bfloat16"), dtypes.bfloat16, False),
+    "BF16_BF16_F32": (DotAlgorithm("bfloat16", "bfloat16", "float32"), dtypes.bfloat16, True),
+    "BF16_BF16_F32_X3": (DotAlgorithm("bfloat16", "bfloat16", "float32", 1, 1, 3), dtypes.float32, True),
+    "BF16_BF16_F32_X6": (DotAlgorithm("bfloat16", "bfloat16", "float32", 1, 1, 6), dtypes.float32, True),
+    "BF16_BF16_F32_X9": (DotAlgorithm("bfloat16", "bfloat16", "float32", 1, 1, 9), dtypes.float32, False),
+    "TF32_TF32_F32": (DotAlgorithm("tf32", "tf32", "float32"), dtypes.float32, False),
+    "TF32_TF32_F32_X3": (DotAlgorithm("tf32", "tf32", "float32", 1, 1, 3), dtypes.float32, False),
+    "F32_F32_F32": (DotAlgorithm("float32", "float32", "float32"), dtypes.float32, True),
+    "F64_F64_F64": (DotAlgorithm("float64", "float64", "float64"), dtypes.float64, True),
+}
+_OF_EIGHT_BITS = tuple(
+    [f"ANY_F8_ANY_F8_{s}{e}" for s in ("F32", "ANY") for e in ("", "_FAST_ACCUM")]
+)  # known by name only
 
 
 def precision_name(precision: Any) -> str | None:
-    """A precision as users give it (a name, an enum, None) in the compiler's words."""
+    """A precision as users give it (a name, an enum, an algorithm, None) in the compiler's words."""
     if precision is None:
         precision = scope().matmul_precision
     if precision is None:
         return None
+    if isinstance(precision, DotAlgorithm):
+        return precision.words()
     if isinstance(precision, (tuple, list)):
         precision = precision[0]
-    text = str(getattr(precision, "name", precision)).lower()
-    if text not in PRECISIONS:
-        raise ValueError(f"precision: expected one of {sorted(PRECISIONS)}; got {precision!r}.")
-    return PRECISIONS[text]
+    text = str(getattr(precision, "name", precision))
+    found = PRECISIONS.get(text.lower())
+    if found is None and (text in ALGORITHMS or text in _OF_EIGHT_BITS):
+        return text
+    if found is None:
+        raise ValueError(f"precision: expected one of {sorted(PRECISIONS)} or {[*ALGORITHMS]}; got {precision!r}.")
+    return found
 
 
 class DotGeneral(LinearOp):
@@ -67,6 +119,26 @@ class DotGeneral(LinearOp):
         return ArrayType(tuple(dims), self.result or x.dtype, self.result is None and x.weak and y.weak)
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
+        if self.precision is not None and self.precision not in PLAIN_PRECISIONS:
+            return self._by_algorithm(build, self.precision, x, y)
+        return self._lowered(build, x, y)
+
+    def _by_algorithm(self, build: Any, name: str, x: Any, y: Any) -> Any:
+        """Operands rounded to what an algorithm stores, multiplied as it says, and the result in the dtype promised."""
+        given, stored, is_on_cpu = ALGORITHMS.get(name, (None, x.type.dtype, False))
+        if (build.platform == "cpu" and not is_on_cpu) or name in _OF_EIGHT_BITS:
+            raise ValueError(f"precision: {name!r} is not there for products on {build.platform}.")
+        if x.type.kind == "c" or y.type.kind == "c":
+            raise TypeError(f"precision: {name!r} is of real numbers; got {x.type} and {y.type}.")
+        sums = dtypes.canonical(given.accumulation_type) if given else self.result
+        wanted = self.result or x.type.dtype
+        x, y = (build.apply(lambda v: conversion.convert(v, stored), v) for v in (x, y))
+        plain = DotGeneral(self.contracting, self.batch_axes, None, sums)
+        words = None if build.platform == "cpu" else given.words() if given else name
+        made = plain._lowered(build, x, y, words)
+        return made if made.type.dtype is wanted else build.apply(lambda v: conversion.convert(v, wanted), made)
+
+    def _lowered(self, build: Any, x: Any, y: Any, algorithm: str | None = None) -> Any:
         out = self.result_type(x.type, y.type)
         work = out
         (xc, yc), (xb, yb) = self.contracting, self.batch_axes
@@ -92,6 +164,9 @@ class DotGeneral(LinearOp):
         attributes: dict[str, Any] = {"dot_dimension_numbers": numbers}
         if self.precision is not None:
             attributes["precision_config"] = (f"#stablehlo<precision {self.precision}>",) * 2
+        if algorithm is not None:
+            attributes["precision_config"] = ("#stablehlo<precision DEFAULT>",) * 2
+            attributes["algorithm"] = f"#stablehlo.dot_algorithm{algorithm}"
         found = build.emit("stablehlo.dot_general", (x, y), (work,), attributes)
         return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)
 

@@ -18,6 +18,7 @@ from atled.core.op import LinearOp
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear
 from atled.ops import conversion, shape
+from atled.ops.contraction import PLAIN_PRECISIONS
 
 
 class ConvAxes(NamedTuple):
@@ -98,7 +99,7 @@ class Convolution(LinearOp):
             "feature_group_count": self.feature_groups,
             "batch_group_count": self.batch_groups,
         }
-        if self.precision is not None:
+        if self.precision in PLAIN_PRECISIONS:  # algorithms are of products alone
             attributes["precision_config"] = (f"#stablehlo<precision {self.precision}>",) * 2
         found = build.emit("stablehlo.convolution", (x, kernel), (work,), attributes)
         return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)

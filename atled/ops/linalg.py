@@ -413,3 +413,28 @@ class Hessenberg(Matrices):
         n = I32(a.type.shape[-1])
         found, scales, code = lapack(build, self, "gehrd", (a,), (out, taus, info), low=I32(1), high=n)
         return or_nan(build, code, found, scales)
+
+
+class Tridiagonal(Matrices):
+    """A Hermitian matrix as a tridiagonal one: packed with its reflectors, then diagonal, off-diagonal and scales."""
+
+    is_lower: bool = True
+
+    def result_type(self, a: ArrayType) -> tuple[ArrayType, ...]:
+        self.check(a, square=True)
+        if a.shape[-1] == 0:
+            raise TypeError(
+                f"tridiagonal: expected square matrices on the last two axes, of one row at least; got {a}."
+            )
+        lead, n, real = a.shape[:-2], a.shape[-1], dtypes.real_part(a.dtype)
+        return (
+            a.strong(), ArrayType((*lead, n), real), ArrayType((*lead, n - 1), real), ArrayType((*lead, n - 1), a.dtype)
+        )  # fmt: skip
+
+    def lower(self, build: Any, a: Any) -> Any:
+        types = self.result_type(a.type)
+        info = ArrayType(a.type.shape[:-2], INT)
+        name = "hetrd" if a.type.kind == "c" else "sytrd"
+        uplo = letter("L" if self.is_lower else "U")
+        *out, code = lapack(build, self, name, (a,), (*types, info), uplo=uplo)
+        return or_nan(build, code, *out)

@@ -109,6 +109,23 @@ class RngBitGenerator(Op):
         return stack([s for s, _ in rows]), stack([b for _, b in rows])
 
 
+class RngUniform(Op):
+    """Numbers between two bounds from the generator that the device keeps, others in each run."""
+
+    shape: tuple[int, ...]
+
+    def result_type(self, low: ArrayType, high: ArrayType) -> ArrayType:
+        if low.dtype is not high.dtype or low.shape != () or high.shape != () or low.kind not in "iuf":
+            raise TypeError(f"rng_uniform: bounds must be two real numbers of one dtype; got {low} and {high}.")
+        return ArrayType(self.shape, low.dtype, low.weak and high.weak)
+
+    def lower(self, build: Any, low: Any, high: Any) -> Any:
+        out = self.result_type(low.type, high.type)
+        dims = build.constant(np.asarray(self.shape, np.int64), ArrayType((len(self.shape),), np.dtype(np.int64)))
+        attributes = {"rng_distribution": "#stablehlo<rng_distribution UNIFORM>"}
+        return build.emit("stablehlo.rng", (low, high, dims), (out,), attributes)
+
+
 class WrapKey(Op):
     """Pairs of words on the last axis, as keys."""
 
@@ -168,6 +185,11 @@ def wrap_key(words: Any) -> Any:
 def unwrap_key(keys: Any) -> Any:
     """Keys as pairs of words on a new last axis."""
     return bind(UnwrapKey(), keys)
+
+
+def rng_uniform(low: Any, high: Any, dims: Sequence[int]) -> Any:
+    """Numbers from `low` up to `high` from the generator that the device keeps."""
+    return bind(RngUniform(tuple(dims)), low, high)
 
 
 def rng_bit_generator(state: Any, dims: Sequence[int], dtype: Any, algorithm: str = "THREE_FRY") -> tuple[Any, Any]:

@@ -11,42 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, tree
-from atled.core.array import Array, describe, is_array_like, type_of
-from atled.core.config import scope
+from atled.core import errors, tree
+from atled.core.array import describe, is_array_like, type_of
 from atled.core.mask import ALL
-from atled.core.op import instantiate
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
 from atled.core.source import here
 from atled.core.trace import Tracer, bind, leaving, received
-from atled.core.types import ArrayType, Zero
-from atled.ops import conversion, elementwise, shape
+from atled.core.types import Zero
+from atled.ops import elementwise, shape
 from atled.transforms.jvp import masked_jvp_flat
-from atled.transforms.linearize import linear_program, linearize_flat
+from atled.transforms.linearize import linearize_flat
+from atled.transforms.maps import check_cotangent, checked_tangents, linear_map, public, pull_back, visible
 from atled.transforms.masks import mask_program
-from atled.transforms.transpose import transpose_linearized, transpose_program
+from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import vmap
-
-
-def _public(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep the library's frames out of tracebacks that leave this function."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            out = f(*args, **kwargs)
-            if scope().is_watched:  # what leaves a transform counts as read: a NaN in it is told
-                for x in tree.leaves(out):
-                    if isinstance(x, Array) and not isinstance(x, Tracer):
-                        x.block_until_ready()
-            return out
-        except Exception as error:
-            raise errors.for_user(error)  # noqa: B904
-
-    call.__name__, call.__qualname__, call.__doc__ = f.__name__, f.__qualname__, f.__doc__
-    call.__wrapped__ = f  # type: ignore[attr-defined]
-    call.__module__ = f.__module__
-    return call
 
 
 class _Flat:
@@ -84,9 +63,9 @@ class _Flat:
         return self.out_structure.unflatten(values[: self.count]), self.aux_structure.unflatten(aux)
 
 
-@_public
+@public
 def jvp(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, wrt: Any = None
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, wrt: Any = None
 ) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and how it changes when the primals change along the tangents.
 
@@ -97,7 +76,7 @@ def jvp(
     >>> float(y), float(dy)
     (0.0, 1.0)
     """
-    return _jvp(f, primals, tangents, has_aux, False, wrt)
+    return _jvp(fun, primals, tangents, has_aux, False, wrt)
 
 
 def _jvp(
@@ -117,66 +96,20 @@ def _jvp(
             f"{tree.structure(tuple(tangents))}."
             "\n  try: a tangent for each argument, None or zeros_like(x) for those that stay as they are."
         ) from None
-    checked = _tangents(leaves, given, _active(structure, leaves, wrt))
+    checked = checked_tangents([type_of(x) for x in leaves], given, _active(structure, leaves, wrt))
     flat = _Flat(f, structure, {}, has_aux)
     out, out_tangents = masked_jvp_flat(flat, leaves, checked, is_basis)
     value, aux = flat.results(out)
-    moved = [_visible(t, type_of(y)) for t, y in zip(out_tangents[: flat.count], out)]
+    moved = [visible(t, type_of(y)) for t, y in zip(out_tangents[: flat.count], out)]
     tangent = flat.out_structure.unflatten(moved)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
-def _tangents(leaves: Sequence[Any], given: Sequence[Any], is_active: Sequence[bool] | None) -> list[Any]:
-    """Tangents that fit their primals; `Zero` for those that are not moved."""
-    moves = is_active or [True] * len(leaves)
-    return [
-        _check_tangent(x, t) if a and t is not None else Zero(type_of(x).tangent())
-        for x, t, a in zip(leaves, given, moves, strict=True)
-    ]
-
-
-def _check_tangent(x: Any, t: Any) -> Any:
-    want = type_of(x).tangent()
-    if isinstance(t, Zero):
-        return t
-    if getattr(t, "dtype", None) == dtypes.float0:
-        got: ArrayType = ArrayType(tuple(np.shape(t)), dtypes.float0)
-    else:
-        got = type_of(t)
-        if got.weak and got.kind == want.kind and got.shape == want.shape:
-            t = conversion.convert(t, want.dtype) if got.dtype is not want.dtype else t
-            got = want
-    if got.shape != want.shape or got.dtype is not want.dtype:
-        raise TypeError(
-            f"jvp: the tangent of {type_of(x)} must be {want}; got {got}."
-            + (
-                f"\n  try: t.astype({want.dtype.name!r})."
-                if got.shape == want.shape and want.kind != "0"
-                else "\n  try: numpy.ones_like(x), or another array with the shape and dtype of the argument."
-            )
-        )
-    return Zero(want) if want.kind == "0" else t
-
-
-def _visible(t: Any, like: ArrayType) -> Any:
-    """A tangent or cotangent as users see it: as weak as `like`; NumPy arrays of float0 for what has none."""
-    if type(t) is Zero:
-        if t.type.kind == "0":
-            return np.zeros(t.type.shape, dtypes.float0)
-        t = instantiate(t)
-    found = type_of(t)
-    if found.weak == like.weak or found.dtype is not like.dtype:
-        return t
-    if hasattr(t, "_with_weakness"):  # an array on a device: nothing is computed
-        return t._with_weakness(like.weak)
-    return conversion.convert(t, like.dtype, like.weak)
-
-
-@_public
-def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
+@public
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and the function that maps small changes of the primals to changes of the value.
 
-    `f` runs once; the linear function can be called many times. Primals that `wrt` leaves out, as in `grad`, do not
+    `fun` runs once; the linear function can be called many times. Primals that `wrt` leaves out, as in `grad`, do not
     move: their tangents are None.
 
     >>> import atled.numpy as jnp
@@ -185,33 +118,17 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: 
     (6.0, 60.0)
     """
     leaves, structure = tree.flatten(primals)
-    flat = _Flat(f, structure, {}, has_aux)
+    flat = _Flat(fun, structure, {}, has_aux)
     is_active = _active(structure, leaves, wrt)
     out, linear = linearize_flat(flat, leaves, is_active)
     linear.outputs = linear.outputs[: flat.count]
-    out_types = [type_of(x) for x in out[: flat.count]]
-    program, captured = linear_program(linear)
-    is_zero = [type(v) is Zero for v in linear.outputs]
-
-    @_public
-    def apply(*tangents: Any) -> Any:
-        try:
-            given = structure.flatten_up_to(tangents)
-        except tree.TreeError:
-            got = tree.structure(tangents)
-            raise TypeError(f"linearize: the tangents must have the structure of the primals; got {got}.") from None
-        checked = _tangents(leaves, given, is_active)
-        active = [instantiate(t) for t, v in zip(checked, linear.inputs, strict=True) if v is not None]
-        moved = iter(evaluate(program, [*captured, *active]))
-        found = [v if z else next(moved) for v, z in zip(linear.outputs, is_zero, strict=True)]
-        return flat.out_structure.unflatten([_visible(t, y) for t, y in zip(found, out_types, strict=True)])
-
+    apply = linear_map(linear, leaves, structure, is_active, out[: flat.count], flat.out_structure)
     value, aux = flat.results(out)
     return (value, apply, aux) if has_aux else (value, apply)
 
 
-@_public
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
+@public
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and the function that pulls cotangents of the value back to the primals.
 
     Those of primals that `wrt` leaves out, as in `grad`, are None.
@@ -222,7 +139,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = 
     [5.0, 2.0]
     """
     leaves, structure = tree.flatten(primals)
-    return _vjp(f, leaves, structure, {}, _active(structure, leaves, wrt), has_aux)
+    return _vjp(fun, leaves, structure, {}, _active(structure, leaves, wrt), has_aux)
 
 
 def _vjp(
@@ -238,43 +155,13 @@ def _vjp(
     flat = _Flat(f, structure, kwargs, has_aux)
     out, linear = linearize_flat(flat, leaves, is_active)
     linear.outputs = linear.outputs[: flat.count]
-    out_structure, out_types = flat.out_structure, [type_of(x) for x in out[: flat.count]]
-
-    @_public
-    def pull(cotangents: Any, is_basis: bool = False) -> Any:
-        given, given_structure = tree.flatten(cotangents)
-        if given_structure != out_structure:
-            raise TypeError(
-                f"vjp: the cotangents must have the structure of the output, {out_structure}; got {given_structure}."
-                "\n  try: one cotangent for each output, in the same tuple or dict."
-            )
-        checked = [_check_cotangent(t, c) for t, c in zip(out_types, given, strict=True)]
-        back = transpose_linearized(linear, checked, is_basis)
-        types = [type_of(x) for x in leaves]
-        found = [_visible(Zero(t.tangent()) if c is None else c, t) for t, c in zip(types, back, strict=True)]
-        return structure.unflatten(_only(found, is_active))
-
+    pull = pull_back(linear, leaves, structure, is_active, out[: flat.count], flat.out_structure)
     value, aux = flat.results(out)
     return (value, pull, aux) if has_aux else (value, pull)
 
 
-def _check_cotangent(t: ArrayType, c: Any) -> Any:
-    want = t.tangent()
-    if isinstance(c, Zero) or want.kind == "0":
-        return Zero(want)
-    got = type_of(c)
-    if got.weak and got.kind == want.kind and got.shape == want.shape:
-        return conversion.convert(c, want.dtype)
-    if got.shape != want.shape or got.dtype is not want.dtype:
-        raise TypeError(
-            f"vjp: the cotangent of an output {t} must be {want}; got {got}."
-            "\n  try: numpy.ones_like(y) for an output y, or another array like it."
-        )
-    return c
-
-
-@_public
-def linear_transpose(f: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
+@public
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
     """The transpose of a function that is linear. The primals are only looked at for shape and dtype.
 
     >>> import atled.numpy as jnp
@@ -284,23 +171,23 @@ def linear_transpose(f: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
     """
     leaves, structure = tree.flatten(primals)
     types = [type_of(x).strong() for x in leaves]
-    flat = _Flat(f, structure, {}, False)
-    program, captured = record(flat, types, getattr(f, "__name__", "linear"))
+    flat = _Flat(fun, structure, {}, False)
+    program, captured = record(flat, types, getattr(fun, "__name__", "linear"))
     out_structure = flat.out_structure
     is_linear = (False,) * len(captured) + (True,) * len(leaves)
 
-    @_public
+    @public
     def transposed(cotangents: Any) -> Any:
         given, given_structure = tree.flatten(cotangents)
         if given_structure != out_structure:
             raise TypeError(f"linear_transpose: expected cotangents {out_structure}; got {given_structure}.")
-        checked = [_check_cotangent(t, c) for t, c in zip(program.output_types, given, strict=True)]
+        checked = [check_cotangent(t, c) for t, c in zip(program.output_types, given, strict=True)]
         has = tuple([type(c) is not Zero for c in checked])
         back, nonzero = transpose_program(program, is_linear, has)
         back = mask_program(back, [None] * len(captured) + [ALL] * sum(has)).values
         out = iter(evaluate(back, [*captured, *[c for c in checked if type(c) is not Zero]]))
         return structure.unflatten(
-            [next(out) if n else _visible(Zero(t), t) for n, t in zip(nonzero, types, strict=True)]
+            [next(out) if n else visible(Zero(t), t) for n, t in zip(nonzero, types, strict=True)]
         )
 
     return transposed
@@ -310,7 +197,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
 
 
 def grad(
-    f: Callable[..., Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -337,7 +224,7 @@ def grad(
     >>> float(grad(lambda p: p["w"] * p["b"])({"w": 2.0, "b": 3.0})["w"])
     3.0
     """
-    both = value_and_grad(f, argnums, has_aux, holomorphic, allow_int, wrt)
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, wrt)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -346,11 +233,11 @@ def grad(
             raise errors.for_user(error)  # noqa: B904
         return (found, value[1]) if has_aux else found
 
-    return _named_like(gradient, f)
+    return _named_like(gradient, fun)
 
 
 def value_and_grad(
-    f: Callable[..., Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -365,7 +252,7 @@ def value_and_grad(
     """
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen(f, args, argnums, wrt)
+        chosen = _Chosen(fun, args, argnums, wrt)
         for x in chosen.moving:
             _check_differentiable(x, holomorphic, allow_int)
         out = _vjp(chosen, chosen.leaves, chosen.structure, kwargs, chosen.is_active, has_aux)
@@ -374,7 +261,7 @@ def value_and_grad(
         gradient = back[0] if isinstance(argnums, int) else back
         return ((value, out[2]) if has_aux else value), gradient
 
-    return _named_like(_public(both), f)
+    return _named_like(public(both), fun)
 
 
 def _named_like(made: Any, f: Any) -> Any:
@@ -433,10 +320,6 @@ class _Chosen:
         """What stands in such a tree at the leaves to differentiate by."""
         flags = self.is_active or [True] * len(self.leaves)
         return [x for x, a in zip(self.structure.flatten_up_to(made), flags, strict=True) if a]
-
-
-def _only(found: list[Any], is_active: Sequence[bool] | None) -> list[Any]:
-    return found if is_active is None else [x if a else None for x, a in zip(found, is_active, strict=True)]
 
 
 def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any, is_one: bool = False) -> Sequence[bool] | None:
@@ -513,7 +396,7 @@ def _seed(value: Any, holomorphic: bool) -> Any:
 
 
 def jacfwd(
-    f: Callable[..., Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -528,7 +411,7 @@ def jacfwd(
     """
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen(f, args, argnums, wrt)
+        chosen = _Chosen(fun, args, argnums, wrt)
         leaves = chosen.moving
         for x in leaves:
             _check_differentiable(x, holomorphic, False)
@@ -549,7 +432,7 @@ def jacfwd(
         gradient = _pick_argument(made, value, argnums)
         return (gradient, out[2]) if has_aux else gradient
 
-    return _named_like(_public(jacobian), f)
+    return _named_like(public(jacobian), fun)
 
 
 def _given(f: Any, kwargs: dict[str, Any]) -> Callable[..., Any]:
@@ -597,7 +480,7 @@ def _pick_argument(made: Any, value: Any, argnums: Any) -> Any:
 
 
 def jacrev(
-    f: Callable[..., Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -613,7 +496,7 @@ def jacrev(
     """
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen(f, args, argnums, wrt)
+        chosen = _Chosen(fun, args, argnums, wrt)
         leaves = chosen.moving
         for x in leaves:
             _check_differentiable(x, holomorphic, allow_int)
@@ -635,7 +518,7 @@ def jacrev(
         gradient = _pick_argument(out_structure.unflatten(made), value, argnums)
         return (gradient, out[2]) if has_aux else gradient
 
-    return _named_like(_public(jacobian), f)
+    return _named_like(public(jacobian), fun)
 
 
 def _check_jacobian_output(y: Any, holomorphic: bool) -> None:
@@ -650,7 +533,7 @@ jacobian = jacrev
 
 
 def hessian(
-    f: Callable[..., Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -663,7 +546,7 @@ def hessian(
     Array([[ 6.,  0.],
            [ 0., 12.]], dtype=float32)
     """
-    inner = jacrev(f, argnums, has_aux=has_aux, holomorphic=holomorphic, wrt=wrt)
+    inner = jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic, wrt=wrt)
     return jacfwd(inner, argnums, has_aux=has_aux, holomorphic=holomorphic, wrt=wrt)
 
 

@@ -137,17 +137,19 @@ _R = TypeVar("_R")
 
 
 def vmap(
-    f: Callable[_P, _R],
+    fun: Callable[_P, _R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
+    spmd_axis_name: Any = None,
 ) -> Callable[_P, _R]:
     """Turn a function of one example into a function of a batch.
 
     `in_axes` says which axis of each argument runs over the batch, `None` that the argument is the same for all; it
     may be a tree that is a prefix of the arguments. `out_axes` says where the axis goes in the results. Keyword
     arguments are mapped over their first axis. With `axis_name`, collectives such as `lax.psum` work over the batch.
+    `spmd_axis_name`, which JAX programs give, is not needed: how the batch is split is left to the compiler.
 
     >>> import atled.numpy as jnp
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((3, 2)), jnp.ones(2))
@@ -160,13 +162,13 @@ def vmap(
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         try:
-            return _run(f, in_axes, out_axes, axis_name, axis_size, args, kwargs)
+            return _run(fun, in_axes, out_axes, axis_name, axis_size, args, kwargs)
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
-    mapped.__name__ = getattr(f, "__name__", "vmap")
-    mapped.__doc__ = getattr(f, "__doc__", None)
-    mapped.__wrapped__ = f  # type: ignore[attr-defined]
+    mapped.__name__ = getattr(fun, "__name__", "vmap")
+    mapped.__doc__ = getattr(fun, "__doc__", None)
+    mapped.__wrapped__ = fun  # type: ignore[attr-defined]
     return mapped
 
 

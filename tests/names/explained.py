@@ -89,8 +89,6 @@ WIDTHS = "as wide as the machine says: `int32`, `int64` and their like say it"
 TABLES = "tables of NumPy's types"
 MATRICES = "the class of matrices, which NumPy advises against"
 EXTENDED = "80-bit floats: no type of XLA"
-TOKENS = "effects are ordered without tokens"
-INSIDE = "for JAX's own use: nothing here needs it"
 
 # By namespace: names that are left out, by reason.
 LEFT_OUT: dict[str, dict[str, str]] = {
@@ -125,9 +123,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "NumPy's class, raised by nothing here": "ComplexWarning",
     },
     "jax.lax": {
-        TOKENS: "after_all create_token",
-        INSIDE: "dce_sink stage shape_as_value",
         "half of an exchange, which must be written with tokens; `ppermute` is both": "precv psend",
+        "parts of different sizes, which the CPU does not exchange; `all_to_all` of padded ones": "ragged_all_to_all",
     },
 }  # fmt: skip
 

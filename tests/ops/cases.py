@@ -595,6 +595,10 @@ def _solve_reference(left: bool, lower: bool, form: str, unit: bool) -> Callable
     return f
 
 
+def _tridiagonal(a: Any, lower: bool) -> Any:
+    return scipy.linalg.lapack.get_lapack_funcs("hetrd" if np.iscomplexobj(a) else "sytrd", (a,))(a, lower=lower)[:4]
+
+
 LINALG = [
     *[Case(matrices_ops.TriangularSolve(le, lo, fo, un), ((3, 3), (3, 2) if le else (2, 3)), _solve_reference(le, lo, fo, un), dtypes=MATRICES, tolerance=64, is_twice=False,
            make=lambda r, d, le=le: [general(r, d), draw(r, (3, 2) if le else (2, 3), d)])
@@ -621,6 +625,7 @@ LINALG = [
     Case(L.Schur(), ((3, 3),), lambda a: scipy.linalg.schur(a), dtypes=MATRICES, make=lambda r, d: [general(r, d)], has_jvp=False, tolerance=128, widens=False),
     Case(L.Hessenberg(), ((4, 4),), lambda a: scipy.linalg.lapack.get_lapack_funcs("gehrd", (a,))(a)[:2], dtypes=MATRICES, make=lambda r, d: [general(r, d, 4, 4)],
          has_jvp=False, tolerance=64),
+    *[Case(L.Tridiagonal(lo), ((3, 3),), lambda a, lo=lo: _tridiagonal(a, lo), dtypes=MATRICES, make=lambda r, d: [spd(r, d)], has_jvp=False, tolerance=64) for lo in (True, False)],
 ]  # fmt: skip
 
 
@@ -696,6 +701,8 @@ RANDOM = [
     Case(random.Threefry2x32(), ((), (), (5,), (5,)), threefry, dtypes=("uint32",), make=_words((), (), (5,), (5,))),
     Case(random.Threefry2x32(), ((3,), (3,), (3,), ()), threefry, dtypes=("uint32",), make=_words((3,), (3,), (3,), ())),
     Case(random.RngBitGenerator((4,), np.dtype("uint32")), ((2,),), lambda s: None, dtypes=("uint64",), make=_words((2,)), note="no reference"),
+    Case(random.RngUniform((3,)), ((), ()), lambda a, b: np.full(3, a), dtypes=("float32", "int32"), has_jvp=False, batches=False,
+         make=lambda r, d: [np.asarray(2, d), np.asarray(3 if d.kind == "i" else 2, d)], note="one outcome"),
     Case(random.WrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
     Case(random.UnwrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
     Case(expecting.Expect(-99, 300, "labels"), ((3, 2),), lambda x: x, dtypes=INTS),

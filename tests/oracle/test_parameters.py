@@ -146,7 +146,6 @@ def test_parts_of_decompositions():
 @pytest.mark.parametrize("call, message", [
     (lambda lax: lax.sin(Y, accuracy="high"), "sin: the accuracy is an AccuracyMode, a Tolerance or None; got 'high'"),
     (lambda lax: lax.linalg.qr(A, pivoting=True), "qr: columns are not exchanged here"),
-    (lambda lax: lax.linalg.qr(A, use_magma=True), "qr: there is one implementation, so use_magma is None; got True"),
     (lambda lax: lax.linalg.eigh(A, subset_by_index=(2, 5)), "eigh: subset_by_index is a start and an end within 4"),
     (lambda lax: lax.linalg.schur(A, sort_eig_vals=True), "schur: eigenvalues are not sorted here"),
     (lambda lax: lax.linalg.svd(A, subset_by_index=(0, 1)), "svd: subset_by_index needs full_matrices=False"),

@@ -60,7 +60,8 @@ def functions(namespace: str) -> list[str]:
 
 
 def is_function(value: object) -> bool:
-    return callable(value) and not inspect.isclass(value) and type(value).__name__ != "_ScalarMeta"
+    is_type = inspect.isclass(value) or hasattr(value, "__origin__")  # such as tuple[int, ...]
+    return callable(value) and not is_type and type(value).__name__ != "_ScalarMeta"
 
 
 def differences(theirs: inspect.Signature, ours: inspect.Signature) -> list[str]:

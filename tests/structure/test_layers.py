@@ -32,12 +32,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "data": {"core", "engine", "transfer", "distributed"},
     "checkpoints": NUMERIC | {"numpy", "random", "lax", "nn", "distributed", "transfer"},
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
+    "experimental": NUMERIC | {"numpy", "random", "lax", "nn", "flatten_util"},
+    "example_libraries": NUMERIC | {"numpy", "random", "lax", "nn"},
+    "extend": NUMERIC,
+    "as_jax": NUMERIC | {"as_jax"},
 }
 # What may be imported inside a function, because loading it takes long and few need it.
 LAZY = {
     "checkpoints/orbax.py": {"tensorstore"},
     "checkpoints/storage.py": {"tensorstore"},
     "core/tree.py": {"dataclasses"},
+    "debug.py": {"atled"},
     "engine/array.py": {"atled.engine"},
     "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
     "engine/eager.py": {"atled.engine.watch"},

@@ -10,14 +10,19 @@ import pathlib
 
 LIST = pathlib.Path(__file__).with_name("public_names.txt")
 NAMESPACES = (
-    "atled", "atled.checkpoints", "atled.data", "atled.distributed", "atled.dtypes", "atled.errors", "atled.export",
+    "atled", "atled.ad_checkpoint", "atled.checkpoints", "atled.custom_derivatives", "atled.data", "atled.debug",
+    "atled.distributed", "atled.dlpack", "atled.dtypes", "atled.errors", "atled.example_libraries.optimizers",
+    "atled.example_libraries.stax", "atled.experimental", "atled.experimental.jet", "atled.experimental.mesh_utils",
+    "atled.experimental.multihost_utils", "atled.experimental.ode", "atled.experimental.pjit",
+    "atled.experimental.shard_map", "atled.export", "atled.extend.core", "atled.flatten_util", "atled.image",
     "atled.inspect", "atled.lax", "atled.metrics", "atled.nn", "atled.nn.initializers", "atled.nn.losses",
-    "atled.numpy", "atled.numpy.fft", "atled.numpy.linalg", "atled.optim", "atled.random", "atled.scipy",
+    "atled.numpy", "atled.numpy.fft", "atled.numpy.linalg", "atled.optim", "atled.profiler", "atled.random",
+    "atled.scipy",
     "atled.scipy.cluster", "atled.scipy.cluster.vq", "atled.scipy.fft", "atled.scipy.integrate",
     "atled.scipy.interpolate", "atled.scipy.linalg", "atled.scipy.ndimage", "atled.scipy.optimize",
     "atled.scipy.signal", "atled.scipy.sparse", "atled.scipy.sparse.linalg", "atled.scipy.spatial",
-    "atled.scipy.spatial.transform", "atled.scipy.special", "atled.scipy.stats", "atled.sharding", "atled.topologies",
-    "atled.train", "atled.tree", "atled.tree_util",
+    "atled.scipy.spatial.transform", "atled.scipy.special", "atled.scipy.stats", "atled.sharding", "atled.stages",
+    "atled.test_util", "atled.topologies", "atled.train", "atled.tree", "atled.tree_util", "atled.typing",
 )  # fmt: skip
 
 

@@ -1,0 +1,160 @@
+"""`import jax` gives atled, for a process that asks for it.
+
+After `import atled.as_jax`, or under `python -m atled.as_jax script.py`, programs and libraries that were written for
+JAX import atled under its name; under the command, child processes do so, too. `jax.__version__` is the version whose
+API is offered.
+
+64-bit NumPy arrays and scalars become 32 bits wide, as that code expects, unless `jax_enable_x64` is on; atled's own
+users keep the width of what they bring.
+
+Set `ATLED_AS_JAX_REPORT=1` to be told at exit which names were asked for and are missing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from atled.core import config
+
+VERSION = "0.10.2"  # of JAX, whose names are offered
+VERSION_INFO = (0, 10, 2)
+# Modules that are somewhere else here, or only here.
+PLACES = {
+    "jax": "atled",
+    "jax.core": "atled.extend.core",
+    "jax.config": "atled.core.config",
+    "jax.interpreters": "atled.as_jax.interpreters",
+    "jax.lib": "atled.as_jax.lib",
+    "jax.version": "atled.as_jax.version",
+    "jax.extend.backend": "atled.as_jax.lib",
+    "jax.monitoring": "atled.as_jax.monitoring",
+}
+missing: collections.Counter[str] = collections.Counter()  # names that were asked for, and are not here
+
+
+class Alias(ModuleType):
+    """A module with the name of one of JAX's that has what ours has."""
+
+    def __init__(self, name: str, real: ModuleType) -> None:
+        super().__init__(name, real.__doc__)
+        self.__dict__["_real"] = real
+        if hasattr(real, "__all__"):
+            self.__dict__["__all__"] = list(real.__all__)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__version__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if self.__name__ == "jax" and name in ("__version__", "__version_info__"):
+            return VERSION if name == "__version__" else VERSION_INFO
+        full = f"{self.__name__}.{name}"
+        try:
+            found = getattr(self._real, name)
+        except AttributeError:
+            if importlib.util.find_spec(full) is not None:  # which notes what is missing
+                return importlib.import_module(full)
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} in atled") from None
+        if isinstance(found, ModuleType) and found.__name__.startswith("atled") and full not in ("jax.config",):
+            return importlib.import_module(full) if _place(full) == found.__name__ else found
+        if self._real is not config:
+            self.__dict__[name] = found  # the next time, Python finds it
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._real)})
+
+
+def _place(name: str) -> str:
+    """The module here that stands for one of JAX's."""
+    if name in PLACES:
+        return PLACES[name]
+    for known in sorted(PLACES, key=len, reverse=True):
+        if name.startswith(f"{known}."):
+            return PLACES[known] + name[len(known) :]
+    return name
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `jax` and what is in it."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
+        """The module under that name, if there is one here."""
+        if fullname != "jax" and not fullname.startswith("jax."):
+            return None
+        place = _place(fullname)
+        try:
+            real = importlib.util.find_spec(place)
+        except ModuleNotFoundError:
+            real = None
+        if real is None:
+            missing[fullname] += 1
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        spec.loader_state = place
+        return spec
+
+    def create_module(self, spec: Any) -> ModuleType:
+        """A module that has what ours has."""
+        return Alias(spec.name, importlib.import_module(spec.loader_state))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do."""
+
+
+class Distributions(importlib.metadata.DistributionFinder):
+    """Answers `importlib.metadata.version("jax")`."""
+
+    def find_spec(self, *_: Any, **__: Any) -> None:
+        """It finds distributions, no modules."""
+
+    def find_distributions(self, context: Any = None) -> Any:
+        """The one of JAX, which is not installed."""
+        name = getattr(context, "name", None)
+        return [_Distribution()] if name == "jax" else []
+
+
+class _Distribution(importlib.metadata.Distribution):
+    def read_text(self, filename: Any) -> str | None:
+        return f"Metadata-Version: 2.1\nName: jax\nVersion: {VERSION}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return path
+
+
+def install() -> None:
+    """Make `import jax` give atled, here and in child processes."""
+    found = sys.modules.get("jax")
+    if isinstance(found, Alias):
+        return
+    if found is not None:
+        raise ImportError(
+            "atled.as_jax: the real jax is loaded already, and two cannot have one name."
+            "\n  try: import atled.as_jax before anything that imports jax, or python -m atled.as_jax script.py."
+        )
+    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, Distributions())
+    config.update("narrow", True)
+    os.environ["ATLED_AS_JAX"] = "1"
+    if os.environ.get("ATLED_AS_JAX_REPORT", "") not in ("", "0"):
+        atexit.register(report)
+
+
+def report() -> None:
+    """Say which names were asked for and are not here, the most frequent first."""
+    if missing:
+        print("atled.as_jax: these names were asked for and are missing:", file=sys.stderr)
+        for name, count in missing.most_common():
+            print(f"  {name} ({count})", file=sys.stderr)
+
+
+install()

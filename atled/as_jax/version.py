@@ -1,0 +1,6 @@
+"""The version of JAX whose names are offered."""
+
+from atled import as_jax
+
+__version__ = as_jax.VERSION
+__version_info__ = as_jax.VERSION_INFO

@@ -1,0 +1,69 @@
+"""What is there: arrays that are held, processes, versions."""
+
+from __future__ import annotations
+
+import gc
+import platform as machine
+import sys
+from typing import Any
+
+import numpy as np
+
+from atled.core import tree
+from atled.engine import client
+from atled.engine.array import DeviceArray
+from atled.version import __version__
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """All arrays that are held somewhere. It looks through all objects of Python, so it is slow.
+
+    >>> import atled.numpy as jnp
+    >>> x = jnp.ones(3)
+    >>> any(y is x for y in live_arrays())
+    True
+    """
+    wanted = platform or client.default_backend()
+    found = [x for x in gc.get_objects() if type(x) is DeviceArray and not x.is_deleted()]
+    return [x for x in found if next(iter(x.devices())).platform == wanted]
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start bringing the arrays of a tree to the host, and give the tree back.
+
+    >>> import atled.numpy as jnp
+    >>> copy_to_host_async([jnp.float32(1)])
+    [Array(1., dtype=float32)]
+    """
+    for leaf in tree.leaves(x):
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
+    return x
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes.
+
+    >>> process_indices()
+    [0]
+    """
+    return sorted({d.process_index for d in client.devices(backend)})
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Versions and devices, for a report of a bug.
+
+    >>> "atled" in print_environment_info(return_string=True)
+    True
+    """
+    devices = client.devices()
+    rows = {
+        "atled": __version__, "jaxlib": client.engine_version(), "numpy": np.__version__, "python": sys.version,
+        "devices": f"{len(devices)} of {devices[0].device_kind}", "processes": client.process_count(),
+        "platform": machine.platform(),
+    }  # fmt: skip
+    text = "\n".join([f"{name}: {value}" for name, value in rows.items()])
+    if return_string:
+        return text
+    print(text)
+    return None

@@ -1,0 +1,30 @@
+"""Where compiled programs are kept: `config.cache_dir`, under the names that programs for JAX use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atled.core import config
+from atled.higher_order.jit import clear_caches
+
+__all__ = ["reset_cache", "set_cache_dir"]
+
+
+def set_cache_dir(path: Any) -> None:
+    """Keep compiled programs in a directory from now on.
+
+    >>> import atled, tempfile
+    >>> before = atled.config.read("cache_dir")
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     set_cache_dir(place)
+    ...     set_cache_dir(before)
+    """
+    config.update("cache_dir", None if path is None else str(path))
+
+
+def reset_cache() -> None:
+    """Forget what was compiled in this process; files stay.
+
+    >>> reset_cache()
+    """
+    clear_caches()

@@ -1,0 +1,216 @@
+"""`jet`: derivatives of every order along a curve at once, by arithmetic with Taylor polynomials.
+
+Each value is a polynomial in one variable, cut off at an order. What becomes of polynomials follows from what an op
+says of itself: one that is linear takes them coefficient by coefficient, one that is linear in each of two operands
+multiplies them, and for any other the `jvp` rule is a differential equation: y' is a function of x and x', of which
+one order less is needed. So the cost grows like a power of the order, where nested `jvp`s double it each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atled import numpy as jnp
+from atled.core import dtypes, errors, tree
+from atled.core.array import describe, is_array_like, type_of
+from atled.core.op import instantiate
+from atled.core.program import evaluate
+from atled.core.trace import Interpreter, Tracer, bind, entered, state
+from atled.core.types import Zero
+from atled.higher_order.call import Call
+from atled.higher_order.remat import Checkpoint
+from atled.ops import elementwise as ew
+
+__all__ = ["jet"]
+
+
+class TaylorTracer(Tracer):
+    """A polynomial: `terms[k]` belongs to power k, and the first one is the value."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, interpreter: Interpreter, terms: list[Any]) -> None:
+        self.interpreter = interpreter
+        self.terms = terms
+        self.type = type_of(terms[0])
+
+    def known(self) -> Any:
+        value = self.terms[0]
+        return value.known() if isinstance(value, Tracer) else value
+
+
+class Taylor(Interpreter):
+    """Applies ops to polynomials of one order, the highest power that is kept; it is 1 at least."""
+
+    __slots__ = ("order",)
+    transform = "differentiation"
+
+    def __init__(self, level: int, order: int) -> None:
+        super().__init__(level)
+        self.order = order
+
+    def terms(self, x: Any) -> list[Any] | None:
+        """The terms of a polynomial, None for a constant."""
+        return x.terms if isinstance(x, TaylorTracer) and x.interpreter is self else None
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        if type(op) is Call or type(op) is Checkpoint:
+            return tuple(evaluate(op.program, operands))
+        rows = [self.terms(x) for x in operands]
+        values = [x if r is None else r[0] for x, r in zip(operands, rows, strict=True)]
+        moving = {i for i, r in enumerate(rows) if r is not None}
+        groups = op.linear_groups(len(operands))
+        types = op.result_type(*[type_of(x) for x in values])
+        if not moving or (type(types) is not tuple and types.kind not in "fc"):
+            return bind(op, *values)
+        if any([moving <= {*group} for group in groups]):
+            group = next(group for group in groups if moving <= {*group})
+            found = self._linear(op, values, rows, group)
+        elif type(op) is ew.Div:
+            found = self._quotient(values, rows)
+        elif len(groups) == 2 and all([len(group) == 1 for group in groups]) and moving == {g[0] for g in groups}:
+            found = self._product(op, values, rows, groups[0][0], groups[1][0])
+        else:
+            return self._by_rule(op, values, rows)
+        if type(types) is not tuple:
+            return TaylorTracer(self, found)
+        return tuple([TaylorTracer(self, list(terms)) for terms in zip(*found, strict=True)])
+
+    def _linear(self, op: Any, values: list[Any], rows: list[Any], group: tuple[int, ...]) -> list[Any]:
+        still = [
+            instantiate(Zero(type_of(x).tangent())) if i in group and rows[i] is None else x
+            for i, x in enumerate(values)
+        ]
+        higher = [
+            bind(op, *[x if r is None else r[k] for x, r in zip(still, rows, strict=True)])
+            for k in range(1, self.order + 1)
+        ]
+        return [bind(op, *values), *higher]
+
+    def _product(self, op: Any, values: list[Any], rows: list[Any], left: int, right: int) -> list[Any]:
+        def term(k: int) -> Any:
+            parts = []
+            for j in range(k + 1):
+                given = list(values)
+                given[left], given[right] = rows[left][j], rows[right][k - j]
+                parts.append(bind(op, *given))
+            return _total(parts)
+
+        return [term(k) for k in range(self.order + 1)]
+
+    def _quotient(self, values: list[Any], rows: list[Any]) -> list[Any]:
+        """q of x = q y: from the lowest power up."""
+        below, (x, y) = rows[1], values
+        found = [ew.div(x, y)]
+        for k in range(1, self.order + 1):
+            rest = _total([ew.mul(below[j], found[k - j]) for j in range(1, k + 1)])
+            found.append(ew.div(ew.neg(rest) if rows[0] is None else ew.sub(rows[0][k], rest), y))
+        return found
+
+    def _by_rule(self, op: Any, values: list[Any], rows: list[Any]) -> Any:
+        """The polynomial whose derivative is what the op's `jvp` rule makes of x and x', one order less."""
+        less = Taylor(state.level + 1, self.order - 1)
+        with entered(less):
+            primals = [x if r is None else less.wrap(r[:-1]) for x, r in zip(values, rows, strict=True)]
+            tangents = [
+                Zero(type_of(x).tangent()) if r is None else less.wrap(_derivative(r))
+                for x, r in zip(values, rows, strict=True)
+            ]
+            out, moved = op.jvp(primals, tangents)
+            is_tuple = type(out) is tuple
+            pairs = zip(out, moved, strict=True) if is_tuple else [(out, moved)]
+            found = [self._integral(less, x, t) for x, t in pairs]
+        return tuple(found) if is_tuple else found[0]
+
+    def _integral(self, less: Taylor, value: Any, slope: Any) -> Any:
+        terms = less.terms(value)
+        value = value if terms is None else terms[0]
+        if type(slope) is Zero:
+            return value
+        slopes = less.terms(slope) or [slope]
+        slopes = slopes + [instantiate(Zero(type_of(value).tangent()))] * (self.order - len(slopes))
+        return TaylorTracer(self, [value, *[_scaled(s, 1 / k) for k, s in enumerate(slopes, 1)]])
+
+    def wrap(self, terms: list[Any]) -> Any:
+        """A polynomial; one that has no powers is a plain value."""
+        return TaylorTracer(self, terms) if len(terms) > 1 else terms[0]
+
+
+def _total(parts: Sequence[Any]) -> Any:
+    out = parts[0]
+    for x in parts[1:]:
+        out = ew.add(out, x)
+    return out
+
+
+def _scaled(x: Any, by: float) -> Any:
+    return x if by == 1 else ew.mul(x, jnp.asarray(by, type_of(x).dtype))
+
+
+def _derivative(terms: list[Any]) -> list[Any]:
+    return [_scaled(x, k) for k, x in enumerate(terms[1:], 1)]
+
+
+def _checked(primals: Any, series: Any) -> list[list[Any]]:
+    """The terms of each argument, arrays of its dtype."""
+    if not isinstance(primals, (tuple, list)) or not isinstance(series, (tuple, list)):
+        says = "jet: primals and series must be tuples, one entry for each argument of the function"
+        raise TypeError(errors.explained(f"{says}; got {describe(primals)} and {describe(series)}."))
+    for terms in series:
+        if not isinstance(terms, (tuple, list)):
+            says = f"jet: the series of an argument is a tuple or list of its terms; got {describe(terms)}."
+            raise TypeError(errors.explained(says, "((v,),) for a first derivative v alone."))
+    if len(series) != len(primals) or len({len(terms) for terms in series}) > 1:
+        counts = ", ".join([str(len(terms)) for terms in series])
+        says = f"jet: each of {len(primals)} arguments must have a series, all of one length; got lengths ({counts})."
+        raise ValueError(errors.explained(says))
+    found = []
+    for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
+        if not is_array_like(x):
+            says = f"jet: arguments must be arrays or numbers; argument {i} is {describe(x)}."
+            raise ValueError(errors.explained(says, "a function of the leaves of a tree."))
+        x = jnp.asarray(x)
+        if x.type.kind not in "fc":
+            raise TypeError(errors.explained(f"jet: arguments must be floating or complex; argument {i} is {x.type}."))
+        terms = [jnp.asarray(term, x.dtype) for term in terms]
+        for term in terms:
+            if term.shape != x.shape:
+                says = f"jet: terms must have the shape of their argument, {x.type}; got {term.type} for argument {i}."
+                raise ValueError(errors.explained(says))
+        found.append([x, *terms])
+    return found
+
+
+def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bool = True, **_: Any) -> Any:
+    """The value of `fun(*primals)`, and its derivatives of all orders along a curve through the primals.
+
+    `series` holds a sequence for each argument: the first, second and higher derivatives of the curve; those of the
+    function come in lists, in the place of each result. Without `factorial_scaled`, both are coefficients of powers,
+    that is, divided by 1, 2, 6 and so on.
+
+    >>> import atled.numpy as jnp
+    >>> value, (first, second, third) = jet(lambda x: x**3, (2.0,), ((1.0, 0.0, 0.0),))
+    >>> float(value), float(first), float(second), float(third)
+    (8.0, 12.0, 12.0, 6.0)
+    """
+    rows = _checked(primals, series)
+    order = len(rows[0]) - 1 if rows else 0
+    factors = [1 / math.factorial(k) if factorial_scaled else 1.0 for k in range(order + 1)]
+    if order == 0:
+        out, form = tree.flatten(fun(*[row[0] for row in rows]))
+        return form.unflatten(out), form.unflatten([[] for _ in out])
+    interpreter = Taylor(state.level + 1, order)
+    with entered(interpreter):
+        curves = [TaylorTracer(interpreter, [_scaled(x, f) for x, f in zip(row, factors, strict=True)]) for row in rows]
+        out, form = tree.flatten(fun(*curves))
+        found = [interpreter.terms(x) or _constant(x, order) for x in out]
+        found = [[x, *[_scaled(v, 1 / f) for v, f in zip(terms, factors[1:], strict=True)]] for x, *terms in found]
+    return form.unflatten([x for x, *_ in found]), form.unflatten([terms for _, *terms in found])
+
+
+def _constant(x: Any, order: int) -> list[Any]:
+    t = type_of(x)
+    zero = jnp.zeros(t.shape, t.dtype if t.kind in "fc" else dtypes.default("f"))
+    return [x, *[zero] * order]

@@ -1,0 +1,78 @@
+"""Grids of devices for meshes, in the order in which they are numbered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors
+from atled.engine import client
+
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """All devices, or those given, as a grid. The last axis has neighbours.
+
+    >>> import atled
+    >>> create_device_mesh((1, 1), atled.devices()[:1]).shape
+    (1, 1)
+    """
+    found = list(client.devices() if devices is None else devices)
+    if math.prod(mesh_shape) != len(found):
+        raise ValueError(
+            errors.explained(
+                f"create_device_mesh: a grid of {' x '.join(map(str, mesh_shape))} needs {math.prod(mesh_shape)} "
+                f"devices; there are {len(found)}."
+            )
+        )
+    grid = np.empty(len(found), dtype=object)
+    grid[:] = found
+    return grid.reshape(tuple(mesh_shape))
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """A grid of groups that talk over a network, `dcn_mesh_shape`, each a grid of neighbours, `mesh_shape`.
+
+    Groups are slices, where devices have such, or processes. Both grids have the same number of axes; they are
+    multiplied.
+
+    >>> import atled
+    >>> create_hybrid_device_mesh((1, 1), (1, 1), atled.devices()[:1], process_is_granule=True).shape
+    (1, 1)
+    """
+    found = list(client.devices() if devices is None else devices)
+    by = "process_index" if process_is_granule or not hasattr(found[0], "slice_index") else "slice_index"
+    groups: dict[int, list[Any]] = {}
+    for d in found:
+        groups.setdefault(getattr(d, by), []).append(d)
+    if len(mesh_shape) != len(dcn_mesh_shape) or math.prod(dcn_mesh_shape) != len(groups):
+        raise ValueError(
+            errors.explained(
+                f"create_hybrid_device_mesh: {tuple(dcn_mesh_shape)} must have as many axes as {tuple(mesh_shape)}, "
+                f"and a place for each of {len(groups)} groups."
+            )
+        )
+    whole = np.empty((*dcn_mesh_shape, *mesh_shape), dtype=object)
+    for at, key in zip(np.ndindex(*dcn_mesh_shape), sorted(groups), strict=True):
+        whole[at] = create_device_mesh(mesh_shape, groups[key])
+    axes = len(mesh_shape)
+    order = [i + part * axes for i in range(axes) for part in (0, 1)]
+    return whole.transpose(order).reshape([a * b for a, b in zip(dcn_mesh_shape, mesh_shape, strict=True)])

@@ -1,0 +1,141 @@
+"""What processes tell each other: values of one for all, of all for each, and whether they agree."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors, tree
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
+from atled.engine import client
+from atled.engine.array import shards
+from atled.engine.parts import make_array_from_process_local_data
+from atled.higher_order.jit import jit
+
+__all__ = [
+    "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array", "host_local_array_to_global_array",
+    "process_allgather", "sync_global_devices",
+]  # fmt: skip
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """The values of all processes in each of them, as NumPy arrays: stacked along a new axis, or put end to end.
+
+    Arrays that are split over processes come whole.
+
+    >>> process_allgather(np.arange(2))
+    array([[0, 1]])
+    >>> process_allgather(np.arange(2), tiled=True)
+    array([0, 1])
+    """
+    return tree.map(lambda x: _gathered(x, tiled), in_tree)
+
+
+def _gathered(x: Any, tiled: bool) -> np.ndarray:
+    if not getattr(x, "is_fully_addressable", True):
+        whole = jit(lambda x: x, out_shardings=NamedSharding(x.sharding.mesh, PartitionSpec()))(x)
+        return np.asarray(shards(whole)[0].data)
+    own = np.asarray(x)
+    if client.process_count() > 1:
+        firsts = {d.process_index: d for d in reversed(client.devices())}
+        mesh = Mesh(np.array([firsts[i] for i in sorted(firsts)], dtype=object), ("processes",))
+        parts = make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec("processes")), own[None])
+        whole = jit(lambda x: x, out_shardings=NamedSharding(mesh, PartitionSpec()))(parts)
+        stacked = np.asarray(shards(whole)[0].data)
+    else:
+        stacked = own[None]
+    if not tiled:
+        return stacked
+    if not own.ndim:
+        raise ValueError(errors.explained("process_allgather: numbers cannot be put end to end.", "tiled=False."))
+    return np.concatenate(list(stacked))
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """The values of one process, the first unless another says so, in all of them.
+
+    >>> int(broadcast_one_to_all(3))
+    3
+    """
+    source = client.process_index() == 0 if is_source is None else bool(is_source)
+    sources = np.flatnonzero(_gathered(np.asarray(source), False))
+    if len(sources) != 1:
+        raise ValueError(errors.explained(f"broadcast_one_to_all: one process must be the source; got {len(sources)}."))
+    return tree.map(lambda x: x[sources[0]], process_allgather(in_tree))
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Complain if the values of a tree are not the same in all processes.
+
+    >>> assert_equal({"steps": 3})
+    """
+    for path, stacked in tree.leaves_with_path(process_allgather(in_tree)):
+        if not all([np.array_equal(stacked[0], one, equal_nan=stacked.dtype.kind in "fc") for one in stacked[1:]]):
+            found = ", ".join([str(one) for one in stacked])[:300]
+            text = f"{fail_message}: " if fail_message else ""
+            raise AssertionError(f"{text}processes differ at {tree.keystr(path) or 'the value'}: {found}.")
+
+
+def sync_global_devices(name: str) -> None:
+    """Wait until all processes are here, and complain if some are somewhere else.
+
+    >>> sync_global_devices("start")
+    """
+    assert_equal(np.uint32(zlib.crc32(name.encode())), f"sync_global_devices({name!r})")
+
+
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Arrays over all processes, of which each has a part: `pspecs` says how they are cut.
+
+    >>> import atled
+    >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])
+    >>> host_local_array_to_global_array(np.arange(2, dtype="int32"), mesh, PartitionSpec("x"))
+    Array([0, 1], dtype=int32)
+    """
+    return _mapped(
+        local_inputs,
+        pspecs,
+        lambda x, spec: make_array_from_process_local_data(NamedSharding(global_mesh, spec), np.asarray(x)),
+    )
+
+
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """The parts of arrays that this process has, as NumPy arrays.
+
+    >>> import atled
+    >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])
+    >>> global_array_to_host_local_array(atled.numpy.arange(2), mesh, PartitionSpec("x"))
+    array([0, 1], dtype=int32)
+    """
+
+    def local(x: Any, spec: PartitionSpec) -> np.ndarray:
+        if isinstance(x, np.ndarray):
+            return x
+        found = [(part.index, part.data) for part in shards(x)]
+        low = [min([(s[d].start or 0) for s, _ in found]) for d in range(x.ndim)]
+        high = [max([x.shape[d] if s[d].stop is None else s[d].stop for s, _ in found]) for d in range(x.ndim)]
+        out = np.empty([b - a for a, b in zip(low, high, strict=True)], x.dtype)
+        for index, part in found:
+            at = tuple([
+                slice((s.start or 0) - a, (n if s.stop is None else s.stop) - a)
+                for s, a, n in zip(index, low, x.shape, strict=True)
+            ])  # fmt: skip
+            out[at] = np.asarray(part)
+        return out
+
+    return _mapped(global_inputs, pspecs, local)
+
+
+def _mapped(values: Any, specs: Any, f: Any) -> Any:
+    """A function of each leaf and its spec; `specs` is a prefix of the tree."""
+    is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
+    flat, prefix = tree.flatten(specs, is_leaf=is_spec)
+    leaves, structure = tree.flatten(values)
+    wanted = [
+        s or PartitionSpec()
+        for s, part in zip(flat, prefix.flatten_up_to(values), strict=True)
+        for _ in tree.leaves(part)
+    ]
+    return structure.unflatten([f(x, s) for x, s in zip(leaves, wanted, strict=True)])

@@ -1,0 +1,64 @@
+"""`print_saved_residuals`: what reverse mode keeps of a function between the way forward and the way back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from atled.core import tree
+from atled.core.program import Literal, Program, Var
+from atled.core.types import ArrayType
+from atled.higher_order.jit import make_program
+from atled.transforms.grad import vjp
+
+
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ArrayType, str]]:
+    """The values that are kept, and where each comes from."""
+
+    def kept(*leaves: Any) -> list[Any]:
+        return tree.leaves(vjp(lambda args, kwargs: f(*args, **kwargs), *structure.unflatten(leaves))[1])
+
+    leaves, structure = tree.flatten((args, kwargs))
+    names = [_argument(f, path) for path, _ in tree.leaves_with_path((args, kwargs))]
+    program = make_program(kept)(*leaves)
+    return [(x.type, _origin(program, x, names)) for x in program.outputs]
+
+
+def _argument(f: Any, path: Any) -> str:
+    """How the function calls a leaf of its arguments."""
+    by_name, first = path[0].idx, getattr(path[1], "idx", None)
+    rest = tree.keystr(path[2:])
+    if by_name:
+        return f"{path[1].key}{rest}"
+    try:
+        return f"{list(inspect.signature(f).parameters)[first]}{rest}"
+    except (TypeError, ValueError, IndexError):
+        return f"{first}{rest}"
+
+
+def _origin(program: Program, x: Var | Literal, names: list[str]) -> str:
+    if isinstance(x, Literal):
+        return "a literal value"
+    if x in program.constvars:
+        return "a value that the function closes over"
+    for v, name in zip(program.invars, names, strict=True):
+        if v is x:
+            return f"from the argument {name}"
+    for e in program.equations:
+        if any([v is x for v in e.results]):
+            return f"output of {e.op.name} from {e.source}" + (f" ({e.source.function})" if e.source else "")
+    return "unknown"
+
+
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what reverse mode keeps of a function for its way back: type and origin of each value.
+
+    >>> import atled.numpy as jnp
+    >>> print_saved_residuals(lambda x, y: jnp.sin(x) * y, 1.0, 2.0)  # doctest: +ELLIPSIS
+    ~f32[] output of cos from ...
+    ~f32[] from the argument y
+    ~f32[] output of sin from ...
+    """
+    for kind, origin in saved_residuals(f, *args, **kwargs):
+        print(f"{kind} {origin}")

@@ -1,0 +1,84 @@
+"""Code that is being recorded: parts with names, values at once, the way forward and the way back apart."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from atled.core import config
+from atled.core.source import named_scope
+from atled.core.trace import bottom, state
+from atled.higher_order.jit import jit
+from atled.transforms.grad import vjp
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def named_call(fun: _F, *, name: str | None = None) -> _F:
+    """A function that runs in a `named_scope` of its own name, or of another.
+
+    >>> import atled, atled.numpy as jnp
+    >>> f = atled.jit(named_call(jnp.sin, name="wave"))
+    >>> "wave/sin" in f.lower(1.0).as_text(debug_info=True)
+    True
+    """
+    shown = name or getattr(fun, "__name__", type(fun).__name__)
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(shown):
+            return fun(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """A `with` block in which ops on known values are computed at once, while a function is recorded, too.
+
+    Python can decide by the results. Traced values stay traced, and a decision by them raises, as always.
+
+    >>> import atled, atled.numpy as jnp
+    >>> @atled.jit
+    ... def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         is_positive = jnp.sin(3.0) > 0
+    ...     return x if is_positive else -x
+    >>> float(f(2.0))
+    2.0
+    """
+    base, token = state.base, config.ordinary()
+    state.base = bottom()
+    try:
+        yield
+    finally:
+        state.base = base
+        config.restore(token)
+
+
+def fwd_and_bwd(
+    fun: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The way forward and the way back of a function, each on its own: what lies between is a tree of arrays.
+
+    >>> import atled.numpy as jnp
+    >>> forward, backward = fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    >>> out, between = forward(jnp.float32(2), jnp.float32(3))
+    >>> [float(g) for g in backward(between, jnp.float32(1))]
+    [3.0, 2.0]
+    """
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def forward(*args: Any) -> Any:
+        def chosen(*moving: Any) -> Any:
+            return fun(*[moving[numbers.index(i)] if i in numbers else x for i, x in enumerate(args)])
+
+        return vjp(chosen, *[args[i] for i in numbers], has_aux=has_aux)
+
+    def backward(pull: Any, cotangent: Any) -> Any:
+        found = pull(cotangent)
+        return found[0] if isinstance(argnums, int) else found
+
+    return (jit(forward), jit(backward)) if jitted else (forward, backward)

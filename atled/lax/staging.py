@@ -1,0 +1,84 @@
+"""Tokens, sinks and values put into a program, which compute nothing; random numbers of a device."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes, errors
+from atled.core.array import Array, ArrayLike, type_of
+from atled.numpy.creation import asarray
+from atled.ops import random, shape
+
+
+class FftType(enum.IntEnum):
+    """Which Fourier transform `fft` is."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def create_token(_: Any = None) -> Array:
+    """A token, which stands for what has happened so far: an array without elements. The argument is not looked at.
+
+    >>> create_token().shape
+    (0,)
+    """
+    return shape.zeros(_TOKEN)
+
+
+_TOKEN = type_of(np.zeros((0,), bool))
+
+
+def after_all(*operands: Any) -> Array:
+    """One token for several, there when all of them are.
+
+    >>> after_all(create_token(), create_token()).shape
+    (0,)
+    """
+    for x in operands:
+        t = type_of(x)
+        if t.dtype is not dtypes.bool_ or t.shape[-1:] != (0,):
+            raise TypeError(errors.explained(f"after_all: tokens are needed; got {t}.", "lax.create_token()."))
+    return shape.optimization_barrier(*operands)[0] if operands else create_token()
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """A place where a value is used. Nothing is kept for it here: what no result needs is not computed.
+
+    >>> dce_sink(1.0)
+    """
+
+
+def stage(x: ArrayLike, /) -> Array:
+    """A number or NumPy array as an array of the program that is being recorded, or of the device.
+
+    >>> stage(2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    return asarray(x)
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """A shape as an array of integers.
+
+    >>> shape_as_value((2, 3))
+    Array([2, 3], dtype=int32)
+    """
+    return asarray(np.asarray(tuple(shape), dtypes.default("i")))
+
+
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
+    """Numbers from `a` up to `b` from a generator that the device keeps, other ones in each run.
+
+    Nobody can draw the same numbers again; `random.uniform` takes a key for that.
+
+    >>> bool((rng_uniform(0.0, 1.0, (3,)) < 1).all())
+    True
+    """
+    return random.rng_uniform(a, b, shape)

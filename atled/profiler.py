@@ -1,0 +1,165 @@
+"""Profiles of what runs, in the form that TensorBoard, XProf and Perfetto open.
+
+>>> import tempfile, atled, atled.numpy as jnp
+>>> with tempfile.TemporaryDirectory() as place, trace(place):
+...     with TraceAnnotation("a step"):
+...         _ = atled.jit(jnp.sin)(1.0).block_until_ready()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import glob
+import gzip
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from atled.engine import client, profiling
+from atled.engine.profiling import ProfileData, ProfileEvent, ProfileOptions, ProfilePlane, register_subprocess
+
+__all__ = [
+    "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane", "StepTraceAnnotation", "TraceAnnotation",
+    "annotate_function", "device_memory_profile", "register_subprocess", "save_device_memory_profile", "start_server",
+    "start_trace", "stop_server", "stop_trace", "trace",
+]  # fmt: skip
+
+_lock = threading.Lock()
+_session: list[Any] = []  # the one that runs, and where it goes
+_server: list[Any] = []
+
+
+def start_trace(
+    log_dir: Any,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> None:
+    """Begin a profile; `stop_trace` writes it to a directory, which `tensorboard --logdir` opens.
+
+    Args:
+        create_perfetto_link: not here: it would serve the file to a page on the net.
+        create_perfetto_trace: write `perfetto_trace.json.gz`, too, for ui.perfetto.dev.
+        profiler_options: a `ProfileOptions`, how closely to look at Python, host and devices.
+    """
+    if create_perfetto_link:
+        raise NotImplementedError(
+            "profiler.start_trace: create_perfetto_link must be False."
+            "\n  try: create_perfetto_trace=True, and open the file on ui.perfetto.dev."
+        )
+    with _lock:
+        if _session:
+            raise RuntimeError(
+                f"profiler.start_trace: a profile is being written to {_session[1]}; stop_trace ends it."
+            )
+        client.clients()  # devices must be there before they are looked at
+        session = profiling.ProfilerSession(profiler_options) if profiler_options else profiling.ProfilerSession()
+        _session.extend([session, os.fspath(log_dir), create_perfetto_trace])
+
+
+def stop_trace() -> None:
+    """End the profile, and write it."""
+    with _lock:
+        if not _session:
+            raise RuntimeError("profiler.stop_trace: no profile was begun.\n  try: profiler.start_trace(directory).")
+        (session, place, is_for_perfetto), _session[:] = tuple(_session), []
+        session.stop_and_export(place)
+    if is_for_perfetto:
+        _for_perfetto(place)
+
+
+def _for_perfetto(place: str) -> None:
+    """Beside the newest profile, its events as Perfetto reads them."""
+    found = sorted(glob.glob(os.path.join(glob.escape(place), "plugins", "profile", "*", "*.trace.json.gz")))
+    if found:
+        with gzip.open(found[-1], "rb") as events:
+            text = events.read()
+        with gzip.open(os.path.join(os.path.dirname(found[-1]), "perfetto_trace.json.gz"), "wb") as out:
+            out.write(text)
+
+
+@contextlib.contextmanager
+def trace(
+    log_dir: Any,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Iterator[None]:
+    """A `with` block that is profiled, as between `start_trace` and `stop_trace`."""
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()
+
+
+class TraceAnnotation(profiling.TraceMe):
+    """A `with` block that has a name in profiles.
+
+    >>> with TraceAnnotation("reading", file="a.txt"):
+    ...     pass
+    """
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """A `with` block that is a step of training in profiles, which viewers then count and compare.
+
+    >>> for i in range(2):
+    ...     with StepTraceAnnotation("train", step_num=i):
+    ...         pass
+    """
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        super().__init__(name, _r=1, **kwargs)
+
+
+def annotate_function(func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any) -> Callable[..., Any]:
+    """A function whose calls have a name in profiles: its own, or another.
+
+    >>> annotate_function(abs, name="size")(-1)
+    1
+    """
+    shown = name or getattr(func, "__qualname__", getattr(func, "__name__", "function"))
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with TraceAnnotation(shown, **decorator_kwargs):
+            return func(*args, **kwargs)
+
+    return call
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """Which lines of Python made the arrays that are on devices now, as `pprof` reads it.
+
+    >>> len(device_memory_profile()) > 0
+    True
+    """
+    return gzip.compress(client.devices(backend)[0].client.heap_profile())
+
+
+def save_device_memory_profile(filename: Any, backend: str | None = None) -> None:
+    """Write `device_memory_profile` to a file."""
+    with open(filename, "wb") as out:
+        out.write(device_memory_profile(backend))
+
+
+def start_server(port: int, requires_backend: bool = True) -> Any:
+    """Let viewers on this machine ask for profiles at a port, until `stop_server`."""
+    with _lock:
+        if _server:
+            raise RuntimeError("profiler.start_server: there is a server already; stop_server ends it.")
+        if requires_backend:
+            client.clients()
+        _server.append(profiling.start_server(port))
+        return _server[0]
+
+
+def stop_server() -> None:
+    """End the server of `start_server`."""
+    with _lock:
+        if not _server:
+            raise RuntimeError("profiler.stop_server: there is no server.")
+        _server.clear()

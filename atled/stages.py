@@ -1,0 +1,17 @@
+"""What a jitted function becomes on its way: recorded, translated, compiled.
+
+`f.trace(x)` gives a `Traced`, `.lower()` of it a `Lowered`, `.compile()` of that a `Compiled`.
+
+>>> import atled
+>>> isinstance(atled.jit(lambda x: x + 1).lower(1.0).compile(), Compiled)
+True
+"""
+
+from atled.higher_order.ahead import ArgInfo, Compiled, Lowered
+from atled.higher_order.ahead import TracedFunction as Traced
+from atled.higher_order.jit import Jitted as Wrapped
+
+CompilerOptions = dict[str, str | bool]
+
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
