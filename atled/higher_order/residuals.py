@@ -27,10 +27,10 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
 def _argument(f: Any, path: Any) -> str:
     """How the function calls a leaf of its arguments."""
-    by_name, first = path[0].idx, getattr(path[1], "idx", None)
     rest = tree.keystr(path[2:])
-    if by_name:
+    if path[0].idx:  # by name
         return f"{path[1].key}{rest}"
+    first: int = path[1].idx
     try:
         return f"{list(inspect.signature(f).parameters)[first]}{rest}"
     except (TypeError, ValueError, IndexError):

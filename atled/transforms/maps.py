@@ -184,7 +184,7 @@ class _PullForm:
 
     def __init__(self, linear: Linearized, numbers: dict[int, int], trees: _Trees) -> None:
         self.inputs, self.outputs, self.trees = linear.inputs, linear.outputs, trees
-        self.equations = [
+        self.equations: list[tuple[Any, list[Any], tuple[Var, ...], Any]] = [
             (e.op, [numbers[id(x)] if _is_value(x) else x for x in e.operands], e.results, e.source)
             for e in linear.equations
         ]
