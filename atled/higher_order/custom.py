@@ -76,6 +76,7 @@ class CustomJvp(Call):
 
     selects = True  # type: ignore[assignment]  # for all that is known of the rule
     unlowered = ("rule", "captured")
+    masked = Op.masked  # a plain call, which is what masks go through, would lose the rule
     rule: Later
     captured: int  # how many operands, the first ones, the function closes over
 
@@ -103,6 +104,7 @@ class CustomVjp(Call):
     """A call with a reverse-mode rule: what `forward` leaves behind, `backward` takes along with cotangents."""
 
     unlowered = ("backward", "captured", "forward")
+    masked = Op.masked
     forward: Later  # from operands to results and residuals
     backward: Later  # from residuals and cotangents of inexact results to cotangents of inexact operands
     captured: int
@@ -198,6 +200,7 @@ class CustomVmap(Call):
     """A call with a batching rule of its own: `rule(size, batched, operands)` gives results, and which are batched."""
 
     unlowered = ("rule",)
+    masked = Op.masked
     rule: Callable[..., Any]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

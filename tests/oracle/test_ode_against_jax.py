@@ -162,7 +162,6 @@ def test_arguments_without_derivatives():
     np.testing.assert_allclose(g(0.5), -3 * math.exp(-1.5), 1e-4)
 
 
-@pytest.mark.xfail(reason="CustomVjp.masked drops the rule (higher_order/custom.py)", raises=ValueError)
 def test_second_derivatives():
     f = lambda a: odeint(lambda y, t, a: -a * y, 1.0, F4(0, 1, 2), a)[-1]
     np.testing.assert_allclose(atled.grad(atled.grad(f))(2.0), 4 * math.exp(-4.0), 1e-3)
