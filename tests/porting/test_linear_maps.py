@@ -12,7 +12,7 @@ W = np.random.RandomState(1).randn(3, 2).astype("float32")
 
 
 def f(x, w):
-    return jnp.tanh(x @ w).sum(0)
+    return jnp.sin(x @ w).sum(0)  # where the derivative is not a difference that cancels, as that of tanh
 
 
 def test_a_way_back_leaves_a_compiled_function_and_enters_another():
@@ -22,15 +22,15 @@ def test_a_way_back_leaves_a_compiled_function_and_enters_another():
         y, pull = forward(X + i, W)
         (found,) = backward(pull, jnp.ones(2))
         (want,) = atled.vjp(lambda w, i=i: f(X + i, w), W)[1](jnp.ones(2))
-        np.testing.assert_allclose(found, want, rtol=1e-5)
-        np.testing.assert_allclose(y, f(X + i, W), rtol=1e-5)
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(y, f(X + i, W), rtol=1e-5, atol=1e-6)
     assert len(forward.compiles) == len(backward.compiles) == 1
 
 
 def test_a_linear_function_leaves_a_compiled_function():
     y, df = atled.jit(lambda x: atled.linearize(lambda x: f(x, W), x))(X)
-    np.testing.assert_allclose(df(X), atled.jvp(lambda x: f(x, W), (X,), (X,))[1], rtol=1e-5)
-    np.testing.assert_allclose(y, f(X, W), rtol=1e-5)
+    np.testing.assert_allclose(df(X), atled.jvp(lambda x: f(x, W), (X,), (X,))[1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(y, f(X, W), rtol=1e-5, atol=1e-6)
 
 
 def test_values_in_them_can_be_changed():
@@ -70,9 +70,9 @@ def test_forward_and_backward(jitted):
     _, between = forward(X, W)
     g = jnp.ones(2)
     for found, want in zip(backward(between, g), atled.vjp(f, X, W)[1](g), strict=True):
-        np.testing.assert_allclose(found, want, rtol=1e-5)
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
     one = atled.fwd_and_bwd(f, argnums=1, jitted=jitted)
-    np.testing.assert_allclose(one[1](one[0](X, W)[1], g), atled.vjp(f, X, W)[1](g)[1], rtol=1e-5)
+    np.testing.assert_allclose(one[1](one[0](X, W)[1], g), atled.vjp(f, X, W)[1](g)[1], rtol=1e-5, atol=1e-6)
 
 
 def test_integers_and_masks():
