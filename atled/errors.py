@@ -4,6 +4,7 @@ from atled.core.dtypes import PromotionError as TypePromotionError
 from atled.core.errors import (
     ConcretizationTypeError,
     NonConcreteBooleanIndexError,
+    ShapeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
@@ -19,6 +20,6 @@ JaxRuntimeError = ExecutionError  # the name that programs for JAX catch
 
 __all__ = [
     "ConcretizationTypeError", "ExecutionError", "ForkError", "JaxRuntimeError", "KeyReuseWarning", "MixedWidthWarning",
-    "NonConcreteBooleanIndexError", "TracerArrayConversionError", "TracerBoolConversionError",
+    "NonConcreteBooleanIndexError", "ShapeError", "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
 ]  # fmt: skip

@@ -57,6 +57,13 @@ class NonConcreteBooleanIndexError(IndexError):
     """
 
 
+class ShapeError(ValueError, TypeError):
+    """Operands whose axes do not fit each other were multiplied.
+
+    NumPy raises a ValueError here, JAX a TypeError; code that expects either catches it.
+    """
+
+
 class UnexpectedTracerError(RuntimeError):
     """A placeholder outlived the transformation that made it.
 

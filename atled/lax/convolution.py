@@ -12,6 +12,7 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.ops import convolution, cumulative, elementary, elementwise, reduction, shape, windows
 from atled.ops.contraction import precision_name
+from atled.ops.conversion import convert
 from atled.ops.convolution import dilated
 from atled.ops.placing import placed
 
@@ -79,11 +80,15 @@ def conv_general_dilated(
 ) -> Array:  # fmt: skip
     """Convolution (cross-correlation) in any number of dimensions.
 
+    Operands of two float types meet in the wider one.
+
     >>> import atled.numpy as jnp
     >>> conv_general_dilated(jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2)), (1,), "VALID")
     Array([[[2., 2., 2.]]], dtype=float32)
     """
     x, k = type_of(lhs), type_of(rhs)
+    if x.dtype is not k.dtype and x.kind == k.kind == "f" and preferred_element_type is None:
+        lhs, rhs = (convert(v, dtypes.promote((x.dtype, False), (k.dtype, False))[0]) for v in (lhs, rhs))
     numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     n = x.ndim - 2
     ones = (1,) * n

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, rewriting
+from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
@@ -61,7 +61,7 @@ def matmul(
         )
     inner = (s.shape[-1], t.shape[-2] if t.ndim > 1 else t.shape[0])
     if inner[0] != inner[1]:
-        raise ValueError(
+        raise errors.ShapeError(
             f"matmul: the last axis of {s} and the {'second to last' if t.ndim > 1 else 'only'} axis of {t} must have "
             f"the same length; got {inner[0]} and {inner[1]} (shapes {s.shape} and {t.shape})."
             f"\n  try: {_transposed(s, t)}"
@@ -109,7 +109,7 @@ def dot(
     if not s.ndim or not t.ndim:
         return placed(ew.mul(x, y) if s.shape == t.shape else ew.mul(*_spread(x, y)), out_sharding, "dot")
     if s.shape[-1] != t.shape[-2 if t.ndim > 1 else 0]:
-        raise ValueError(
+        raise errors.ShapeError(
             f"dot: the contracted axes must have the same length; got {s} and {t} (shapes {s.shape} and {t.shape})."
         )
     contracting = ((s.ndim - 1,), (max(t.ndim - 2, 0),))
@@ -139,7 +139,7 @@ def vecdot(
     n = max(type_of(x).ndim, type_of(y).ndim)
     i, j = (check_axis("vecdot", axis, type_of(v).ndim) for v in (x, y))
     if type_of(x).shape[i] != type_of(y).shape[j]:
-        raise ValueError(f"vecdot: axis {axis} must have the same length; got {type_of(x)} and {type_of(y)}.")
+        raise errors.ShapeError(f"vecdot: axis {axis} must have the same length; got {type_of(x)} and {type_of(y)}.")
     x, y = shape.move_axis(x, i, type_of(x).ndim - 1), shape.move_axis(y, j, type_of(y).ndim - 1)
     x, y = _spread(x, y)
     x = conversion.conj(x) if type_of(x).kind == "c" else x
@@ -175,7 +175,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
     if not s.ndim or not t.ndim:
         return ew.mul(*_spread(x, y))
     if s.shape[-1] != t.shape[-1]:
-        raise ValueError(f"inner: the last axes must have the same length; got {s} and {t}.")
+        raise errors.ShapeError(f"inner: the last axes must have the same length; got {s} and {t}.")
     return _product(x, y, ((s.ndim - 1,), (t.ndim - 1,)), ((), ()), precision, preferred_element_type)
 
 

@@ -6,7 +6,7 @@ distribution is loaded when a function of it is first asked for. How a distribut
 
 from __future__ import annotations
 
-import importlib
+import importlib.machinery
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,8 @@ class Distribution(ModuleType):
 def _distributions(file: str, names: str) -> list[Any]:
     for name in names.split():
         _FILES[f"{__name__}.{name}"] = f"{__name__}.{file}"
-        sys.modules[f"{__name__}.{name}"] = Distribution(f"{__name__}.{name}")
+        sys.modules[f"{__name__}.{name}"] = made = Distribution(f"{__name__}.{name}")
+        made.__spec__ = importlib.machinery.ModuleSpec(made.__name__, None)
     return [sys.modules[f"{__name__}.{name}"] for name in names.split()]
 
 
