@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         optim,
         profiler,
         random,
+        ref,
         scipy,
         sharding,
         stages,
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from atled.core.source import named_scope
     from atled.custom_derivatives import closure_convert, custom_gradient
     from atled.debug import checking_leaks
+    from atled.engine.client import Device
     from atled.engine.parts import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -102,6 +104,7 @@ if TYPE_CHECKING:
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
     from atled.higher_order.scopes import ensure_compile_time_eval, fwd_and_bwd, named_call
     from atled.higher_order.shard_map import shard_map
+    from atled.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from atled.sharding import P, reshard
 
 trace.install(Evaluate())
@@ -109,9 +112,10 @@ make_jaxpr = make_program  # the names that JAX programs use
 typeof = type_of
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
-    "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed", "dlpack",
-    "dtypes", "errors", "experimental", "export", "flatten_util", "image", "inspect", "lax", "metrics", "nn", "optim",
-    "profiler", "random", "scipy", "sharding", "stages", "test_util", "topologies", "train", "tree_util", "typing",
+    "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed",
+    "dlpack", "dtypes", "errors", "experimental", "export", "flatten_util", "image", "inspect", "lax", "metrics",
+    "nn", "optim", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "topologies", "train",
+    "tree_util", "typing",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -120,10 +124,12 @@ _NAMES = {
         "make_array_from_single_device_arrays",
     ),
     "core.sharding": ("NamedSharding",),
+    "engine.client": ("Device",),
     "core.source": ("named_scope",),
     "custom_derivatives": ("closure_convert", "custom_gradient"),
     "debug": ("checking_leaks",),
     "environment": ("copy_to_host_async", "live_arrays", "print_environment_info", "process_indices"),
+    "ref": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref"),
     "sharding": ("P", "reshard"),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
@@ -146,18 +152,19 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Array", "NamedSharding", "P", "ShapeDtypeStruct", "__version__", "ad_checkpoint", "block_until_ready",
-    "checking_leaks", "checkpoint", "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert",
-    "config", "copy_to_host_async", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
-    "custom_vjp", "data", "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
+    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "__version__", "ad_checkpoint",
+    "block_until_ready", "checking_leaks", "checkpoint", "checkpoint_policies", "checkpoints", "clear_caches",
+    "closure_convert", "config", "copy_to_host_async", "custom_batching", "custom_derivatives", "custom_gradient",
+    "custom_jvp", "custom_vjp", "data", "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed",
-    "dlpack", "dtypes", "effects_barrier", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
-    "experimental", "export", "find_nans", "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "image",
-    "inspect", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "make_array_from_callback",
-    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
-    "make_program", "metrics", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion", "ops", "optim",
-    "pmap", "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
-    "pure_callback", "random", "remat", "reshard", "scipy", "set_mesh", "shard_map", "sharding", "stages",
-    "test_util", "topologies", "train", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_x64", "ensure_compile_time_eval", "errors",
+    "eval_shape", "experimental", "export", "find_nans", "flatten_util", "float0", "free_ref", "freeze",
+    "fwd_and_bwd", "grad", "hessian", "image", "inspect", "io_callback", "jacfwd", "jacobian", "jacrev", "jit",
+    "jvp", "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
+    "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
+    "make_jaxpr", "make_mesh", "make_program", "metrics", "named_call", "named_scope", "new_ref", "nn", "numpy",
+    "numpy_dtype_promotion", "ops", "optim", "pmap", "print_environment_info", "process_count", "process_index",
+    "process_indices", "profiler", "pure_callback", "random", "ref", "remat", "reshard", "scipy", "set_mesh",
+    "shard_map", "sharding", "stages", "test_util", "topologies", "train", "tree", "tree_util", "typeof", "typing",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
 """Batching rules of one's own."""
 
-from atled.higher_order.custom import custom_vmap, sequential_vmap
+from atled.higher_order.custom_vmap import custom_vmap, sequential_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,47 +15,8 @@ from atled.core.trace import Tracer
 from atled.higher_order.branches import Recorded, record_tree
 from atled.higher_order.custom import custom_jvp, custom_vjp
 from atled.higher_order.linear_call import linear_call
+from atled.higher_order.symbolic import CustomVJPPrimal, SymbolicZero
 from atled.numpy.creation import zeros
-
-
-class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, of which nothing is computed; `aval` is its type.
-
-    >>> SymbolicZero.from_primal_value(2.0).shape
-    ()
-    """
-
-    def __init__(self, aval: Any) -> None:
-        self.aval = aval
-
-    @staticmethod
-    def from_primal_value(val: Any) -> SymbolicZero:
-        """The zero for a value."""
-        return SymbolicZero(type_of(val).tangent())
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "aval":
-            raise AttributeError(name)
-        return getattr(self.aval, name)
-
-    def __repr__(self) -> str:
-        return "SymbolicZero"
-
-
-class CustomVJPPrimal:
-    """An argument of a forward rule: its value, and whether it is being differentiated by.
-
-    >>> CustomVJPPrimal(1.0, True)
-    CustomVJPPrimal(value=1.0, perturbed=True)
-    """
-
-    __slots__ = ("perturbed", "value")
-
-    def __init__(self, value: Any, perturbed: bool) -> None:
-        self.value, self.perturbed = value, perturbed
-
-    def __repr__(self) -> str:
-        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed!r})"
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
@@ -197,3 +159,10 @@ __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
     "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Primitives by the names of JAX: `custom_jvp_call_p`."""
+    if name in ("custom_jvp_call_p", "custom_vjp_call_p"):
+        return getattr(importlib.import_module("atled.extend.core.primitives"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

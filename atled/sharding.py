@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,60 @@ def get_mesh() -> Mesh | None:
     return current_mesh()
 
 
-get_abstract_mesh = get_mesh  # a mesh without devices; here, one mesh does for both
+class AbstractMesh:
+    """The names and sizes of a mesh's axes, without devices.
+
+    >>> mesh = AbstractMesh((4, 2), ("data", "model"))
+    >>> mesh.shape["model"], mesh.size
+    (2, 8)
+    """
+
+    def __init__(self, axis_sizes: Any, axis_names: Any, axis_types: Any = None, **_: Any) -> None:
+        self.axis_sizes, self.axis_names = tuple(axis_sizes), tuple(axis_names)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(f"AbstractMesh: each axis must have a name; got {axis_sizes} and {axis_names}.")
+        kinds = axis_types or AxisType.Auto
+        self.axis_types = tuple(kinds) if isinstance(kinds, (tuple, list)) else (kinds,) * len(self.axis_names)
+
+    @property
+    def shape(self) -> dict[Any, int]:
+        """The size of each axis."""
+        return dict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """Names and sizes."""
+        return tuple(self.shape.items())
+
+    @property
+    def size(self) -> int:
+        """How many devices such a mesh has."""
+        return math.prod(self.axis_sizes)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no axes."""
+        return not self.axis_names
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """Itself."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and (self.shape_tuple, self.axis_types) == (
+            other.shape_tuple, other.axis_types,
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((self.shape_tuple, self.axis_types))
+
+    def __repr__(self) -> str:
+        axes = ", ".join([f"{name!r}: {size}" for name, size in self.shape_tuple])
+        return f"AbstractMesh({axes})"
+
+
+get_abstract_mesh = get_mesh  # the mesh that is set does for both
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
@@ -83,7 +137,8 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
 
 
 __all__ = [
-    "AxisType", "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding", "auto_axes",
+    "AbstractMesh", "AxisType", "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding",
+    "auto_axes",
     "current_mesh", "get_abstract_mesh", "get_mesh", "make_mesh", "make_single_device_sharding", "reshard", "set_mesh",
     "with_sharding_constraint",
 ]  # fmt: skip

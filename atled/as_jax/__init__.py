@@ -34,10 +34,11 @@ PLACES = {
     "jax": "atled",
     "jax.core": "atled.extend.core",
     "jax.config": "atled.core.config",
-    "jax.interpreters": "atled.as_jax.interpreters",
-    "jax.lib": "atled.as_jax.lib",
+    "jax._src": "atled.as_jax.src",
+    "jax.api_util": "atled.as_jax.api_util",
+    "jax.experimental.hijax": "atled.as_jax.hijax",
+    "jax.lib": "atled.extend.backend",
     "jax.version": "atled.as_jax.version",
-    "jax.extend.backend": "atled.as_jax.lib",
     "jax.monitoring": "atled.as_jax.monitoring",
 }
 missing: collections.Counter[str] = collections.Counter()  # names that were asked for, and are not here
@@ -53,7 +54,7 @@ class Alias(ModuleType):
             self.__dict__["__all__"] = list(real.__all__)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__version__":
+        if name.startswith("__") and name not in ("__version__", "__version_info__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if self.__name__ == "jax" and name in ("__version__", "__version_info__"):
             return VERSION if name == "__version__" else VERSION_INFO

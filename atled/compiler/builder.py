@@ -73,6 +73,14 @@ class Builder(Protocol):
         `#...` text to parse, or NumPy arrays. One result comes back as a value, several as a tuple."""
         ...
 
+    def handles(self, values: Sequence[Value]) -> list[Any]:
+        """The values of the module that stand for these."""
+        ...
+
+    def foreign(self, rule: Callable[..., Any], operands: Sequence[Value], types: Sequence[ArrayType]) -> list[Value]:
+        """What a function makes of the module's own values, in a block where MLIR's bindings insert here."""
+        ...
+
     def constant(self, value: Any, type: ArrayType) -> Value:
         """A constant; a scalar value fills the whole shape."""
         ...

@@ -6,7 +6,7 @@ become constants: they are returned beside the program, as values for its first 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,56 @@ class Literal:
         return f"{self.value}"
 
 
+class Primitive:
+    """What ops of one class have in common, under the names that tools written for JAX look for."""
+
+    names: Mapping[str, str] = {"call": "jit", "checkpoint": "remat", "convert": "convert_element_type"}
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+        self.name = self.names.get(op.name, op.name)
+
+    @property
+    def multiple_results(self) -> bool:
+        return self.op.gives_tuple
+
+    def params_of(self, op: Any) -> dict[str, Any]:
+        """The parameters of an op: a program is called jaxpr."""
+        return {"jaxpr" if f == "program" else f: v for f, v in zip(op.fields, op.parameters, strict=True)}
+
+    def op_of(self, params: Mapping[str, Any]) -> Any:
+        """The op with these parameters."""
+        return self.op(**{"program" if name == "jaxpr" else name: value for name, value in params.items()})
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """Compute with operands, which may be traced."""
+        out = bind(self.op_of(params), *operands)
+        return list(out) if type(out) is tuple else out
+
+    def bind_with_trace(self, trace: Interpreter, operands: Sequence[Any], *types_and_params: Any) -> Any:
+        """Compute under a transformation. Parameters come last, the types before them may be left out."""
+        out = trace.process(self.op_of(types_and_params[-1]), tuple(operands))
+        return list(out) if type(out) is tuple else out
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """What to give to `bind` before the operands, and after them."""
+        return [], params
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+_primitives: dict[type, Primitive] = {}  # of each class of ops that was asked for
+
+
+def primitive_of(op: type) -> Primitive:
+    """The primitive that stands for a class of ops: always the same object."""
+    found = _primitives.get(op)
+    if found is None:
+        found = _primitives.setdefault(op, getattr(op, "primitive", None) or Primitive(op))
+    return found
+
+
 class Equation:
     """`results = op(operands)`, and the user's line that it comes from."""
 
@@ -77,12 +127,12 @@ class Equation:
 
     # The names that tools written for JAX look for.
     @property
-    def primitive(self) -> Any:
-        return self.op
+    def primitive(self) -> Primitive:
+        return primitive_of(type(self.op))
 
     @property
     def params(self) -> dict[str, Any]:
-        return dict(zip(self.op.fields, self.op.parameters))
+        return self.primitive.params_of(self.op)
 
     @property
     def invars(self) -> list[Var | Literal]:
@@ -277,7 +327,7 @@ def record(
     with recording(), entered(recorder, base=recorder):
         outputs = f(*[RecordTracer(recorder, v) for v in recorder.inputs])
         found = [recorder.lift(x) for x in outputs]
-    return _finish(recorder, found, is_pruned)
+    return finish(recorder, found, is_pruned)
 
 
 def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = "program") -> Program:
@@ -300,7 +350,8 @@ def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], n
     return Program(program.inputs[len(captured) :], [*first, *program.equations], program.outputs, name)
 
 
-def _finish(recorder: Recorder, outputs: Sequence[Var | Literal], is_pruned: bool) -> tuple[Program, list[Any]]:
+def finish(recorder: Recorder, outputs: Sequence[Var | Literal], is_pruned: bool = True) -> tuple[Program, list[Any]]:
+    """The program of what was written down, and the values of its captured inputs."""
     if is_pruned:
         needed = _needed(recorder.equations, outputs)
         kept = [e for e in recorder.equations if e.op.has_effect or not needed.isdisjoint(e.results)]

@@ -18,6 +18,7 @@ from types import CodeType
 from typing import Any, ClassVar
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_places = (_PACKAGE, "<frozen runpy>")  # the latter runs `-m atled`
 # "<atled>" is the file name of generated functions; cached properties and context managers pass through the others.
 _is_library: dict[str, bool] = {"<atled>": True, functools.__file__: True, contextlib.__file__: True}
 
@@ -26,8 +27,16 @@ def is_library_file(filename: str) -> bool:
     """Whether a frame with this file name belongs to the library rather than to its user."""
     known = _is_library.get(filename)
     if known is None:
-        known = _is_library[filename] = filename.startswith((_PACKAGE, "<frozen runpy>"))  # or what runs `-m atled`
+        known = _is_library[filename] = filename.startswith(_places)
     return known
+
+
+def exclude(path: str) -> None:
+    """Take the files under a path for those of a library, too."""
+    global _places
+    _places = (*_places, path)
+    for name in [name for name in _is_library if name.startswith(path)]:
+        del _is_library[name]
 
 
 @functools.lru_cache(maxsize=256)

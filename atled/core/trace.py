@@ -120,6 +120,13 @@ class Tracer(Array):
     interpreter: Any
     type: ArrayType
 
+    def __init__(self, interpreter: Any, type: ArrayType) -> None:
+        self.interpreter, self.type = interpreter, type
+
+    @property
+    def _trace(self) -> Any:  # the name of JAX
+        return self.interpreter
+
     def known(self) -> Any:
         """The concrete array behind this tracer, or None if there is none."""
         return None

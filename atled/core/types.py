@@ -84,6 +84,10 @@ class Zero:
     def __init__(self, type: ArrayType) -> None:
         self.type = type
 
+    @property
+    def aval(self) -> ArrayType:  # the name of JAX
+        return self.type
+
     def __repr__(self) -> str:
         return f"Zero({self.type})"
 
@@ -103,6 +107,10 @@ class Linear:
     @property
     def dtype(self) -> Any:
         return self.type.dtype
+
+    @property
+    def aval(self) -> ArrayType:  # the name of JAX
+        return self.type
 
     def __repr__(self) -> str:
         return f"Linear({self.type})"

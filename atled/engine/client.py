@@ -23,6 +23,8 @@ from atled.core.config import scope
 from atled.core.sharding import all_devices
 from atled.engine import plugins
 
+Device = _jax.Device
+
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}  # platform -> client, the default first; empty until first use
 _is_child = False

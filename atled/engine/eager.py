@@ -34,10 +34,10 @@ class Evaluate(Interpreter):
         launch = self.launches.get(key)
         if launch is None:
             if op.runs_on_host:
-                types = op.result_type(*[a.type for a in arrays])
-                return tuple(
-                    [to_device(y, t) for y, t in zip(op.on_host(*map(np.asarray, arrays)), types, strict=True)]
-                )
+                types, out = op.result_type(*[a.type for a in arrays]), op.on_host(*map(np.asarray, arrays))
+                if type(types) is not tuple:
+                    return to_device(out, types)
+                return tuple([to_device(y, t) for y, t in zip(out, types, strict=True)])
             moved, launch = self._prepare(op, arrays)
             if len(self.launches) >= 16384:
                 self.launches.clear()

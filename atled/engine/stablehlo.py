@@ -68,7 +68,8 @@ _types: dict[ArrayType, Any] = {}
 _attributes: dict[Any, Any] = {}
 
 
-def _type(t: ArrayType) -> Any:
+def module_type(t: ArrayType) -> Any:
+    """The type of an array in a module."""
     found = _types.get(t)
     if found is None:
         shape, dtype = physical(t)
@@ -79,7 +80,7 @@ def _type(t: ArrayType) -> Any:
 def _attribute(value: Any) -> Any:
     """A Python value as an attribute; see `Builder.emit`."""
     if isinstance(value, np.ndarray):
-        return _dense(value, value.dtype, value.shape)
+        return dense(value, value.dtype, value.shape)
     if isinstance(value, dict):
         return ir.DictAttr.get({k: _attribute(v) for k, v in value.items()})
     if isinstance(value, ir.Attribute):
@@ -120,7 +121,7 @@ def _make_attribute(value: Any) -> Any:
 _CARRIER = {1: np.uint8, 2: np.uint16}
 
 
-def _dense(value: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def dense(value: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     """A constant's data; a single element fills the shape."""
     value = np.ascontiguousarray(value)
     kind = dtypes.kind(dtype)
@@ -229,8 +230,8 @@ class Module:
         self, name: str, program: Program, platform: str, visibility: str, argument_attributes: Sequence[Any] = (),
         result_attributes: Sequence[Any] = (), is_nested: bool = False, manual: Mesh | None = None,
     ) -> None:  # fmt: skip
-        ins = [_type(t) for t in program.input_types]
-        outs = [_type(t) for t in program.output_types]
+        ins = [module_type(t) for t in program.input_types]
+        outs = [module_type(t) for t in program.output_types]
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "sym_visibility": ir.StringAttr.get(visibility),
@@ -308,10 +309,10 @@ class BlockBuilder:
         regions: Sequence[Any] = (),
         terminator: str = "stablehlo.return",
     ) -> Any:
-        handles = [v.handle if v.handle is not None else self._materialize(v) for v in operands]
+        handles = [v.handle if v.handle is not None else self._materialize(v) for v in operands]  # as `handles`
         op = _create(
             name,
-            [_types.get(t) or _type(t) for t in types],
+            [_types.get(t) or module_type(t) for t in types],
             handles,
             {k: _attribute(v) for k, v in attributes.items()} if attributes else None,
             regions=len(regions),
@@ -325,11 +326,19 @@ class BlockBuilder:
             return Value(op.result, types[0])
         return tuple([Value(h, t) for h, t in zip(op.results, types, strict=True)])
 
+    def handles(self, values: Sequence[Value]) -> list[Any]:
+        return [v.handle if v.handle is not None else self._materialize(v) for v in values]
+
+    def foreign(self, rule: Callable[..., Any], operands: Sequence[Value], types: Sequence[ArrayType]) -> list[Value]:
+        handles = self.handles(operands)
+        with context, self.location, self.ip:
+            return [Value(h, t) for h, t in zip(rule(*handles), types, strict=True)]
+
     def region(self, types: Sequence[ArrayType], body: Callable[..., Any]) -> Any:
         return types, body
 
     def _fill(self, region: Any, types: Sequence[ArrayType], body: Callable[..., Any], terminator: str) -> None:
-        block = ir.Block.create_at_start(region, [_type(t) for t in types], [self.location] * len(types))
+        block = ir.Block.create_at_start(region, [module_type(t) for t in types], [self.location] * len(types))
         inner = BlockBuilder(self.module, self.platform, self.scope, ir.InsertionPoint(block))
         inner.location, inner.is_nested = self.location, True
         inner.manual, inner.places = self.manual, self.places
@@ -344,18 +353,18 @@ class BlockBuilder:
         dtype = physical(type)[1]
         data = np.asarray(value, dtype)
         if data.size != 1:
-            return self._constant(_dense(data, dtype, type.shape), type)
+            return self._constant(dense(data, dtype, type.shape), type)
         key = (data.tobytes(), type)
         found = self.constants.get(key)
         if found is None:
             attribute = _attributes.get(key)
             if attribute is None:
-                attribute = _attributes[key] = _dense(data, dtype, type.shape)
+                attribute = _attributes[key] = dense(data, dtype, type.shape)
             found = self.constants[key] = self._constant(attribute, type)
         return found
 
     def _constant(self, attribute: Any, type: ArrayType) -> Value:
-        op = _create("stablehlo.constant", [_type(type)], [], {"value": attribute}, loc=self.location, ip=self.ip)
+        op = _create("stablehlo.constant", [module_type(type)], [], {"value": attribute}, loc=self.location, ip=self.ip)
         return Value(op.result, type)
 
     def spread(self, x: Value, shape: tuple[int, ...]) -> Value:

@@ -6,7 +6,7 @@ from typing import Any
 from atled.higher_order.callbacks import io_callback
 
 __all__ = ["io_callback"]
-_MODULES = ("mesh_utils", "multihost_utils", "ode", "pjit")
+_MODULES = ("checkify", "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "sparse")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Functions that bring their own derivative or their own batching: `custom_jvp`, `custom_vjp`, `custom_vmap`.
+"""Functions with custom derivatives: `custom_jvp` and `custom_vjp`.
 
 Called on values, such a function just runs. Differentiated, its rule runs in its place. In a program it is a `Call`
 that also knows its rules; a rule is recorded when a transform first asks for it. What the function closes over becomes
@@ -21,11 +21,11 @@ from atled.core.program import Program, Recorder, evaluate, record, record_close
 from atled.core.trace import Tracer, bind, responsible, state
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.call import Call, Rule, run_program
-from atled.higher_order.scan import map as over_slices
+from atled.higher_order.symbolic import CustomVJPPrimal, SymbolicZero
 from atled.ops import conversion, reduction, shape
-from atled.transforms.jvp import Jvp, JvpTracer, jvp_flat, jvp_program
+from atled.transforms.jvp import Jvp, JvpTracer
 from atled.transforms.masks import users_rule
-from atled.transforms.vmap import BatchTracer, Partly, batch_program
+from atled.transforms.vmap import BatchTracer, batch_program
 
 
 class Later:
@@ -46,9 +46,42 @@ class Later:
     def run(self, operands: Sequence[Any]) -> Sequence[Any]:
         return run_program(self.program, operands)
 
+    def of(self, has_tangent: tuple[bool, ...]) -> Later:
+        """The program for a pattern of tangents: this one for all."""
+        return self
+
     def then(self, change: Callable[[Program], Program]) -> Later:
         """What becomes of it, also later."""
-        return Later(lambda: change(self.program))
+        return self.each(lambda _, program: change(program))
+
+    def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
+        """As `then`, where the change depends on the pattern of tangents; they all have one."""
+        return Later(lambda: change((), self.program))
+
+
+class ByPattern(Later):
+    """The program of a rule that is told which arguments have tangents: one for each pattern, made when needed."""
+
+    __slots__ = ("_known", "_of")
+
+    def __init__(self, of: Callable[[tuple[bool, ...]], Later]) -> None:
+        self._of = of
+        self._known: dict[tuple[bool, ...], Later] = {}
+
+    @property
+    def program(self) -> Program:
+        raise NotImplementedError("a rule with symbolic zeros has one program for each pattern of tangents.")
+
+    def of(self, has_tangent: tuple[bool, ...]) -> Later:
+        """The program for a pattern of tangents."""
+        found = self._known.get(has_tangent)
+        if found is None:
+            found = self._known[has_tangent] = self._of(has_tangent)
+        return found
+
+    def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
+        """What becomes of the program for each pattern."""
+        return ByPattern(lambda pattern: self.of(pattern).then(lambda program: change(pattern, program)))
 
 
 class Now(Later):
@@ -83,21 +116,27 @@ class CustomJvp(Call):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n = self.captured
         _refuse_captured("custom_jvp", self.program.name, tangents[:n])
-        moves = [instantiate(t) for t, p in zip(tangents[n:], self.program.input_types[n:]) if _moves(p)]
-        out = self.rule.run([*primals, *moves])
+        moves = [t for t, p in zip(tangents[n:], self.program.input_types[n:]) if is_moving(p)]
+        if isinstance(self.rule, ByPattern):
+            rule = self.rule.of(tuple([type(t) is not Zero for t in moves]))
+            out = rule.run([*primals, *[t for t in moves if type(t) is not Zero]])
+        else:
+            out = self.rule.run([*primals, *map(instantiate, moves)])
         count = len(self.program.outputs)
-        return tuple(out[:count]), _spread(out[count:], self.program.output_types)
+        return tuple(out[:count]), spread_tangents(out[count:], self.program.output_types)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         n, size, name = self.captured, batch.size, batch.axis_name
         every = (True,) * len(self.program.outputs)
         made, _ = batch_program(self.program, batched, size, every, name)
-        moves = [_moves(t) for t in self.program.input_types]
-        flags = (*batched, *[b for b, m in zip(batched[n:], moves[n:]) if m])
-        speeds = [_moves(t) for t in self.program.output_types]
-        wanted = (True,) * (len(every) + sum(speeds))
-        rule = self.rule.then(lambda r: batch_program(r, flags, size, wanted, name)[0])
-        return bind(CustomJvp(made, rule, n), *operands)
+        moves = [b for b, t in zip(batched[n:], self.program.input_types[n:]) if is_moving(t)]
+        wanted = (True,) * (len(every) + sum([is_moving(t) for t in self.program.output_types]))
+
+        def change(pattern: tuple[bool, ...], rule: Program) -> Program:
+            flags = (*batched, *[b for i, b in enumerate(moves) if not pattern or pattern[i]])
+            return batch_program(rule, flags, size, wanted, name)[0]
+
+        return bind(CustomJvp(made, self.rule.each(change), n), *operands)
 
 
 class CustomVjp(Call):
@@ -112,12 +151,14 @@ class CustomVjp(Call):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n, types = self.captured, self.program.output_types
         _refuse_captured("custom_vjp", self.program.name, tangents[:n])
-        found = self.forward.run(primals)
-        out, kept = tuple(found[: len(types)]), found[len(types) :]
-        moves = [t for t, p in zip(tangents[n:], self.program.input_types[n:]) if _moves(p)]
+        moves = [t for t, p in zip(tangents[n:], self.program.input_types[n:]) if is_moving(p)]
         is_moved = tuple([type(t) is not Zero for t in moves])
-        op = Pullback(self.backward, len(kept), is_moved, tuple([t.tangent() for t in types if _moves(t)]))
-        return out, _spread(bind(op, *kept, *[t for t in moves if type(t) is not Zero]), types)
+        found = self.forward.of(is_moved).run(primals)
+        out, kept = tuple(found[: len(types)]), found[len(types) :]
+        op = Pullback(
+            self.backward.of(is_moved), len(kept), is_moved, tuple([t.tangent() for t in types if is_moving(t)])
+        )
+        return out, spread_tangents(bind(op, *kept, *[t for t in moves if type(t) is not Zero]), types)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         n, size, name = self.captured, batch.size, batch.axis_name
@@ -125,19 +166,19 @@ class CustomVjp(Call):
         every = (True,) * len(types)
         made, _ = batch_program(self.program, batched, size, every, name)
 
-        def forward() -> tuple[Program, tuple[bool, ...]]:
-            plain = self.forward.program
+        def forward(_: tuple[bool, ...], plain: Program) -> tuple[Program, tuple[bool, ...]]:
             _, flags = batch_program(plain, batched, size, None, name)
             return batch_program(plain, batched, size, (*every, *flags[len(types) :]), name)
 
-        given = sum([_moves(t) for t in types])
-        moves = [b for b, t in zip(batched[n:], self.program.input_types[n:]) if _moves(t)]
+        given = sum([is_moving(t) for t in types])
+        moves = [b for b, t in zip(batched[n:], self.program.input_types[n:]) if is_moving(t)]
 
-        def backward() -> Program:
-            flags = (*forward()[1][len(types) :], *[True] * given)
-            return summing(self.backward.program, flags, moves, size, name)
+        def backward(pattern: tuple[bool, ...], plain: Program) -> Program:
+            flags = (*forward(pattern, self.forward.of(pattern).program)[1][len(types) :], *[True] * given)
+            return summing(plain, flags, moves, size, name)
 
-        return bind(CustomVjp(made, Later(lambda: forward()[0]), Later(backward), n), *operands)
+        ahead = self.forward.each(lambda pattern, plain: forward(pattern, plain)[0])
+        return bind(CustomVjp(made, ahead, self.backward.each(backward), n), *operands)
 
 
 class Pullback(Op):
@@ -196,66 +237,15 @@ def summing(program: Program, flags: tuple[bool, ...], batched: Sequence[bool], 
     return record_closed(f, made.input_types, program.name)
 
 
-class CustomVmap(Call):
-    """A call with a batching rule of its own: `rule(size, batched, operands)` gives results, and which are batched."""
-
-    unlowered = ("rule",)
-    masked = Op.masked
-    rule: Callable[..., Any]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        given = tuple([type(t) is not Zero for t in tangents])
-        types = self.program.output_types
-        wanted = tuple([_moves(t) for t in types])
-        made, _ = jvp_program(self.program, given, wanted)
-        count = len(primals)
-
-        def rule(size: int, batched: Sequence[bool], operands: Sequence[Any]) -> Any:
-            moves = iter(zip(operands[count:], batched[count:]))
-            speeds = []
-            for x, b, g in zip(operands[:count], batched[:count], given):
-                if not g:
-                    speeds.append(Zero(type_of(x).tangent()))
-                    continue
-                t, t_batched = next(moves)
-                if t_batched and not b:
-                    raise NotImplementedError(
-                        "custom_vmap: a tangent is batched where its primal is not; the rule has no case for that."
-                    )
-                speeds.append(shape.add_axis(t, size) if b and not t_batched else t)
-            flags: list[bool] = []
-
-            def of_primals(*xs: Any) -> list[Any]:
-                out, out_batched = self.rule(size, batched[:count], xs)
-                flags.extend(out_batched)
-                return out
-
-            out, out_tangents = jvp_flat(of_primals, operands[:count], speeds)
-            moved = [instantiate(t) for t, w in zip(out_tangents, wanted) if w]
-            return [*out, *moved], [*flags, *[f for f, w in zip(flags, wanted) if w]]
-
-        out = bind(CustomVmap(made, rule), *primals, *[t for t in tangents if type(t) is not Zero])
-        return tuple(out[: len(types)]), _spread(out[len(types) :], types)
-
-    def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
-        out, flags = self.rule(batch.size, list(batched), operands)
-        for x, f, t in zip(out, flags, self.program.output_types):
-            want = (batch.size, *t.shape) if f else t.shape
-            if type_of(x).shape != want or type_of(x).dtype != t.dtype:
-                wanted = ArrayType(want, t.dtype)
-                raise TypeError(f"custom_vmap: the rule of {self.program.name} must give {wanted}; got {type_of(x)}.")
-        return Partly(out, flags)
-
-
-def _moves(t: ArrayType) -> bool:
+def is_moving(t: ArrayType) -> bool:
     """Whether values of this type have tangents."""
     return t.tangent().kind != "0"
 
 
-def _spread(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
+def spread_tangents(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
     """Tangents of inexact results, in their places among all results."""
     found = iter(tangents)
-    return tuple([next(found) if _moves(t) else Zero(t.tangent()) for t in types])
+    return tuple([next(found) if is_moving(t) else Zero(t.tangent()) for t in types])
 
 
 def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:
@@ -283,7 +273,7 @@ def _forward_mode() -> TypeError:
 # -- the public functions ---------------------------------------------------------------------------------------------
 
 
-class _Custom:
+class Custom:
     """What the decorators have in common: arguments of which some are not differentiated, and a call."""
 
     kind = "custom"
@@ -330,7 +320,7 @@ class _Custom:
             raise errors.for_user(error)  # noqa: B904
 
     def _call(self, args: tuple[Any, ...]) -> Any:
-        call = _Arguments(self, args)
+        call = Arguments(self, args)
         interpreter = responsible(call.leaves)
         if interpreter.level == 0:
             out = self.fun(*args)
@@ -354,10 +344,10 @@ class _Custom:
                 doing = "batched" if isinstance(x, BatchTracer) else "differentiated"
                 raise _closes_over(self.kind, self.name, f"a value that is being {doing}")
 
-    def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
+    def differentiate(self, interpreter: Jvp, call: Arguments) -> Any:
         raise NotImplementedError
 
-    def op(self, call: _Arguments, program: Program, captured: list[Any]) -> Op:
+    def op(self, call: Arguments, program: Program, captured: list[Any]) -> Op:
         raise NotImplementedError
 
 
@@ -367,10 +357,10 @@ def _is_differentiated(x: Any) -> bool:
     return isinstance(x, JvpTracer)
 
 
-class _Arguments:
+class Arguments:
     """The arguments of one call: values that rules get as they are, and the leaves of the others."""
 
-    def __init__(self, custom: _Custom, args: tuple[Any, ...]) -> None:
+    def __init__(self, custom: Custom, args: tuple[Any, ...]) -> None:
         self.custom = custom
         self.args = args
         fixed = {n % len(args) for n in custom.fixed} if custom.fixed else custom.fixed
@@ -414,7 +404,7 @@ class _Arguments:
         return self.out_structure.unflatten(list(leaves))
 
 
-def _as_types(custom: _Custom, what: str, values: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+def _as_types(custom: Custom, what: str, values: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
     """Values that a rule gave, checked against the types that they must have."""
     out = []
     for x, t in zip(values, types, strict=True):
@@ -433,7 +423,7 @@ def _as_types(custom: _Custom, what: str, values: Sequence[Any], types: Sequence
     return out
 
 
-class custom_jvp(_Custom):  # noqa: N801
+class custom_jvp(Custom):  # noqa: N801
     """A function with a derivative rule of its own, for forward and reverse mode.
 
     The rule gets primals and tangents, both as tuples, and gives the result and its tangent; what it does with
@@ -453,6 +443,7 @@ class custom_jvp(_Custom):  # noqa: N801
 
     kind = "custom_jvp"
     rule: Callable[..., Any] | None = None
+    is_symbolic = False
 
     def check_rule(self) -> None:
         if self.rule is None:
@@ -462,9 +453,11 @@ class custom_jvp(_Custom):  # noqa: N801
             )
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule: `jvp(*nondiff, primals, tangents)` gives the result and its tangent."""
-        _no_symbolic_zeros(self.kind, symbolic_zeros)
-        self.rule = jvp
+        """Set the rule: `jvp(*nondiff, primals, tangents)` gives the result and its tangent.
+
+        With `symbolic_zeros`, tangents that are known to be zero come as `SymbolicZero`, and may be given as such.
+        """
+        self.rule, self.is_symbolic = jvp, symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -479,7 +472,7 @@ class custom_jvp(_Custom):  # noqa: N801
 
         self.rule = rule
 
-    def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
+    def differentiate(self, interpreter: Jvp, call: Arguments) -> Any:
         mine = [isinstance(x, JvpTracer) and x.interpreter is interpreter for x in call.leaves]
         primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
         tangents = [x.tangent if m else Zero(type_of(x).tangent()) for x, m in zip(call.leaves, mine)]
@@ -493,14 +486,15 @@ class custom_jvp(_Custom):  # noqa: N801
         return call.result([interpreter.wrap(x, t) for x, t in zip(out, moved)])
 
     def apply_rule(
-        self, call: _Arguments, primals: Sequence[Any], tangents: Sequence[Any]
+        self, call: Arguments, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
         """What the rule says: results and tangents, flat and checked. Integers have tangents of dtype float0."""
         assert self.rule is not None
         shown = [
-            instantiate(t) if _moves(type_of(x)) else np.zeros(type_of(x).shape, dtypes.float0)
+            SymbolicZero(t.type) if self.is_symbolic and type(t) is Zero
+            else instantiate(t) if is_moving(type_of(x)) else np.zeros(type_of(x).shape, dtypes.float0)
             for x, t in zip(primals, tangents)
-        ]
+        ]  # fmt: skip
         found = self.rule(*call.fixed, call.structure.unflatten(list(primals)), call.structure.unflatten(shown))
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise TypeError(
@@ -517,36 +511,37 @@ class custom_jvp(_Custom):  # noqa: N801
             ) from None
         types = [type_of(x).tangent() for x in out]
         checked = [
-            Zero(t) if t.kind == "0" or x is None else _as_types(self, "a tangent", [x], [t])[0]
+            Zero(t)
+            if t.kind == "0" or x is None or type(x) is SymbolicZero
+            else _as_types(self, "a tangent", [x], [t])[0]
             for x, t in zip(moved, types)
         ]
         return out, checked
 
-    def op(self, call: _Arguments, program: Program, captured: list[Any]) -> Op:
+    def op(self, call: Arguments, program: Program, captured: list[Any]) -> Op:
         n = len(captured)
 
-        def make() -> Program:
-            types = program.input_types
-            moves = [t.tangent() for t in types[n:] if _moves(t)]
+        types = program.input_types
+        moves = [i for i, t in enumerate(types[n:]) if is_moving(t)]
+
+        def make(pattern: Sequence[bool]) -> Program:
+            moved = [i for i, has in zip(moves, pattern, strict=True) if has]
 
             def f(*operands: Any) -> list[Any]:
-                primals, given = operands[n : len(types)], iter(operands[len(types) :])
-                tangents = [next(given) if _moves(t) else Zero(t.tangent()) for t in types[n:]]
-                out, moved = self.apply_rule(call, primals, tangents)
+                primals, given = operands[n : len(types)], dict(zip(moved, operands[len(types) :], strict=True))
+                tangents = [given[i] if i in given else Zero(t.tangent()) for i, t in enumerate(types[n:])]
+                out, speeds = self.apply_rule(call, primals, tangents)
                 out = _as_types(self, "a result", out, program.output_types)
-                return [*out, *[instantiate(t) for t, p in zip(moved, program.output_types) if _moves(p)]]
+                return [*out, *[instantiate(t) for t, p in zip(speeds, program.output_types) if is_moving(p)]]
 
-            return record_closed(f, [*types, *moves], self.name)
+            return record_closed(f, [*types, *[types[n + i].tangent() for i in moved]], self.name)
 
-        return CustomJvp(program, Later(make), n)
-
-
-def _no_symbolic_zeros(kind: str, symbolic_zeros: bool) -> None:
-    if symbolic_zeros:
-        raise NotImplementedError(f"{kind}: symbolic_zeros is not there; zeros come as arrays.")
+        if self.is_symbolic:
+            return CustomJvp(program, ByPattern(lambda pattern: Later(lambda: make(pattern))), n)
+        return CustomJvp(program, Later(lambda: make([True] * len(moves))), n)
 
 
-class custom_vjp(_Custom):  # noqa: N801
+class custom_vjp(Custom):  # noqa: N801
     """A function with a reverse-mode rule of its own, in two parts.
 
     `fwd(*args)` gives the result and residuals, a tree of whatever `bwd` will need; `bwd(residuals, cotangent)` gives a
@@ -565,6 +560,7 @@ class custom_vjp(_Custom):  # noqa: N801
     kind = "custom_vjp"
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
+    is_symbolic = False
 
     def check_rule(self) -> None:
         if self.fwd is None:
@@ -580,29 +576,36 @@ class custom_vjp(_Custom):  # noqa: N801
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Set the rule: `fwd(*args)` gives (result, residuals), `bwd(*nondiff, residuals, cotangent)` cotangents."""
-        _no_symbolic_zeros(self.kind, symbolic_zeros)
-        self.fwd, self.bwd = fwd, bwd
+        """Set the rule: `fwd(*args)` gives (result, residuals), `bwd(*nondiff, residuals, cotangent)` cotangents.
 
-    def differentiate(self, interpreter: Jvp, call: _Arguments) -> Any:
+        With `symbolic_zeros`, each array of `fwd` comes as a `CustomVJPPrimal`, which says whether it is being
+        differentiated by.
+        """
+        self.fwd, self.bwd, self.is_symbolic = fwd, bwd, symbolic_zeros
+
+    def differentiate(self, interpreter: Jvp, call: Arguments) -> Any:
         mine = [isinstance(x, JvpTracer) and x.interpreter is interpreter for x in call.leaves]
         primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
-        out, kept = self.run_forward(call, primals)
+        out, kept = self.run_forward(call, primals, mine)
         self.check_given(interpreter, [*out, *kept.arrays])
         types = [type_of(x) for x in primals]
         out_types = [type_of(x) for x in out]
-        moves = [(m, x) for m, x, t in zip(mine, call.leaves, types) if _moves(t)]
+        moves = [(m, x) for m, x, t in zip(mine, call.leaves, types) if is_moving(t)]
         back = self.backward(call, kept, [type_of(x) for x in kept.arrays], types, out_types)
         op = Pullback(
             back, len(kept.arrays), tuple([m for m, _ in moves]),
-            tuple([t.tangent() for t in out_types if _moves(t)]),
+            tuple([t.tangent() for t in out_types if is_moving(t)]),
         )  # fmt: skip
         moved = bind(op, *kept.arrays, *[x.tangent for m, x in moves if m])
-        return call.result([interpreter.wrap(x, t) for x, t in zip(out, _spread(moved, out_types))])
+        return call.result([interpreter.wrap(x, t) for x, t in zip(out, spread_tangents(moved, out_types))])
 
-    def run_forward(self, call: _Arguments, primals: Sequence[Any]) -> tuple[list[Any], _Residuals]:
+    def run_forward(
+        self, call: Arguments, primals: Sequence[Any], is_moved: Sequence[bool]
+    ) -> tuple[list[Any], _Residuals]:
         """The results and residuals of `fwd`, flat and checked."""
         assert self.fwd is not None
+        if self.is_symbolic:
+            primals = [CustomVJPPrimal(x, m) for x, m in zip(primals, is_moved)]
         found = self.fwd(*call.merged(primals))
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise TypeError(
@@ -612,13 +615,13 @@ class custom_vjp(_Custom):  # noqa: N801
         return call.outputs(found[0], "fwd"), _Residuals(found[1])
 
     def run_backward(
-        self, call: _Arguments, residuals: Any, cotangents: Sequence[Any], types: Sequence[ArrayType],
+        self, call: Arguments, residuals: Any, cotangents: Sequence[Any], types: Sequence[ArrayType],
         out_types: Sequence[ArrayType],
     ) -> list[Any]:  # fmt: skip
         """The cotangents that `bwd` gives for inexact arguments, flat and checked."""
         assert self.bwd is not None
         given = iter(cotangents)
-        shown = [next(given) if _moves(t) else np.zeros(t.shape, dtypes.float0) for t in out_types]
+        shown = [next(given) if is_moving(t) else np.zeros(t.shape, dtypes.float0) for t in out_types]
         found = self.bwd(*call.fixed, residuals, call.result(shown))
         count = len(call.structure.children)
         if isinstance(found, list):
@@ -641,7 +644,7 @@ class custom_vjp(_Custom):  # noqa: N801
         return out
 
     def backward(
-        self, call: _Arguments, kept: _Residuals, kept_types: Sequence[ArrayType], types: Sequence[ArrayType],
+        self, call: Arguments, kept: _Residuals, kept_types: Sequence[ArrayType], types: Sequence[ArrayType],
         out_types: Sequence[ArrayType],
     ) -> Now:  # fmt: skip
         """`bwd`, from the arrays among the residuals and cotangents to cotangents."""
@@ -650,30 +653,39 @@ class custom_vjp(_Custom):  # noqa: N801
         def f(*operands: Any) -> list[Any]:
             return self.run_backward(call, kept.rebuilt(operands[:n]), operands[n:], types, out_types)
 
-        cotangents = [t.tangent() for t in out_types if _moves(t)]
+        cotangents = [t.tangent() for t in out_types if is_moving(t)]
         return Now(f, [*kept_types, *cotangents], self.name)
 
-    def op(self, call: _Arguments, program: Program, captured: list[Any]) -> Op:
-        n, count = len(captured), len(program.outputs)
-        residuals: list[_Residuals] = []
+    def op(self, call: Arguments, program: Program, captured: list[Any]) -> Op:
+        n, count, types = len(captured), len(program.outputs), program.input_types[len(captured) :]
 
-        def forward() -> Program:
-            def f(*operands: Any) -> list[Any]:
-                out, kept = self.run_forward(call, operands[n:])
-                arrays = kept.arrays
-                kept.forget()
-                residuals.append(kept)
-                return [*_as_types(self, "a result", out, program.output_types), *arrays]
+        def rules(pattern: Sequence[bool]) -> tuple[Later, Later]:
+            residuals: list[_Residuals] = []
+            given = iter(pattern)
+            is_moved = [is_moving(t) and next(given) for t in types]
 
-            return record_closed(f, program.input_types, self.name)
+            def forward() -> Program:
+                def f(*operands: Any) -> list[Any]:
+                    out, kept = self.run_forward(call, operands[n:], is_moved)
+                    arrays = kept.arrays
+                    kept.forget()
+                    residuals.append(kept)
+                    return [*_as_types(self, "a result", out, program.output_types), *arrays]
 
-        first = Later(forward)
+                return record_closed(f, program.input_types, self.name)
 
-        def backward() -> Program:
-            kept_types = first.program.output_types[count:]
-            return self.backward(call, residuals[0], kept_types, program.input_types[n:], program.output_types).program
+            first = Later(forward)
 
-        return CustomVjp(program, first, Later(backward), n)
+            def backward() -> Program:
+                kept_types = first.program.output_types[count:]
+                return self.backward(call, residuals[0], kept_types, types, program.output_types).program
+
+            return first, Later(backward)
+
+        if self.is_symbolic:
+            known = functools.cache(rules)
+            return CustomVjp(program, ByPattern(lambda p: known(p)[0]), ByPattern(lambda p: known(p)[1]), n)
+        return CustomVjp(program, *rules([True] * len(types)), n)
 
 
 class _Residuals:
@@ -705,79 +717,3 @@ def _cotangents(custom: custom_vjp, found: Any, structure: tree.Structure) -> li
             f"custom_vjp: bwd of {custom.name} must give cotangents with the trees of the arguments. {error}"
         ) from None
     return [None if getattr(x, "dtype", None) == dtypes.float0 else x for x in subtrees]
-
-
-class custom_vmap(_Custom):  # noqa: N801
-    """A function with a batching rule of its own.
-
-    The rule `def_vmap(axis_size, in_batched, *args)` gets arguments with the batch on their first axis where
-    `in_batched`, a list of trees of bools, says so; it gives the result, and a tree of bools for it.
-
-    >>> import atled, atled.numpy as jnp
-    >>> @custom_vmap
-    ... def f(x):
-    ...     return x + 1.0
-    >>> @f.def_vmap
-    ... def _(axis_size, in_batched, x):
-    ...     return x + 100.0, True
-    >>> atled.vmap(f)(jnp.zeros(2))
-    Array([100., 100.], dtype=float32)
-    """
-
-    kind = "custom_vmap"
-    rule: Callable[..., Any] | None = None
-
-    def def_vmap(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the batching rule."""
-        self.rule = rule
-        return rule
-
-    def _call(self, args: tuple[Any, ...]) -> Any:
-        call = _Arguments(self, args)
-        if responsible(call.leaves).level == 0:
-            return self.fun(*args)
-        if self.rule is None:
-            raise AttributeError(f"custom_vmap: {self.name} has no rule yet.\n  try: @{self.name}.def_vmap")
-        given = self.rule
-        program, captured = record(call.function, [type_of(x) for x in call.leaves], self.name)
-        n = len(captured)
-
-        def rule(size: int, batched: Sequence[bool], operands: Sequence[Any]) -> tuple[list[Any], list[bool]]:
-            if any(batched[:n]):
-                raise errors.UnexpectedTracerError(
-                    f"custom_vmap: {self.name} closes over a value that is being batched; its rule does not say how."
-                    f"\n  try: make it an argument of {self.name}."
-                )
-            flags = call.structure.unflatten(list(batched[n:]))
-            found = given(size, list(flags), *call.merged(operands[n:]))
-            if not isinstance(found, tuple) or len(found) != 2:
-                raise TypeError(
-                    f"custom_vmap: the rule of {self.name} must return a pair (result, batched); got {describe(found)}."
-                )
-            out = call.outputs(found[0], "the rule's result")
-            out_flags = found[1]
-            if isinstance(out_flags, bool):
-                return out, [out_flags] * len(out)
-            return out, [bool(b) for b in tree.leaves(out_flags)]
-
-        return call.result(bind(CustomVmap(program, rule), *captured, *call.leaves))
-
-
-def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """A function that `vmap` runs for one lane after another, as `lax.map` does."""
-    made = custom_vmap(f)
-
-    def rule(size: int, batched: Sequence[Any], *args: Any) -> Any:
-        leaves, structure = tree.flatten(args)
-        flags = tree.leaves(list(batched))
-        moving = [x for x, b in zip(leaves, flags) if b]
-
-        def one(xs: Any) -> Any:
-            found = iter(xs)
-            return f(*structure.unflatten([next(found) if b else x for x, b in zip(leaves, flags)]))
-
-        out = over_slices(one, moving)
-        return out, tree.map(lambda _: True, out)
-
-    made.def_vmap(rule)
-    return made

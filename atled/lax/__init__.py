@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins as _builtins
 import enum
+import importlib as _importlib
 from collections.abc import Callable, Sequence
 from math import prod as _prod
 from typing import Any
@@ -648,3 +649,10 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
 
 
 dtype = _arrays.dtype
+
+
+def __getattr__(name: str) -> Any:
+    """Primitives by the names of JAX: `add_p`."""
+    if name.endswith("_p") and not name.startswith("_"):
+        return getattr(_importlib.import_module("atled.extend.core.primitives"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -34,8 +34,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
     "experimental": NUMERIC | {"numpy", "random", "lax", "nn", "flatten_util"},
     "example_libraries": NUMERIC | {"numpy", "random", "lax", "nn"},
-    "extend": NUMERIC,
-    "as_jax": NUMERIC | {"as_jax"},
+    "extend": NUMERIC | {"random"},
+    "interpreters": NUMERIC | {"numpy", "extend"},
+    "as_jax": NUMERIC
+    | {"lax", "extend", "interpreters", "experimental", "dtypes", "errors", "flatten_util", "ref", "tree_util"},
 }
 # What may be imported inside a function, because loading it takes long and few need it.
 LAZY = {

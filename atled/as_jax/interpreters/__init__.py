@@ -1,1 +1,0 @@
-"""The few names of `jax.interpreters` that libraries take without writing primitives of their own."""

@@ -1,1 +1,0 @@
-"""`jax.interpreters.batching`: it is for primitives of one's own, which are not offered here."""

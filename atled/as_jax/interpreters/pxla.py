@@ -1,1 +1,0 @@
-"""`jax.interpreters.pxla`: it is for primitives of one's own, which are not offered here."""

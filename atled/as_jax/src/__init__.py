@@ -1,0 +1,1 @@
+"""What libraries take from JAX's private modules, `jax._src`, under those names. Only the alias has it."""

@@ -1,0 +1,19 @@
+"""Names of `jax._src.dtypes`."""
+
+from typing import Any
+
+from atled.dtypes import *  # noqa: F403
+from atled.dtypes import extended, finfo
+from atled.errors import TypePromotionError
+
+__all__ = ["DType", "ExtendedDType", "TypePromotionError", "extended", "finfo", "supports_inf"]
+DType = Any
+
+
+class ExtendedDType:
+    """A base of dtypes that libraries define: arrays of them are not offered here."""
+
+
+def supports_inf(dtype: Any) -> bool:
+    """Whether a float type has infinities."""
+    return bool(finfo(dtype).max < float("inf")) and "fn" not in finfo(dtype).dtype.name

@@ -1,0 +1,5 @@
+"""Names of `jax._src.lax`."""
+
+from atled import lax
+
+__all__ = ["lax"]

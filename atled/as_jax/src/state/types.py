@@ -1,0 +1,5 @@
+"""Names of `jax._src.state.types`."""
+
+from atled.ref import AbstractRef
+
+__all__ = ["AbstractRef"]

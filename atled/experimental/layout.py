@@ -1,0 +1,64 @@
+"""How arrays lie in memory, under the names of `jax.experimental.layout`.
+
+On every device here, arrays lie row by row; these classes describe that. Another order is refused where it is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+__all__ = ["Format", "Layout", "with_layout_constraint"]
+
+
+class _Automatic:
+    """The compiler decides."""
+
+    def __repr__(self) -> str:
+        return "AUTO"
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The axes of an array from the slowest to the fastest in memory.
+
+    >>> Layout((1, 0)).major_to_minor
+    (1, 0)
+    """
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
+    AUTO: Any = dataclasses.field(default=_Automatic(), init=False, repr=False, compare=False)
+
+    @property
+    def is_row_by_row(self) -> bool:
+        """Whether this is how arrays lie here."""
+        return tuple(self.major_to_minor) == tuple(range(len(self.major_to_minor))) and not self.tiling
+
+
+Layout.AUTO = _Automatic()
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """A layout, and a sharding.
+
+    >>> Format(Layout((0, 1))).layout.is_row_by_row
+    True
+    """
+
+    layout: Any = None
+    sharding: Any = None
+
+
+def with_layout_constraint(x: Any, layout: Layout) -> Any:
+    """A value that lies in memory in this way.
+
+    >>> import atled.numpy as jnp
+    >>> with_layout_constraint(jnp.ones((2, 3)), Layout((0, 1))).shape
+    (2, 3)
+    """
+    if not layout.is_row_by_row:
+        raise NotImplementedError(f"with_layout_constraint: arrays lie row by row here; got {layout}.")
+    return x

@@ -1,0 +1,309 @@
+"""Programs and traced values, under the names of `jax.extend.core` and `jax.core`.
+
+A `Program` is both a `Jaxpr` and a `ClosedJaxpr`: it has `invars`, `constvars`, `consts`, `eqns` and `outvars`, and
+equations have `primitive`, `params`, `invars` and `outvars`. A primitive stands for all ops of a class: there is one
+object for each, which `primitives` has by name, such as `primitives.sin_p`.
+
+>>> import atled, atled.numpy as jnp
+>>> closed = atled.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+>>> isinstance(closed.jaxpr, Jaxpr), [e.primitive.name for e in closed.eqns]
+(True, ['sin', 'mul'])
+>>> [float(y) for y in eval_jaxpr(closed.jaxpr, closed.consts, 0.0)]
+[0.0]
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from atled.core import dtypes
+from atled.core.array import is_array_like, type_of
+from atled.core.errors import ConcretizationTypeError
+from atled.core.program import Equation as JaxprEqn
+from atled.core.program import Literal, Program, Recorder, Var, check, evaluate, primitive_of, subprograms
+from atled.core.program import ProgramError as JaxprTypeError
+from atled.core.trace import Interpreter, Tracer, entered, responsible, state
+from atled.core.types import ArrayType as ShapedArray
+from atled.extend.primitive import Primitive
+from atled.higher_order.scopes import ensure_compile_time_eval
+
+__all__ = [
+    "AbstractValue", "Atom", "ClosedJaxpr", "ConcretizationTypeError", "DebugInfo", "DropVar", "Effect", "Effects",
+    "Jaxpr", "JaxprEqn", "JaxprTypeError",
+    "Literal", "Primitive", "ShapedArray", "Trace", "TraceTag", "Tracer", "Value", "Var", "check_jaxpr",
+    "concrete_or_error",
+    "ensure_compile_time_eval", "eval_jaxpr", "find_top_trace", "gensym", "get_aval", "get_opaque_trace_state",
+    "is_concrete", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects",
+    "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "set_current_trace",
+    "subjaxprs", "take_current_trace", "trace_state_clean", "unmapped_aval", "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
+]  # fmt: skip
+
+Jaxpr = ClosedJaxpr = Program
+AbstractValue = ShapedArray
+Atom = Var | Literal
+Value = Any
+check_jaxpr = check
+
+
+class DropVar(Var):
+    """A result that nobody uses. Programs here have none: what is not used is a variable as others are."""
+
+
+def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any) -> list[Any]:
+    """Run a program: `consts` are the values of its `constvars`, `args` those of its `invars`.
+
+    >>> import atled
+    >>> closed = atled.make_jaxpr(lambda x, y: (x + y, x))(1, 2)
+    >>> [int(v) for v in eval_jaxpr(closed, closed.consts, 3, 4)]
+    [7, 3]
+    """
+    return evaluate(jaxpr, [*consts, *args])
+
+
+def jaxpr_as_fun(closed_jaxpr: Program) -> Callable[..., list[Any]]:
+    """A program as a function that gives a list.
+
+    >>> import atled
+    >>> [int(v) for v in jaxpr_as_fun(atled.make_jaxpr(lambda x: x + 1)(1))(2)]
+    [3]
+    """
+    return lambda *args: evaluate(closed_jaxpr, [*closed_jaxpr.consts, *args])
+
+
+def subjaxprs(jaxpr: Program) -> list[Program]:
+    """The programs that equations hold: bodies of loops, branches, functions that are called.
+
+    >>> import atled
+    >>> loop = atled.make_jaxpr(lambda x: atled.lax.fori_loop(0, 3, lambda i, x: x * 2, x))(1.0)
+    >>> len(subjaxprs(loop)) > 0
+    True
+    """
+    return [inner for e in jaxpr.equations for inner in subprograms(e.op)]
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> list[Program]:
+    """The programs among the parameters of an equation, also in tuples and lists of them.
+
+    >>> jaxprs_in_params({"length": 3})
+    []
+    """
+    found: list[Program] = []
+    for value in params.values():
+        several = value if isinstance(value, (tuple, list)) else (value,)
+        found += [x for x in several if isinstance(x, Program)]
+    return found
+
+
+def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
+    """`force(val)`, or a clear error if the value is traced.
+
+    >>> concrete_or_error(int, 3.0)
+    3
+    """
+    if isinstance(val, Tracer):
+        raise ConcretizationTypeError(f"{context or 'a value is needed here'}; got one that is traced, {val.type}.")
+    return val if force is None else force(val)
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether a value is at hand.
+
+    >>> is_concrete(1.0)
+    True
+    """
+    return not isinstance(x, Tracer)
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether a value is an array, or can be taken as one.
+
+    >>> valid_jaxtype(1.0), valid_jaxtype("a")
+    (True, False)
+    """
+    return is_array_like(x)
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The type of one example of a batch.
+
+    >>> mapped_aval(3, 0, ShapedArray((3, 2), "float32"))
+    f32[2]
+    """
+    if axis is None:
+        return aval
+    if aval.shape[axis] != size:
+        raise ValueError(f"mapped_aval: axis {axis} of {aval} must have size {size}.")
+    return aval.with_shape((*aval.shape[:axis], *aval.shape[axis + 1 :]))
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *_: Any) -> ShapedArray:
+    """The type of a batch of examples.
+
+    >>> unmapped_aval(3, 1, ShapedArray((2,), "float32"))
+    f32[2,3]
+    """
+    return aval if axis is None else aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+class Trace(Interpreter):
+    """A transformation of one's own: `process_primitive(primitive, values, params)` says what becomes of an op."""
+
+    def __init__(self) -> None:
+        super().__init__(state.level + 1)
+
+    def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
+        """Hand an op to `process_primitive`."""
+        primitive = primitive_of(type(op))
+        out = self.process_primitive(primitive, list(operands), primitive.params_of(op))  # type: ignore[attr-defined]
+        return tuple(out) if primitive.multiple_results else out
+
+
+@contextlib.contextmanager
+def take_current_trace() -> Iterator[Interpreter]:
+    """A block that gets the transformation which ops without traced operands go to.
+
+    >>> with take_current_trace() as trace:
+    ...     trace.transform
+    'evaluation'
+    """
+    yield state.base
+
+
+@contextlib.contextmanager
+def set_current_trace(trace: Interpreter) -> Iterator[None]:
+    """A block in which ops go to this transformation."""
+    if trace.level <= state.level:  # one further out, for a while
+        before = state.base, state.level
+        state.base, state.level = trace, trace.level
+        try:
+            yield
+        finally:
+            state.base, state.level = before
+    else:
+        with entered(trace, base=trace):
+            yield
+        trace.is_open = True
+
+
+class Effect:
+    """A base of what a primitive does beside giving results."""
+
+
+class TraceTag:
+    """Tells traces of one transformation from those of another."""
+
+
+class DebugInfo(NamedTuple):
+    """What a function that is traced is called, for messages."""
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] = ()
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        """The name without the place."""
+        return self.func_src_info.split(" ")[0]
+
+
+no_effects: frozenset[Effect] = frozenset()
+Effects = frozenset
+
+
+class OpaqueTraceState(NamedTuple):
+    """Which transformations are at work: equal while they are the same ones."""
+
+    base: Any
+    innermost: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and all([x is y for x, y in zip(self, other, strict=True)])
+
+    def __hash__(self) -> int:
+        return hash((id(self.base), id(self.innermost)))
+
+
+def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
+    """Which transformations are at work here, to compare with another time.
+
+    >>> get_opaque_trace_state() == get_opaque_trace_state()
+    True
+    """
+    return OpaqueTraceState(state.base, state.innermost)
+
+
+def get_aval(x: Any) -> ShapedArray:
+    """The type of a value.
+
+    >>> get_aval(1.0).shape
+    ()
+    """
+    return type_of(x)
+
+
+def find_top_trace(xs: Any) -> Trace:
+    """The transformation that an op on these values would go to.
+
+    >>> find_top_trace([1.0]).transform
+    'evaluation'
+    """
+    return responsible(list(xs))
+
+
+def new_jaxpr_eqn(
+    invars: Any, outvars: Any, primitive: Any, params: Any, effects: Any = (), source_info: Any = None, ctx: Any = None
+) -> JaxprEqn:
+    """An equation.
+
+    >>> import atled
+    >>> e = atled.make_jaxpr(atled.numpy.sin)(1.0).eqns[0]
+    >>> new_jaxpr_eqn(e.invars, e.outvars, e.primitive, e.params)
+    Equation(sin)
+    """
+    return JaxprEqn(primitive.op_of(params), tuple(invars), tuple(outvars), source_info)
+
+
+def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
+    """A function that makes new variables of a type.
+
+    >>> gensym()(get_aval(1)) is not None
+    True
+    """
+    return Var
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of tangents: float0 for integers.
+
+    >>> primal_dtype_to_tangent_dtype("float32").name
+    'float32'
+    """
+    return ShapedArray((), dtypes.canonical(primal_dtype)).tangent().dtype
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """The named axes that are in scope."""
+    return list(state.axes)
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether there are named axes in scope."""
+    return bool(state.axes)
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a function is being recorded."""
+    return isinstance(state.base, Recorder)
+
+
+def trace_state_clean() -> bool:
+    """Whether no function is being transformed.
+
+    >>> trace_state_clean()
+    True
+    """
+    return state.level == 0

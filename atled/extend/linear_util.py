@@ -1,0 +1,148 @@
+"""Functions with transformations around them, under the names of `jax.extend.linear_util`.
+
+A transformation is a generator: it yields the arguments of the function inside, gets its results, and yields its own.
+One "with aux" yields (results, something more), and a second function gives that afterwards.
+
+>>> @transformation
+... def doubled(*args):
+...     result = yield args, {}
+...     yield 2 * result
+>>> doubled(wrap_init(lambda x, y: x + y)).call_wrapped(1, 2)
+6
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation", "transformation2",
+    "transformation_with_aux", "transformation_with_aux2", "wrap_init",
+]  # fmt: skip
+
+
+class StoreException(Exception):  # noqa: N818, the name is JAX's
+    """What a transformation gives beside its result was asked for before it ran, or given twice."""
+
+
+class Store:
+    """A place for what a transformation gives beside its result."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def store(self, value: Any) -> None:
+        """Keep a value, once."""
+        if self.values:
+            raise StoreException("Store occupied: the transformation ran before.")
+        self.values.append(value)
+
+    @property
+    def val(self) -> Any:
+        """What was kept."""
+        if not self.values:
+            raise StoreException("Store empty: the transformation did not run yet.")
+        return self.values[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+
+class WrappedFun:
+    """A function, its fixed parameters, and what is around it."""
+
+    def __init__(
+        self, f: Callable[..., Any], call: Callable[..., Any], params: dict[str, Any], debug_info: Any
+    ) -> None:
+        self.f, self.call, self.params, self.debug_info = f, call, params, debug_info
+
+    @property
+    def __name__(self) -> str:  # type: ignore[override]
+        return getattr(self.f, "__name__", "<unnamed function>")
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the function and of all that is around it."""
+        return self.call(*args, **{**self.params, **kwargs})
+
+    def __repr__(self) -> str:
+        return f"Wrapped function: {self.__name__}"
+
+
+def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
+    """A function with nothing around it yet.
+
+    >>> wrap_init(lambda x: x + 1).call_wrapped(2)
+    3
+    """
+    return WrappedFun(f, f, dict(params or {}), debug_info)
+
+
+def _around(fun: WrappedFun, call: Callable[..., Any]) -> WrappedFun:
+    return WrappedFun(fun.f, call, {}, fun.debug_info)
+
+
+def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
+    """A transformation that a generator describes."""
+    if fun is None:
+        return functools.partial(transformation, gen)
+    inner = fun
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        steps = gen(*gen_args, *args, **kwargs)
+        given, named = next(steps)
+        return steps.send(inner.call_wrapped(*given, **named))
+
+    return _around(fun, call)
+
+
+def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
+    """As `transformation`, for one that gives something beside its result: returns a function for that, too."""
+    if fun is None:
+        return functools.partial(transformation_with_aux, gen)
+    aux = Store()
+    both = transformation(gen, fun, *gen_args)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out, more = both.call_wrapped(*args, **kwargs)
+        aux.store(more)
+        return out
+
+    return _around(fun, call), lambda: aux.val
+
+
+def transformation2(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
+    """A transformation that is a function of the function inside, and of the arguments."""
+    if fun is None:
+        return functools.partial(transformation2, gen)
+    return _around(fun, functools.partial(gen, fun.call_wrapped, *gen_args))
+
+
+def transformation_with_aux2(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
+    """As `transformation2`, with a `Store` as its second argument for what it gives beside its result."""
+    if fun is None:
+        return functools.partial(transformation_with_aux2, gen)
+    aux = Store()
+    return _around(fun, functools.partial(gen, fun.call_wrapped, aux, *gen_args)), lambda: aux.val
+
+
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+    """Of two functions that give something more, that of the transformation which ran: whether the first, and what."""
+    try:
+        return True, aux1()
+    except StoreException:
+        return False, aux2()
+
+
+def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
+    """A function of a wrapped function that remembers what it gave for this one."""
+    known: dict[Any, tuple[Any, Any]] = {}
+
+    def remembered(fun: WrappedFun, *args: Any) -> Any:
+        key = (id(fun), *args)
+        if key not in known:
+            known[key] = fun, call(fun, *args)
+        return known[key][1]
+
+    return remembered

@@ -1,0 +1,5 @@
+"""MLIR's dialects, under the names of `jax.extend.mlir.dialects`."""
+
+from atled.engine.mlir import chlo, func, sdy, stablehlo
+
+__all__ = ["chlo", "func", "sdy", "stablehlo"]

@@ -1,0 +1,77 @@
+"""Batches of primitives of one's own, under the names of `jax.interpreters.batching`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from atled import numpy as _numpy
+from atled.core.array import type_of
+from atled.extend.primitive import batchers as fancy_primitive_batchers
+
+__all__ = [
+    "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defvectorized",
+    "fancy_primitive_batchers", "not_mapped", "primitive_batchers",
+]  # fmt: skip
+
+not_mapped = None
+
+
+class _Table:
+    """Registers rules of another signature."""
+
+    def __init__(self, fitted: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        self.fitted = fitted
+
+    def __setitem__(self, primitive: Any, rule: Callable[..., Any]) -> None:
+        fancy_primitive_batchers[primitive] = self.fitted(rule)
+
+    def __delitem__(self, primitive: Any) -> None:
+        del fancy_primitive_batchers[primitive]
+
+    def __contains__(self, primitive: Any) -> bool:
+        return primitive in fancy_primitive_batchers
+
+
+primitive_batchers = _Table(lambda rule: lambda axis, args, dims, **params: rule(args, dims, **params))
+axis_primitive_batchers = _Table(
+    lambda rule: lambda axis, args, dims, **params: rule(axis.size, axis.name, None, args, dims, **params)
+)
+
+
+def broadcast(x: Any, sz: int, axis: int) -> Any:
+    """A value repeated along a new axis."""
+    return _numpy.repeat(_numpy.expand_dims(x, axis), sz, axis)
+
+
+def bdim_at_front(x: Any, bdim: int | None, size: int) -> Any:
+    """A value with the batch as its first axis."""
+    return broadcast(x, size, 0) if bdim is None else _numpy.moveaxis(x, bdim, 0)
+
+
+def defvectorized(prim: Any) -> None:
+    """Say that a primitive of one batched operand works on more axes as it does on fewer."""
+
+    def rule(args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
+        if len({d for d in dims if d is not None}) > 1 or any(d is None for d in dims):
+            raise NotImplementedError(f"{prim}: a vectorized rule needs operands with the batch on one axis.")
+        return prim.bind(*args, **params), dims[0]
+
+    primitive_batchers[prim] = rule
+
+
+def defbroadcasting(prim: Any) -> None:
+    """Say that a primitive works on each element, so operands are brought to one shape."""
+
+    def rule(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
+        rank = max(type_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True))
+        fitted = []
+        for x, d in zip(args, dims, strict=True):
+            if d is not None:
+                x = _numpy.moveaxis(x, d, 0)
+                missing = rank - (type_of(x).ndim - 1)
+                x = _numpy.reshape(x, (x.shape[0], *(1,) * missing, *x.shape[1:]))
+            fitted.append(x if d is not None else broadcast(x, axis.size, 0))
+        return prim.bind(*fitted, **params), 0
+
+    fancy_primitive_batchers[prim] = rule

@@ -1,0 +1,1 @@
+"""`jax.interpreters.pxla`: nothing of it is offered."""

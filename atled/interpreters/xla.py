@@ -1,0 +1,17 @@
+"""Names of `jax.interpreters.xla`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from atled.core.trace import bind
+from atled.higher_order.jit import jit
+
+__all__ = ["apply_primitive"]
+
+
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """Compile a primitive by itself, and run it."""
+    out = jit(partial(bind, prim.op_of(params)))(*args)
+    return list(out) if prim.multiple_results else out
