@@ -4,7 +4,8 @@
     python examples/cifar10.py
 
 The network is that of He et al. (2015) for CIFAR-10, wide and short: eight layers, of which the first halves the image.
-The schedule is one cycle. Run it again, and it resumes.
+The schedule is one cycle. Run it again, and it resumes. After half an hour on two cores it knows 83.6 % of the test
+images; the same network in PyTorch, with the same first weights and batches, 83.9 % (benchmarks/cifar10_torch.py).
 """
 
 import dataclasses

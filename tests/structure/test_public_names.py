@@ -15,7 +15,7 @@ NAMESPACES = (
     "atled.example_libraries.stax", "atled.experimental", "atled.experimental.checkify", "atled.experimental.jet",
     "atled.experimental.layout", "atled.experimental.mesh_utils",
     "atled.experimental.multihost_utils", "atled.experimental.ode", "atled.experimental.pjit",
-    "atled.experimental.shard_map", "atled.export", "atled.extend.core", "atled.extend.linear_util", "atled.flatten_util", "atled.image",
+    "atled.experimental.shard_map", "atled.experimental.sparse", "atled.experimental.sparse.linalg", "atled.export", "atled.extend.core", "atled.extend.linear_util", "atled.flatten_util", "atled.image",
     "atled.inspect", "atled.lax", "atled.metrics", "atled.nn", "atled.nn.initializers", "atled.nn.losses",
     "atled.numpy", "atled.numpy.fft", "atled.numpy.linalg", "atled.optim", "atled.profiler", "atled.random",
     "atled.ref", "atled.scipy",

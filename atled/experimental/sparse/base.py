@@ -1,0 +1,198 @@
+"""`JAXSparse`, what all sparse arrays share, and the warnings and errors about what is inefficient.
+
+A sparse array is a tree: its leaves are numbers and positions, its shape is known while tracing. It is no array for
+`atled.numpy`; `sparsify` makes functions that take it.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+
+from atled.core import errors, tree
+from atled.core.array import Array
+from atled.core.trace import Tracer
+from atled.transforms.vmap import vmap
+
+__all__ = ["CuSparseEfficiencyWarning", "JAXSparse", "SparseEfficiencyError", "SparseEfficiencyWarning"]
+
+
+C_ = TypeVar("C_", bound=type)
+
+
+class SparseEfficiencyError(ValueError):
+    """What was asked for would store far more numbers than the array has."""
+
+
+class SparseEfficiencyWarning(UserWarning):
+    """What was asked for stores far more numbers than the array has."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """A product that a library of the GPU could take, were its operands ordered otherwise. It is never given here."""
+
+
+class SparseInfo(NamedTuple):
+    """The shape of a sparse array, and what is known of the order of its entries."""
+
+    shape: tuple[int, ...]
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+
+class JAXSparse(abc.ABC):
+    """The base of sparse arrays: a shape, a dtype, stored entries.
+
+    >>> from atled.experimental import sparse
+    >>> x = sparse.eye(3)
+    >>> isinstance(x, JAXSparse), x.shape, x.size, x.nse
+    (True, (3, 3), 9, 3)
+    """
+
+    data: Any
+    shape: tuple[int, ...]
+    nse: Any = property(abc.abstractmethod(lambda self: 0), doc="The number of stored entries.")
+    dtype: Any = property(abc.abstractmethod(lambda self: None), doc="The dtype of the numbers.")
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # operators of NumPy's arrays leave the operation to ours
+
+    def __init__(self, args: Sequence[Any], *, shape: Sequence[int]) -> None:
+        self.shape = tuple([int(n) for n in shape])
+
+    @property
+    def size(self) -> int:
+        """How many elements the dense array has."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> Any:
+        """The axes in reverse order."""
+        return self.transpose()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(errors.explained(f"len: the array must have an axis; got {self!r}."))
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        try:
+            extra = "".join([f", {n}={v}" for n in ("n_batch", "n_dense") if (v := getattr(self, n, 0))])
+            text = f"{type(self).__name__}({self.dtype.name}{list(self.shape)}, nse={self.nse}{extra})"
+        except Exception:
+            return f"{type(self).__name__}(<invalid>)"
+        return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
+
+    def block_until_ready(self) -> Any:
+        """Wait until the numbers are there."""
+        for x in tree.leaves(self):
+            x.block_until_ready()
+        return self
+
+    @abc.abstractmethod
+    def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
+        """The leaves, and what is known while tracing."""
+
+    @classmethod
+    @abc.abstractmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
+        """The array of what `tree_flatten` gave."""
+
+    @abc.abstractmethod
+    def todense(self) -> Array:
+        """The dense array."""
+
+    @abc.abstractmethod
+    def transpose(self, axes: Any = None) -> Any:
+        """The axes in another order."""
+
+    def _missing(self, name: str) -> NoReturn:
+        says = f"{type(self).__name__}.{name}: it is not defined for this format."
+        raise NotImplementedError(errors.explained(says, "a BCOO array, which has it, or x.todense()."))
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        """The sum along axes."""
+        return self._missing("sum")
+
+    def __neg__(self) -> Any:
+        return self._missing("__neg__")
+
+    def __pos__(self) -> Any:
+        return self._missing("__pos__")
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._missing("__matmul__")
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._missing("__rmatmul__")
+
+    def __mul__(self, other: Any) -> Any:
+        return self._missing("__mul__")
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._missing("__rmul__")
+
+    def __add__(self, other: Any) -> Any:
+        return self._missing("__add__")
+
+    def __radd__(self, other: Any) -> Any:
+        return self._missing("__radd__")
+
+    def __sub__(self, other: Any) -> Any:
+        return self._missing("__sub__")
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._missing("__rsub__")
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._missing("__getitem__")
+
+
+def register(cls: C_) -> C_:
+    """Make a class of sparse arrays a node of trees, whose data is a tuple and compares by value."""
+    made: Any = cls
+    tree.register_node(
+        made,
+        lambda x: (lambda leaves, meta: (leaves, tuple(meta.items())))(*x.tree_flatten()),
+        lambda meta, leaves: made.tree_unflatten(dict(meta), leaves),
+    )
+    return cls
+
+
+def over_batches(f: Any, count: int) -> Any:
+    """A function of one example, for operands with `count` leading axes."""
+    for _ in range(count):
+        f = vmap(f)
+    return f
+
+
+def fitted(shape: tuple[int, ...], batch: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The shape of an array whose leaves `vmap` took a leading axis from, or gave one to; it has `ndim` axes now.
+
+    A tree's structure does not change with its leaves; `batch` are the leading axes that they have now.
+    """
+    if batch is None or ndim == len(shape) or ndim < len(batch):
+        return shape
+    agrees = lambda stored, full: all([s in (1, n) for s, n in zip(stored, full, strict=False)])  # noqa: E731
+    for _ in range(ndim - len(shape)):  # an axis more: the one without which the others agree with the shape
+        before = batch[: len(batch) - (ndim - len(shape)) + 1]
+        axis = next((i for i in range(len(before)) if agrees(before[:i] + before[i + 1 :], shape)), 0)
+        shape = (*shape[:axis], before[axis], *shape[axis:])
+    for _ in range(len(shape) - ndim):  # an axis less
+        count = len(batch) + len(shape) - ndim
+        axis = next((i for i in range(count) if agrees(batch, shape[:i] + shape[i + 1 :])), 0)
+        shape = shape[:axis] + shape[axis + 1 :]
+    return shape
+
+
+def leading(count: int, *xs: Any) -> tuple[int, ...]:
+    """The lengths of the first axes, of which some arrays may store one for all."""
+    return np.broadcast_shapes(*[x.shape[:count] for x in xs])

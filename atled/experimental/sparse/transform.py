@@ -1,0 +1,100 @@
+"""`sparsify`: functions of dense arrays that take sparse ones.
+
+The function is recorded as for dense arrays; its program is then run equation by equation, by the rules of `rules.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from atled import numpy as jnp
+from atled.core import tree
+from atled.core.array import Array, type_of
+from atled.core.program import Literal, record
+from atled.core.trace import Tracer, bind
+from atled.core.types import ArrayType
+from atled.experimental.sparse.base import JAXSparse
+from atled.experimental.sparse.bcoo import BCOO
+from atled.experimental.sparse.rules import DENSE, run
+from atled.higher_order import remat
+
+__all__ = ["SparseTracer", "sparsify", "todense"]
+
+SparseTracer = Tracer  # what stands for a sparse array in a function is a tracer like any other
+_is_sparsifying: ContextVar[bool] = ContextVar("is_sparsifying", default=False)
+
+
+@contextlib.contextmanager
+def _sparsifying() -> Iterator[None]:
+    token = _is_sparsifying.set(True)
+    try:
+        yield
+    finally:
+        _is_sparsifying.reset(token)
+
+
+def _as_bcoo(x: Any) -> Any:
+    return x.to_bcoo() if hasattr(x, "to_bcoo") else x
+
+
+def is_sparse_array(x: Any) -> bool:
+    """Whether a value is a sparse array, of any format."""
+    return isinstance(x, JAXSparse)
+
+
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+    """The function for sparse arguments: what it computes with `atled.numpy` is computed without making them dense.
+
+    It must keep zeros where they are, or reduce: products, sums, slices, reshapes and many more. What would need a
+    dense array raises `NotImplementedError`. `use_tracer` is for JAX's programs, and changes nothing.
+
+    >>> import atled.numpy as jnp
+    >>> from atled.experimental import sparse
+    >>> f = sparsify(lambda m, v: 2 * jnp.dot(jnp.log1p(m).T, v) + 1)
+    >>> f(sparse.eye(2), jnp.array([0.0, 1.0]))
+    Array([1.       , 2.3862944], dtype=float32)
+    """
+    name = getattr(f, "__name__", "f")
+
+    def sparse_f(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.flatten((args, kwargs), is_leaf=is_sparse_array)
+        operands = [_as_bcoo(x) if is_sparse_array(x) else x for x in leaves]
+        types = [ArrayType(x.shape, x.dtype) if isinstance(x, BCOO) else type_of(x) for x in operands]
+        form: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            a, k = structure.unflatten(xs)
+            found, made = tree.flatten(f(*a, **k))
+            form.append(made)
+            return found
+
+        with _sparsifying():
+            program, captured = record(flat, types, name)
+        return form[0].unflatten([_output(x) for x in run(program, [*captured, *operands])])
+
+    sparse_f.__name__ = name
+    sparse_f.__doc__ = getattr(f, "__doc__", None)
+    sparse_f.__wrapped__ = f  # type: ignore[attr-defined]
+    return sparse_f
+
+
+def _output(x: Any) -> Any:
+    return jnp.asarray(x.value, x.type.dtype) if type(x) is Literal else x
+
+
+def todense(arr: Any) -> Array:
+    """The dense array, also in a function that is sparsified; a dense one stays as it is.
+
+    >>> from atled.experimental import sparse
+    >>> todense(sparse.eye(2))
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    if is_sparse_array(arr):
+        return arr.todense()
+    if isinstance(arr, Tracer) and _is_sparsifying.get():
+        return bind(remat.Name(DENSE), arr)
+    return arr
