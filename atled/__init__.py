@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         inspect,
         lax,
         metrics,
+        monitoring,
         nn,
         optim,
         profiler,
@@ -86,10 +87,36 @@ if TYPE_CHECKING:
         tree_util,
         typing,
     )
+    from atled.core.config import (
+        allow_f16_reductions,
+        array_garbage_collection_guard,
+        auto_pcast,
+        debug_key_reuse,
+        default_prng_impl,
+        enable_checks,
+        enable_custom_prng,
+        explain_cache_misses,
+        jax2tf_associative_scan_reductions,
+        legacy_prng_key,
+        log_compiles,
+        make_user_context,
+        no_execution,
+        no_tracing,
+        numpy_rank_promotion,
+        remove_size_one_mesh_axis_from_type,
+        softmax_custom_jvp,
+        thread_guard,
+        threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
+    )
     from atled.core.sharding import NamedSharding
     from atled.core.source import named_scope
     from atled.custom_derivatives import closure_convert, custom_gradient
-    from atled.debug import checking_leaks
+    from atled.debug import check_tracer_leaks, checking_leaks
+    from atled.engine.array import Shard
     from atled.engine.client import Device
     from atled.engine.parts import (
         make_array_from_callback,
@@ -104,8 +131,9 @@ if TYPE_CHECKING:
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
     from atled.higher_order.scopes import ensure_compile_time_eval, fwd_and_bwd, named_call
     from atled.higher_order.shard_map import shard_map
+    from atled.numpy.indexing import ds
     from atled.ref import Ref, empty_ref, free_ref, freeze, new_ref
-    from atled.sharding import P, reshard
+    from atled.sharding import P, reshard, smap
 
 trace.install(Evaluate())
 make_jaxpr = make_program  # the names that JAX programs use
@@ -114,8 +142,8 @@ typeof = type_of
 _MODULES = (
     "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed",
     "dlpack", "dtypes", "errors", "experimental", "export", "flatten_util", "image", "inspect", "lax", "metrics",
-    "nn", "optim", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "topologies", "train",
-    "tree_util", "typing",
+    "monitoring", "nn", "optim", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "topologies",
+    "train", "tree_util", "typing",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -123,14 +151,24 @@ _NAMES = {
         "make_array_from_process_local_data",
         "make_array_from_single_device_arrays",
     ),
+    "core.config": (
+        "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "debug_key_reuse",
+        "default_prng_impl", "enable_checks", "enable_custom_prng", "explain_cache_misses",
+        "jax2tf_associative_scan_reductions", "legacy_prng_key", "log_compiles", "make_user_context",
+        "no_execution", "no_tracing", "numpy_rank_promotion", "remove_size_one_mesh_axis_from_type",
+        "softmax_custom_jvp", "thread_guard", "threefry_partitionable", "transfer_guard",
+        "transfer_guard_device_to_device", "transfer_guard_device_to_host", "transfer_guard_host_to_device",
+    ),
     "core.sharding": ("NamedSharding",),
+    "engine.array": ("Shard",),
     "engine.client": ("Device",),
     "core.source": ("named_scope",),
     "custom_derivatives": ("closure_convert", "custom_gradient"),
-    "debug": ("checking_leaks",),
+    "debug": ("check_tracer_leaks", "checking_leaks"),
     "environment": ("copy_to_host_async", "live_arrays", "print_environment_info", "process_indices"),
+    "numpy.indexing": ("ds",),
     "ref": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref"),
-    "sharding": ("P", "reshard"),
+    "sharding": ("P", "reshard", "smap"),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
     "higher_order.nans": ("find_nans",),
@@ -138,7 +176,7 @@ _NAMES = {
     "higher_order.remat": ("checkpoint", "checkpoint_policies", "remat"),
     "higher_order.scopes": ("ensure_compile_time_eval", "fwd_and_bwd", "named_call"),
     "higher_order.shard_map": ("shard_map",),
-}
+}  # fmt: skip
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
 
 
@@ -152,19 +190,25 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "__version__", "ad_checkpoint",
-    "block_until_ready", "checking_leaks", "checkpoint", "checkpoint_policies", "checkpoints", "clear_caches",
+    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard", "__version__", "ad_checkpoint",
+    "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
+    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "checkpoints", "clear_caches",
     "closure_convert", "config", "copy_to_host_async", "custom_batching", "custom_derivatives", "custom_gradient",
-    "custom_jvp", "custom_vjp", "data", "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
-    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed",
-    "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "experimental", "export", "find_nans", "flatten_util", "float0", "free_ref", "freeze",
-    "fwd_and_bwd", "grad", "hessian", "image", "inspect", "io_callback", "jacfwd", "jacobian", "jacrev", "jit",
-    "jvp", "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
-    "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "make_program", "metrics", "named_call", "named_scope", "new_ref", "nn", "numpy",
-    "numpy_dtype_promotion", "ops", "optim", "pmap", "print_environment_info", "process_count", "process_index",
-    "process_indices", "profiler", "pure_callback", "random", "ref", "remat", "reshard", "scipy", "set_mesh",
-    "shard_map", "sharding", "stages", "test_util", "topologies", "train", "tree", "tree_util", "typeof", "typing",
+    "custom_jvp", "custom_vjp", "data", "debug", "debug_infs", "debug_key_reuse", "debug_nans", "default_backend",
+    "default_device", "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
+    "devices", "disable_jit", "distributed", "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref",
+    "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
+    "experimental", "explain_cache_misses", "export", "find_nans", "flatten_util", "float0", "free_ref", "freeze",
+    "fwd_and_bwd", "grad", "hessian", "image", "inspect", "io_callback", "jacfwd", "jacobian", "jacrev",
+    "jax2tf_associative_scan_reductions", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize",
+    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
+    "make_program", "make_user_context", "metrics", "monitoring", "named_call", "named_scope", "new_ref", "nn",
+    "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "optim",
+    "pmap", "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
+    "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard", "scipy",
+    "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
+    "threefry_partitionable", "topologies", "train", "transfer_guard", "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",
     "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

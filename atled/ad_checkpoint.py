@@ -1,6 +1,51 @@
 """Memory for time: `checkpoint`, its policies, names for what they keep, and a list of what is kept."""
 
-from atled.higher_order.remat import checkpoint, checkpoint_name, checkpoint_policies, remat
+from __future__ import annotations
+
+from typing import Any
+
+from atled.higher_order.remat import Offload, checkpoint, checkpoint_name, checkpoint_policies, remat
 from atled.higher_order.residuals import print_saved_residuals
 
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat"]
+__all__ = [
+    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
+    "print_saved_residuals", "remat",
+]  # fmt: skip
+
+
+class _Answer:
+    """What a policy may answer instead of a bool."""
+
+    def __init__(self, name: str, is_kept: bool) -> None:
+        self.name, self.is_kept = name, is_kept
+
+    def __bool__(self) -> bool:
+        return self.is_kept
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Recompute = _Answer("Recompute", False)
+Saveable = _Answer("Saveable", True)
+
+
+class Offloadable(Offload):
+    """A policy's answer for a value that is kept in another memory: from where, and to where.
+
+    >>> Offloadable("device", "pinned_host").dst
+    'pinned_host'
+    """
+
+    src: str
+
+    def __new__(cls, src: str, dst: str) -> Any:
+        """A value that goes from one memory to another."""
+        made = super().__new__(cls, dst)
+        made.src = src
+        return made
+
+    @property
+    def dst(self) -> str:
+        """The memory."""
+        return self.memory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import cmd
 import contextlib
+import functools
 import gc
 import linecache
 import logging
@@ -19,15 +20,23 @@ from atled.core.trace import Tracer
 from atled.higher_order.callbacks import effect_callback
 
 __all__ = [
-    "breakpoint", "callback", "checking_leaks", "inspect_array_sharding", "log", "print", "visualize_array_sharding",
-    "visualize_sharding",
+    "breakpoint", "callback", "check_tracer_leaks", "checking_leaks", "inspect_array_sharding", "log", "print",
+    "visualize_array_sharding", "visualize_sharding",
 ]  # fmt: skip
 
 
-def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def callback(
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function for its effect, with the values that its arguments have when the program runs.
 
-    Calls come in the order of the program, whether `ordered` or not; under `vmap`, for one example after another.
+    Calls come in the order of the program, whether `ordered` or not; under `vmap`, for one example after another. With
+    whole arrays: `partitioned` is refused. `callback(ordered=True)(f, x)` is
+    `callback(f, x, ordered=True)`.
 
     >>> import atled
     >>> seen = []
@@ -36,18 +45,42 @@ def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **
     >>> seen
     [3.0]
     """
-    effect_callback(callback, args, kwargs, "debug.callback")
+    _whole("callback", partitioned)
+    if callback is None:
+        return lambda f, *given, **named: effect_callback(f, given, named, "debug.callback")
+    return effect_callback(callback, args, kwargs, "debug.callback")
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def _whole(name: str, partitioned: bool) -> None:
+    if partitioned:
+        raise NotImplementedError(
+            f"debug.{name}: it gets whole arrays; got partitioned=True.\n  try: it inside of shard_map, for each part."
+        )
+
+
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Print values when the program runs: `fmt` is a format string, with `{}` and `{name}` for arguments.
+
+    That it fits the arguments is checked now, or with `skip_format_check` when it is printed.
+    `print(ordered=True)(fmt, x)` is `print(fmt, x, ordered=True)`.
 
     >>> import atled
     >>> f = atled.jit(lambda x: (print("x = {x}, twice {}", x * 2.0, x=x), x)[1])
     >>> _ = f(1.5), atled.effects_barrier()
     x = 1.5, twice 3.0
     """
-    _check_format(fmt, args, kwargs)
+    _whole("print", partitioned)
+    if fmt is None:
+        return functools.partial(print, ordered=ordered, skip_format_check=skip_format_check)
+    if not skip_format_check:
+        _check_format(fmt, args, kwargs)
 
     def show(*found: Any, **named: Any) -> None:
         builtins.print(fmt.format(*found, **named), flush=True)
@@ -55,13 +88,24 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     effect_callback(show, args, kwargs, "debug.print")
 
 
-def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Any:
     """As `print`, to the logger `atled` at the level INFO.
 
     >>> import atled, logging
     >>> log("x = {}", 1.5)
     """
-    _check_format(fmt, args, kwargs)
+    _whole("log", partitioned)
+    if fmt is None:
+        return functools.partial(log, ordered=ordered, skip_format_check=skip_format_check)
+    if not skip_format_check:
+        _check_format(fmt, args, kwargs)
 
     def show(*found: Any, **named: Any) -> None:
         logging.getLogger("atled").info(fmt.format(*found, **named))
@@ -140,11 +184,25 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
         ) from None
 
 
-def breakpoint(*, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+def breakpoint(
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: Any = None,
+    stdin: TextIO | None = None,
+    stdout: TextIO | None = None,
+    **kwargs: Any,
+) -> None:
     """Stop here when the program runs, and look at the variables of this function with the values they have then.
 
     Works under `jit`, `vmap`, `grad` and in loops. `c` goes on, `q` ends the program, `h` says what else there is.
+    JAX's choice of a debugger and of frames is taken, and changes nothing: the frame is the caller's.
     """
+    del filter_frames, num_frames, ordered, token, kwargs
+    if backend not in (None, "cli"):
+        raise ValueError(f"debug.breakpoint: there is one debugger, 'cli'; got {backend!r}.")
     frame: Any = sys._getframe(1)
     while frame is not None and source.is_library_file(frame.f_code.co_filename):
         frame = frame.f_back
@@ -228,6 +286,16 @@ def _closed_tracers() -> list[Tracer]:
     gc.collect()
     # by class: `isinstance` asks objects for theirs, and those of others may do something then
     return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and not x.interpreter.is_open]
+
+
+def check_tracer_leaks(new_val: bool = True) -> Any:
+    """`checking_leaks`, or with False a `with` block that does nothing.
+
+    >>> import atled
+    >>> with check_tracer_leaks():
+    ...     y = atled.jit(lambda x: x * 2)(1.0)
+    """
+    return checking_leaks() if new_val else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -3,6 +3,9 @@
 from atled.core.dtypes import PromotionError as TypePromotionError
 from atled.core.errors import (
     ConcretizationTypeError,
+    JAXIndexError,
+    JAXTypeError,
+    KeyReuseError,
     NonConcreteBooleanIndexError,
     ShapeError,
     TracerArrayConversionError,
@@ -10,6 +13,7 @@ from atled.core.errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )  # fmt: skip
+from atled.core.program import ProgramError as JaxprTypeError
 from atled.core.tree import TreeError
 from atled.engine.array import ExecutionError
 from atled.engine.client import ForkError
@@ -19,7 +23,8 @@ from atled.random.keys import KeyReuseWarning
 JaxRuntimeError = ExecutionError  # the name that programs for JAX catch
 
 __all__ = [
-    "ConcretizationTypeError", "ExecutionError", "ForkError", "JaxRuntimeError", "KeyReuseWarning", "MixedWidthWarning",
+    "ConcretizationTypeError", "ExecutionError", "ForkError", "JAXIndexError", "JAXTypeError", "JaxRuntimeError",
+    "JaxprTypeError", "KeyReuseError", "KeyReuseWarning", "MixedWidthWarning",
     "NonConcreteBooleanIndexError", "ShapeError", "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
 ]  # fmt: skip

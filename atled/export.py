@@ -6,6 +6,7 @@ module. Nothing in it is executed or unpickled before the checksum and the heade
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import struct
@@ -22,7 +23,10 @@ from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import as_array
 
-__all__ = ["Exported", "deserialize", "export"]
+__all__ = [
+    "Exported", "default_export_platform", "deserialize", "export", "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+]  # fmt: skip
 _MAGIC = b"atled.export.1\n"
 
 
@@ -85,21 +89,28 @@ class Exported:
         return _MAGIC + hashlib.sha256(payload).digest() + payload
 
 
-def export(f: Callable[..., Any]) -> Callable[..., Exported]:
+def export(
+    fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None, disabled_checks: Sequence[Any] = ()
+) -> Callable[..., Exported]:
     """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
+
+    The platform is the one that is here; `platforms` may name no other. There is nothing to check that
+    `disabled_checks` could let pass.
 
     >>> import atled, atled.numpy as jnp
     >>> saved = export(atled.jit(jnp.sin))(jnp.zeros(2)).serialize()
     >>> deserialize(saved).call(jnp.zeros(2))
     Array([0., 0.], dtype=float32)
     """
-    if not hasattr(f, "trace"):
+    if platforms is not None and tuple(platforms) != (default_export_platform(),):
+        raise NotImplementedError(f"export: the platform is {default_export_platform()!r}; got {list(platforms)}.")
+    if not hasattr(fun_jit, "trace"):
         raise TypeError("export: a function made by jit is needed; write export(jit(f))(...).")
 
     def make(*args: Any, **kwargs: Any) -> Exported:
         from atled.engine import stablehlo  # loads MLIR
 
-        traced = f.trace(*args, **kwargs)  # type: ignore[attr-defined]
+        traced = fun_jit.trace(*args, **kwargs)  # type: ignore[attr-defined]
         found = traced._traced
         module = stablehlo.build(found.program, client.default_backend(), has_calls=False)
         if module.callbacks:
@@ -139,6 +150,78 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     return Exported(header["name"], data, captured, inputs, outputs, *structures)
 
 
+_written: dict[type, tuple[str, Callable[[Any], bytes]]] = {}  # by class: its name in files, and how meta is written
+_read: dict[str, Callable[[bytes, Any], tree.Structure]] = {}  # by name in files
+
+
+def register_pytree_node_serialization(
+    nodetype: type,
+    *,
+    serialized_name: str,
+    serialize_auxdata: Callable[[Any], bytes],
+    deserialize_auxdata: Callable[[bytes], Any],
+    from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
+) -> type:
+    """Say how nodes of a class are written to files: their data that are no leaves as bytes, under a name.
+
+    `from_children` makes a node of these data and children; without it, they are what the class was registered with
+    as a node.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> import atled, atled.numpy as jnp
+    >>> atled.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
+    >>> _ = register_pytree_node_serialization(
+    ...     Pair, serialized_name="pair", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: None)
+    >>> saved = export(atled.jit(lambda p: p.a + p.b))(Pair(jnp.ones(2), jnp.ones(2))).serialize()
+    >>> deserialize(saved).call(Pair(jnp.ones(2), jnp.ones(2)))
+    Array([2., 2.], dtype=float32)
+    """
+    if nodetype in _written or serialized_name in _read:
+        raise ValueError(f"export: {nodetype.__name__} or the name {serialized_name!r} is registered already.")
+
+    def read(data: bytes, children: Any) -> tree.Structure:
+        meta = deserialize_auxdata(data)
+        if from_children is None:
+            return tree._structure(nodetype, meta, tuple(children))
+        node = from_children(meta, [object() for _ in children])
+        return tree._structure(nodetype, tree.structure(node).meta, tuple(children))
+
+    _written[nodetype], _read[serialized_name] = (serialized_name, serialize_auxdata), read
+    return nodetype
+
+
+def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) -> Any:
+    """Say under which name a namedtuple is written to files.
+
+    >>> import collections
+    >>> Point = collections.namedtuple("Point", ["x", "y"])
+    >>> register_namedtuple_serialization(Point, serialized_name="point") is Point
+    True
+    """
+    if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
+        raise ValueError(f"export: a namedtuple is needed; got {nodetype.__name__}.")
+    return register_pytree_node_serialization(
+        nodetype,
+        serialized_name=serialized_name,
+        serialize_auxdata=lambda _: json.dumps(nodetype._fields).encode(),  # type: ignore[attr-defined]
+        deserialize_auxdata=json.loads,
+        from_children=lambda names, children: nodetype(**dict(zip(names, children, strict=True))),
+    )
+
+
+def default_export_platform() -> str:
+    """The platform that functions are exported for: `cpu`, `cuda`, `rocm` or `tpu`.
+
+    >>> default_export_platform() == "cpu" or client.default_backend() != "cpu"
+    True
+    """
+    found = client.default_backend()
+    is_rocm = "rocm" in str(client.devices()[0].client.platform_version).lower()
+    return ("rocm" if is_rocm else "cuda") if found == "gpu" else found
+
+
 def _type_to_json(t: ArrayType) -> Any:
     if t.kind == "k":
         raise NotImplementedError("export: random keys cannot be arguments or results; pass random.key_data(key).")
@@ -156,10 +239,14 @@ def _tree_to_json(s: tree.Structure) -> Any:
     children = [_tree_to_json(c) for c in s.children]
     if s.kind in (tuple, list, type(None)):
         return [s.kind.__name__, children]
+    if s.kind in _written:
+        name, write = _written[s.kind]
+        return ["registered", children, name, base64.b64encode(write(s.meta)).decode()]
     if s.kind is dict and all(type(k) in (str, int, bool) for k in s.meta):
         return ["dict", children, list(s.meta)]
     raise NotImplementedError(
         f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}."
+        "\n  try: register_pytree_node_serialization or register_namedtuple_serialization, which say how to write it."
     )
 
 
@@ -167,5 +254,9 @@ def _tree_from_json(item: Any) -> tree.Structure:
     if item == "*":
         return tree.LEAF
     kind, children = item[0], tuple([_tree_from_json(c) for c in item[1]])
+    if kind == "registered":
+        if item[2] not in _read:
+            raise ValueError(f"export: a node of the tree was registered as {item[2]!r}, which is not registered here.")
+        return _read[item[2]](base64.b64decode(item[3]), children)
     kinds = {"tuple": tuple, "list": list, "NoneType": type(None), "dict": dict}
     return tree._structure(kinds[kind], tuple(item[2]) if kind == "dict" else None, children)

@@ -132,7 +132,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref
     return Ref(array(init_val))
 
 
-def empty_ref(ty: Any, *, memory_space: Any = None) -> Ref:
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     """A reference to an array of a type, with any values.
 
     >>> empty_ref(ArrayType((2,), "float32")).shape
@@ -159,28 +159,28 @@ def free_ref(ref: Ref) -> None:
     freeze(ref)
 
 
-def get(ref: Ref, idx: Any = ...) -> Array:
-    """A part of the array.
+def get(ref: Ref, idx: Any = None) -> Array:
+    """A part of the array, or all of it.
 
     >>> int(get(new_ref([1, 2]), 1))
     2
     """
-    return ref[idx]
+    return ref[... if idx is None else idx]
 
 
-def swap(ref: Ref, idx: Any, val: Any) -> Array:
+def swap(ref: Ref, idx: Any, value: Any) -> Array:
     """A part of the array as it was, and write to it.
 
     >>> r = new_ref([1, 2])
     >>> int(swap(r, 1, 7)), int(r[1])
     (2, 7)
     """
-    before = ref[idx]
-    ref[idx] = val
+    before = get(ref, idx)
+    set(ref, idx, value)
     return before
 
 
-def set(ref: Ref, idx: Any, val: Any) -> None:
+def set(ref: Ref, idx: Any, value: Any) -> None:
     """Write to a part of the array.
 
     >>> r = new_ref([1, 2])
@@ -188,7 +188,7 @@ def set(ref: Ref, idx: Any, val: Any) -> None:
     >>> r[...]
     Array([4, 2], dtype=int32)
     """
-    ref[idx] = val
+    ref[... if idx is None else idx] = value
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
@@ -199,4 +199,4 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     >>> int(r[0])
     5
     """
-    ref.addupdate(x, idx)
+    ref.addupdate(x, ... if idx is None else idx)

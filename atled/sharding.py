@@ -9,6 +9,7 @@ from typing import Any
 
 from atled.core import tree
 from atled.core.sharding import (
+    NO_MESH,
     AxisType,
     Mesh,
     NamedSharding,
@@ -19,21 +20,22 @@ from atled.core.sharding import (
     make_mesh,
     set_mesh,
 )
+from atled.higher_order.shard_map import shard_map
 from atled.ops.placing import with_sharding_constraint
 from atled.transfer import device_put
 
 P = PartitionSpec
 
 
-def get_mesh() -> Mesh | None:
-    """The mesh that is set, or None. It can be asked while a function is recorded, too.
+def get_mesh() -> Mesh:
+    """The mesh that is set, or one without devices, which is `empty`. It can be asked while a function is recorded.
 
     >>> import atled
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
     ...     get_mesh().size
     1
     """
-    return current_mesh()
+    return current_mesh() or NO_MESH
 
 
 class AbstractMesh:
@@ -136,9 +138,55 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     return call
 
 
+def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
+    """A function whose arguments are split as said. Inside, the compiler decides, as it does everywhere here.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
+    ...     explicit_axes(lambda x: x * 2, in_sharding=P("data"))(jnp.arange(2))
+    Array([0, 2], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        where = kwargs.pop("in_sharding", None) if in_sharding is None else in_sharding
+        if where is None:
+            raise TypeError("explicit_axes: in_sharding must say how the arguments are split.")
+        return f(*device_put(args, where), **kwargs)
+
+    return call
+
+
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any) -> Any:
+    """`shard_map` over one axis of the mesh that is set; `in_axes` and `out_axes` say which dimensions are cut.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with set_mesh(make_mesh((1,), ("x",), devices=atled.devices()[:1])):
+    ...     smap(lambda v: v * 2, in_axes=0, out_axes=0, axis_name="x")(jnp.arange(3))
+    Array([0, 2, 4], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, (list, tuple)):
+        raise TypeError(f"smap: one axis of the mesh is needed; got {axis_name}.")
+    if in_axes is ...:
+        raise TypeError(
+            "smap: in_axes must say which dimensions are cut, because types do not say how arrays are split."
+        )
+
+    def spec(axis: Any) -> PartitionSpec:
+        if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool) or axis < 0):
+            raise TypeError(f"smap: an axis is None or a number from 0 on; got {axis!r}.")
+        return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
+
+    ins, outs = (tree.map(spec, axes, is_leaf=lambda x: x is None) for axes in (in_axes, out_axes))
+    return shard_map(f, in_specs=ins, out_specs=outs, axis_names={axis_name})
+
+
 __all__ = [
     "AbstractMesh", "AxisType", "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding",
-    "auto_axes",
-    "current_mesh", "get_abstract_mesh", "get_mesh", "make_mesh", "make_single_device_sharding", "reshard", "set_mesh",
-    "with_sharding_constraint",
+    "auto_axes", "current_mesh", "explicit_axes", "get_abstract_mesh", "get_mesh", "make_mesh",
+    "make_single_device_sharding", "reshard", "set_mesh", "smap", "with_sharding_constraint",
 ]  # fmt: skip

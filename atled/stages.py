@@ -7,11 +7,14 @@
 True
 """
 
+from typing import runtime_checkable
+
 from atled.higher_order.ahead import ArgInfo, Compiled, Lowered
 from atled.higher_order.ahead import TracedFunction as Traced
-from atled.higher_order.jit import Jitted as Wrapped
+from atled.higher_order.jit import Jitted
 
 CompilerOptions = dict[str, str | bool]
+Wrapped = runtime_checkable(Jitted)
 
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

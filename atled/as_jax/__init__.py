@@ -39,7 +39,6 @@ PLACES = {
     "jax.experimental.hijax": "atled.as_jax.hijax",
     "jax.lib": "atled.extend.backend",
     "jax.version": "atled.as_jax.version",
-    "jax.monitoring": "atled.as_jax.monitoring",
 }
 missing: collections.Counter[str] = collections.Counter()  # names that were asked for, and are not here
 
@@ -59,6 +58,8 @@ class Alias(ModuleType):
         if self.__name__ == "jax" and name in ("__version__", "__version_info__"):
             return VERSION if name == "__version__" else VERSION_INFO
         full = f"{self.__name__}.{name}"
+        if full in PLACES and full != "jax.config":
+            return importlib.import_module(full)
         try:
             found = getattr(self._real, name)
         except AttributeError:

@@ -5,9 +5,9 @@ import importlib
 # The names of `jax.core`, for programs that were written for JAX; they live elsewhere.
 _JAX_NAMES = (
     "AbstractValue", "Atom", "ClosedJaxpr", "ConcretizationTypeError", "DropVar", "Jaxpr", "JaxprEqn", "Literal",
-    "Primitive", "ShapedArray", "Trace", "Tracer", "Value", "Var", "concrete_or_error", "ensure_compile_time_eval",
-    "eval_jaxpr", "is_concrete", "jaxpr_as_fun", "mapped_aval", "subjaxprs", "trace_state_clean", "unmapped_aval",
-    "valid_jaxtype",
+    "ParamDict", "Primitive", "ShapedArray", "Trace", "Tracer", "Value", "Var", "concrete_or_error",
+    "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "is_concrete", "jaxpr_as_fun", "mapped_aval",
+    "max_dim", "min_dim", "subjaxprs", "trace_state_clean", "unmapped_aval", "valid_jaxtype",
 )  # fmt: skip
 
 

@@ -179,6 +179,11 @@ def fill(members: dict[str, Callable[..., Any] | property]) -> None:
         setattr(Array, name, member)
 
 
+def unwrapped(x: Any) -> Any:
+    """The array that an object of another library stands for, if it says so; other values as they are."""
+    return x.__jax_array__() if hasattr(x, "__jax_array__") else x
+
+
 def type_of(x: Any) -> ArrayType:
     """The type of an array, NumPy array, Python number, or anything that says its `type`."""
     if isinstance(x, Array):

@@ -40,6 +40,8 @@ class Scope:
     # not settings of users
     mesh = None  # the mesh that PartitionSpecs mean when no mesh is given
     watches = False  # ops say what loops and vmaps they are in, so that bad values can be found
+    ranks = "allow"  # "warn" and "raise" for operands of different ranks that are brought to one shape
+    contexts = ()  # what users hold fixed for a trace, see `make_user_context`; not annotated, see NAMES
 
     def __init__(self, overrides: dict[str, Any], recording: Scope | None = None) -> None:
         self.__dict__.update(overrides)
@@ -57,10 +59,11 @@ class Scope:
 
 
 NAMES = dict(Scope.__annotations__)
-_ALL = {*NAMES, "mesh", "watches"}
+_ALL = {*NAMES, "mesh", "watches", "contexts", "ranks"}
 _JAX_NAMES = {
     "jax_enable_x64": "x64",
     "jax_numpy_dtype_promotion": "promotion",
+    "jax_numpy_rank_promotion": "ranks",
     "jax_default_matmul_precision": "matmul_precision",
     "jax_compilation_cache_dir": "cache_dir",
     "jax_enable_compilation_cache": "cache",
@@ -87,7 +90,7 @@ _AT_START = {
 _INERT: dict[str, Any] = {
     "jax_threefry_partitionable": True, "jax_default_prng_impl": "threefry2x32", "jax_enable_custom_prng": False,
     "jax_legacy_prng_key": "allow", "jax_debug_key_reuse": False, "jax_check_tracer_leaks": False,
-    "jax_numpy_rank_promotion": "allow", "jax_log_compiles": False, "jax_transfer_guard": "allow",
+    "jax_log_compiles": False, "jax_transfer_guard": "allow",
     "jax_transfer_guard_host_to_device": "allow", "jax_transfer_guard_device_to_device": "allow",
     "jax_transfer_guard_device_to_host": "allow", "jax_persistent_cache_min_compile_time_secs": 1.0,
     "jax_persistent_cache_min_entry_size_bytes": 0, "jax_cpu_collectives_implementation": "gloo",
@@ -97,8 +100,11 @@ _INERT: dict[str, Any] = {
     "jax_array_garbage_collection_guard": "allow", "jax_mock_gpu_topology": "",
     "jax_persistent_cache_enable_xla_caches": "",
     "jax_remove_size_one_mesh_axis_from_type": False, "jax_vjp3": True, "jax_mutable_array_checks": True,
+    "jax_allow_f16_reductions": False, "jax_auto_pcast": True, "jax_no_execution": False,
+    "jax_softmax_custom_jvp": True, "jax_thread_guard": False, "jax2tf_associative_scan_reductions": False,
 }  # fmt: skip
-_ONLY = {"jax_threefry_partitionable", "jax_default_prng_impl", "jax_no_tracing"}
+_ONLY = {"jax_threefry_partitionable", "jax_default_prng_impl", "jax_no_tracing", "jax_no_execution"}
+_said: ContextVar[tuple[tuple[str, Any], ...]] = ContextVar("said", default=())  # of those, in `with` blocks
 is_started: list[Callable[[], bool]] = [lambda: False]  # whether a device was used; the engine puts itself here
 
 _lock = threading.RLock()
@@ -122,7 +128,7 @@ scope = _current.get  # the scope of the context
 def trace_key() -> tuple[Any, ...]:
     """The settings that a trace depends on."""
     s = scope()
-    return (s.x64, s.promotion, s.matmul_precision, s.jit, s.default_device)
+    return (s.x64, s.promotion, s.matmul_precision, s.jit, s.default_device, s.ranks, exact(s.contexts))
 
 
 _blocks: ContextVar[tuple[Any, ...]] = ContextVar("blocks", default=())  # that are open: whose, its scope, the outer
@@ -212,9 +218,7 @@ def update(name: str, value: Any) -> None:
     if name in _AT_START:
         return _at_start(name, value)
     if name in _INERT:
-        if name in _ONLY and value != _INERT[name]:
-            raise NotImplementedError(f"config: {name} is always {_INERT[name]!r} here; got {value!r}.")
-        _INERT[name] = value
+        _INERT[name] = _checked_only(name, value)
         return None
     if name in _JAX_VALUES:
         value = _JAX_VALUES[name][1](value)
@@ -230,6 +234,12 @@ def update(name: str, value: Any) -> None:
     for forget in on_global_change:
         forget()
     return None
+
+
+def _checked_only(name: str, value: Any) -> Any:
+    if name in _ONLY and value != _INERT[name]:
+        raise NotImplementedError(f"config: {name} is always {_INERT[name]!r} here; got {value!r}.")
+    return value
 
 
 def _at_start(name: str, value: Any) -> None:
@@ -253,11 +263,15 @@ def read(name: str) -> Any:
     if name in _AT_START:
         return os.environ.get(_AT_START[name]) or None
     if name in _INERT:
-        return _INERT[name]
+        return dict(_said.get()).get(name, _INERT[name])
     ours = _JAX_NAMES.get(name, name)
     _check(ours)
     value = getattr(scope(), ours)
     return _JAX_VALUES[name][0](value) if name in _JAX_VALUES else value
+
+
+def parse_flags_with_absl() -> None:
+    """Nothing to do: settings are not flags of the command line here. Programs for JAX call it."""
 
 
 def __getattr__(name: str) -> Any:
@@ -267,7 +281,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"config: there is no setting {name!r}; the settings are {', '.join(sorted(NAMES))}.")
 
 
-def enable_x64(on: bool = True) -> override:
+def enable_x64(new_val: bool = True) -> override:
     """Make the default dtypes 64 bits wide inside a `with` block.
 
     Dtypes that are asked for are always honoured; this changes only what Python numbers and dtype-less
@@ -278,24 +292,38 @@ def enable_x64(on: bool = True) -> override:
     ...     print(jnp.asarray(1.0).dtype, jnp.arange(3).dtype)
     float64 int64
     """
-    return override(x64=bool(on))
+    return override(x64=bool(new_val))
 
 
-def numpy_dtype_promotion(mode: str) -> override:
+def numpy_dtype_promotion(new_val: str) -> override:
     """`"strict"` refuses to mix dtypes inside a `with` block; `"standard"` promotes them."""
-    if mode not in ("standard", "strict"):
-        raise ValueError(f"numpy_dtype_promotion: the mode is 'standard' or 'strict'; got {mode!r}.")
-    return override(promotion=mode)
+    if new_val not in ("standard", "strict"):
+        raise ValueError(f"numpy_dtype_promotion: the mode is 'standard' or 'strict'; got {new_val!r}.")
+    return override(promotion=new_val)
 
 
-def default_matmul_precision(precision: str | None) -> override:
+def numpy_rank_promotion(new_val: str) -> override:
+    """`"raise"` refuses to broadcast arrays of different ranks inside a `with` block, `"warn"` warns of it.
+
+    >>> import atled.numpy as jnp
+    >>> with numpy_rank_promotion("raise"):
+    ...     jnp.ones((2, 3)) + jnp.ones(3)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ValueError: add: ranks differ, and numpy_rank_promotion is 'raise'; got shapes (2, 3) and (3,).
+    """
+    if new_val not in ("allow", "warn", "raise"):
+        raise ValueError(f"numpy_rank_promotion: it is 'allow', 'warn' or 'raise'; got {new_val!r}.")
+    return override(ranks=new_val)
+
+
+def default_matmul_precision(new_val: str | None) -> override:
     """The precision of dot products and convolutions that do not name one, inside a `with` block."""
-    return override(matmul_precision=precision)
+    return override(matmul_precision=new_val)
 
 
-def default_device(device: Any) -> override:
+def default_device(new_val: Any) -> override:
     """Where new arrays go inside a `with` block."""
-    return override(default_device=device)
+    return override(default_device=new_val)
 
 
 def disable_jit(disable: bool = True) -> override:
@@ -303,14 +331,140 @@ def disable_jit(disable: bool = True) -> override:
     return override(jit=not disable)
 
 
-def debug_nans(on: bool = True) -> override:
+def debug_nans(new_val: bool = True) -> override:
     """Raise `FloatingPointError` where a NaN arises inside a `with` block: the op, the line, the step, the lane."""
-    return override(debug_nans=bool(on))
+    return override(debug_nans=bool(new_val))
 
 
-def debug_infs(on: bool = True) -> override:
+def debug_infs(new_val: bool = True) -> override:
     """As `debug_nans`, for infinities."""
-    return override(debug_infs=bool(on))
+    return override(debug_infs=bool(new_val))
+
+
+class _Inert(contextlib.ContextDecorator):
+    """A `with` block in which a setting of JAX that changes nothing here reads as said."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name, self.value = name, _checked_only(name, value)
+
+    def __enter__(self) -> None:
+        self.token = _said.set((*_said.get(), (self.name, self.value)))
+
+    def __exit__(self, *_: Any) -> None:
+        _said.reset(self.token)
+
+    def _recreate_cm(self) -> _Inert:
+        return _Inert(self.name, self.value)
+
+
+def _inert(name: str, what: str) -> Callable[..., _Inert]:
+    def block(new_val: Any = True) -> _Inert:
+        return _Inert(name, new_val)
+
+    block.__name__ = block.__qualname__ = name.removeprefix("jax_")
+    block.__doc__ = f"{what}\n\n    >>> with {block.__name__}({_INERT[name]!r}):\n    ...     pass\n    "
+    return block
+
+
+_GUARD = "A setting of JAX that is taken and changes nothing here: no transfer {} is logged or refused."
+_TAKEN = "A setting of JAX that is taken and changes nothing here: {}."
+_SINGLE = "A setting of JAX that has one value here, and refuses others: {}."
+allow_f16_reductions = _inert("jax_allow_f16_reductions", _TAKEN.format("how float16 is summed is settled"))
+array_garbage_collection_guard = _inert(
+    "jax_array_garbage_collection_guard", _TAKEN.format("cycles are not looked for")
+)
+auto_pcast = _inert("jax_auto_pcast", _TAKEN.format("shard_map makes values varying where they meet"))
+default_prng_impl = _inert("jax_default_prng_impl", _SINGLE.format("keys are threefry2x32"))
+enable_custom_prng = _inert("jax_enable_custom_prng", _TAKEN.format("keys are what random.key and PRNGKey say"))
+jax2tf_associative_scan_reductions = _inert(
+    "jax2tf_associative_scan_reductions", _TAKEN.format("there is no conversion to TensorFlow")
+)
+legacy_prng_key = _inert("jax_legacy_prng_key", _TAKEN.format("keys of two words are always taken"))
+log_compiles = _inert("jax_log_compiles", _TAKEN.format("see explain_cache_misses"))
+no_execution = _inert("jax_no_execution", _SINGLE.format("programs are run"))
+no_tracing = _inert("jax_no_tracing", _SINGLE.format("functions are traced"))
+remove_size_one_mesh_axis_from_type = _inert(
+    "jax_remove_size_one_mesh_axis_from_type", _TAKEN.format("types do not name axes of a mesh")
+)
+softmax_custom_jvp = _inert("jax_softmax_custom_jvp", _TAKEN.format("softmax has one rule"))
+thread_guard = _inert("jax_thread_guard", _TAKEN.format("threads are not watched"))
+threefry_partitionable = _inert("jax_threefry_partitionable", _SINGLE.format("it is so"))
+transfer_guard = _inert("jax_transfer_guard", _GUARD.format("of any kind"))
+transfer_guard_device_to_device = _inert("jax_transfer_guard_device_to_device", _GUARD.format("between devices"))
+transfer_guard_device_to_host = _inert("jax_transfer_guard_device_to_host", _GUARD.format("to the host"))
+transfer_guard_host_to_device = _inert("jax_transfer_guard_host_to_device", _GUARD.format("to a device"))
+
+
+def debug_key_reuse(new_val: bool = True) -> Any:
+    """Raise a `KeyReuseError` where a random key is used again inside a `with` block, which else is a warning.
+
+    Keys that are at hand are looked at, not those inside of compiled code.
+
+    >>> import atled
+    >>> key = atled.random.key(0)
+    >>> with debug_key_reuse():
+    ...     x, y = atled.random.uniform(key), atled.random.uniform(key)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    atled.core.errors.KeyReuseError: random.uniform: this key was used before, ...
+    """
+    return _Inert("jax_debug_key_reuse", bool(new_val))
+
+
+def enable_checks(new_val: bool = True) -> override:
+    """Run the checker on every program that a transformation makes, inside a `with` block.
+
+    >>> import atled
+    >>> with enable_checks():
+    ...     float(atled.grad(lambda x: x * x)(3.0))
+    6.0
+    """
+    return override(check_programs=bool(new_val))
+
+
+def explain_cache_misses(new_val: bool = True) -> override:
+    """Say why a function is compiled again, inside a `with` block; that is so unless it is switched off.
+
+    >>> with explain_cache_misses(False):
+    ...     read("explain_compiles")
+    False
+    """
+    return override(explain_compiles=bool(new_val))
+
+
+def _contexts() -> tuple[Any, ...]:
+    return scope().contexts
+
+
+class UserContext:
+    """A value of one's own that functions are traced for: see `make_user_context`."""
+
+    def __init__(self, default_value: Any = None) -> None:
+        self.default_value = default_value
+
+    @property
+    def value(self) -> Any:
+        """The value in this context."""
+        return next((v for key, v in _contexts() if key is self), self.default_value)
+
+    def __call__(self, new_value: Any) -> override:
+        """A `with` block with another value."""
+        others = [(key, v) for key, v in _contexts() if key is not self]
+        return override(contexts=(*others, (self, new_value)))
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value of one's own that `jit` looks at: where it is another one, functions are traced and compiled anew.
+
+    >>> import atled
+    >>> scale = make_user_context(1)
+    >>> f = atled.jit(lambda x: x * scale.value)
+    >>> int(f(3))
+    3
+    >>> with scale(10):
+    ...     int(f(3))
+    30
+    """
+    return UserContext(default_value)
 
 
 def from_environment() -> None:

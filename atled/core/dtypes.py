@@ -166,7 +166,10 @@ def complex_of(dtype: Any) -> Any:
 
 
 class FloatInfo:
-    """Machine limits of a floating dtype, as Python numbers, which every width represents exactly."""
+    """Machine limits of a floating dtype, as Python numbers, which every width represents exactly.
+
+    Those of dtypes of 8 bits and less are numbers of that dtype, because these do not mix with others.
+    """
 
     _LIMITS = ("eps", "epsneg", "max", "min", "smallest_normal", "smallest_subnormal", "tiny", "resolution")
     _COUNTS = ("bits", "iexp", "machep", "maxexp", "minexp", "negep", "nexp", "nmant", "precision")
@@ -186,7 +189,8 @@ class FloatInfo:
     def __init__(self, dtype: Any) -> None:
         found = ml_dtypes.finfo(dtype)
         self.dtype = dtype
-        for names, kind in ((self._LIMITS, float), (self._COUNTS, int)):
+        limit = float if dtype.itemsize > 1 else dtype.type
+        for names, kind in ((self._LIMITS, limit), (self._COUNTS, int)):
             for name in names:
                 setattr(self, name, kind(getattr(found, name)))
 

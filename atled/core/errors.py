@@ -17,7 +17,15 @@ from atled.core.config import scope
 from atled.core.source import Source, describe, here, is_library_file
 
 
-class ConcretizationTypeError(TypeError):
+class JAXTypeError(TypeError):
+    """What the type errors of this file are, under the name that programs for JAX catch. Nothing raises it itself."""
+
+
+class JAXIndexError(IndexError):
+    """What the index errors of this file are, under the name that programs for JAX catch. Nothing raises it itself."""
+
+
+class ConcretizationTypeError(JAXTypeError):
     """A Python value was asked of an array whose value is not known while a program is being recorded.
 
     Under `jit` a function runs once with placeholders, to see what it computes. `float(x)`, `x.item()`, shapes and
@@ -34,14 +42,14 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
 
-class TracerArrayConversionError(TypeError):
+class TracerArrayConversionError(JAXTypeError):
     """A NumPy function, or `numpy.asarray`, met an array whose value is not known yet.
 
     Use the function of the same name in `atled.numpy`, or compute with NumPy outside of `jit`.
     """
 
 
-class TracerIntegerConversionError(TypeError):
+class TracerIntegerConversionError(JAXTypeError):
     """A list index, `range` or another Python integer was asked of an array whose value is not known yet.
 
     Index an array instead of a list (`atled.numpy.asarray(items)[i]`), use `lax.fori_loop` instead of `range`, or make
@@ -49,11 +57,18 @@ class TracerIntegerConversionError(TypeError):
     """
 
 
-class NonConcreteBooleanIndexError(IndexError):
+class NonConcreteBooleanIndexError(JAXIndexError):
     """A boolean mask that is not known yet was used as an index, so the size of the result is unknown.
 
     Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or
     `x.at[mask].set(v)` to write through the mask.
+    """
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice, inside of `debug_key_reuse`, so the same random numbers come again.
+
+    Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
     """
 
 

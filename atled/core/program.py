@@ -146,6 +146,10 @@ class Equation:
     def effects(self) -> frozenset[Any]:
         return frozenset([self.op]) if self.op.has_effect else frozenset()
 
+    @property
+    def source_info(self) -> Any:
+        return self.source or source.NOWHERE
+
     def __repr__(self) -> str:
         return f"Equation({self.op!r})"
 

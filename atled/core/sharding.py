@@ -18,7 +18,7 @@ import numpy as np
 
 from atled.core import config, source
 from atled.core.config import Scope, scope
-from atled.core.types import ArrayType
+from atled.core.types import ArrayType, open_sharding
 
 _MESSAGE_AXES = "every mesh axis splits one dimension at most"
 
@@ -53,7 +53,9 @@ class Mesh:
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
         grid = np.array(devices, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-        if grid.ndim != len(names):
+        if not names and not any(grid.ravel()):  # no devices at all
+            grid = np.empty((0,), dtype=object)
+        elif grid.ndim != len(names):
             raise ValueError(
                 f"Mesh: each axis of the grid must have a name; got a grid of shape {grid.shape} and the names {names}."
                 "\n  try: np.array(devices).reshape(4, 2) with ('data', 'model')."
@@ -69,7 +71,7 @@ class Mesh:
             found = object.__new__(cls)
             grid.flags.writeable = False
             found.devices, found.axis_names, found.flat = grid, names, flat
-            found.shape = dict(zip(names, grid.shape))
+            found.shape = dict(zip(names, grid.shape if names else ()))
             found._hash = hash(key)
             found = cls._interned.setdefault(key, found)
         return found
@@ -92,6 +94,18 @@ class Mesh:
     @property
     def axis_types(self) -> tuple[AxisType, ...]:
         return (AxisType.Auto,) * len(self.axis_names)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        return True
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        return False
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        return False
 
     @property
     def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
@@ -352,6 +366,11 @@ class NamedSharding(Sharding):
         """The same, in another memory of the devices."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
+    def update(self, **changes: Any) -> NamedSharding:
+        """The same with another `mesh`, `spec` or `memory_kind`."""
+        given = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind, **changes}
+        return NamedSharding(given.pop("mesh"), PartitionSpec(*given.pop("spec")), **given)
+
     def with_spec(self, spec: PartitionSpec) -> NamedSharding:
         """The same mesh with another spec."""
         return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
@@ -514,3 +533,7 @@ def forget() -> None:
     Mesh._interned.clear()
     Placed._interned.clear()
     tiles.cache_clear()
+
+
+NO_MESH = Mesh((), ())
+open_sharding.append(lambda ndim: NamedSharding(NO_MESH, PartitionSpec(*[None] * ndim)))

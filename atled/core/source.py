@@ -13,6 +13,7 @@ import linecache
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from contextvars import ContextVar
 from types import CodeType
 from typing import Any, ClassVar
@@ -63,6 +64,10 @@ class Source:
         return self.code.co_qualname
 
     @property
+    def name_stack(self) -> str:  # the name of JAX
+        return self.scopes.rstrip("/")
+
+    @property
     def position(self) -> tuple[int, int]:
         """Line and column, both counted from one; zero where the code object does not know."""
         line, _, column, _ = self.span
@@ -93,6 +98,9 @@ class Source:
     def scopes(self) -> str:
         """The names of `named_scope` that held there, each with a slash."""
         return ""
+
+
+NOWHERE = Source(compile("", "<unknown>", "exec"), 0)
 
 
 class _Backward(Source):
@@ -159,6 +167,25 @@ class named_scope(contextlib.ContextDecorator):  # noqa: N801
         _scopes.reset(self._tokens.pop())
         with _lock:
             _open_scopes[0] -= 1
+
+
+@contextlib.contextmanager
+def in_scopes(names: str) -> Iterator[None]:
+    """A block in which these names of scopes hold, each with a slash, and no others."""
+    with _lock:
+        _open_scopes[0] += 1
+    token = _scopes.set(names)
+    try:
+        yield
+    finally:
+        _scopes.reset(token)
+        with _lock:
+            _open_scopes[0] -= 1
+
+
+def current_scopes() -> str:
+    """The names of scopes that hold, each with a slash."""
+    return _scopes.get()
 
 
 def here() -> Source | None:

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 from atled.core import dtypes
 
+open_sharding: list[Any] = []  # a function of the number of axes, set by `sharding.py`
+
 
 class ArrayType:
     """Shape and dtype of an array; `weak` when the dtype gives way to others, as Python numbers do."""
@@ -21,7 +23,10 @@ class ArrayType:
     weak: bool
     _interned: ClassVar[dict[tuple[Any, ...], ArrayType]] = {}
 
-    def __new__(cls, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> ArrayType:
+    def __new__(
+        cls, shape: tuple[int, ...], dtype: Any, weak: bool = False, *, weak_type: bool = False, sharding: Any = None
+    ) -> ArrayType:
+        weak = weak or weak_type  # the name of JAX, where types also say how arrays are split
         key = (shape, dtype, weak)
         found = cls._interned.get(key)
         if found is None:
@@ -44,6 +49,11 @@ class ArrayType:
     @property
     def weak_type(self) -> bool:
         return self.weak
+
+    @property
+    def sharding(self) -> Any:
+        """A sharding that says nothing: types do not say how arrays are split here."""
+        return open_sharding[0](self.ndim)
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """How it prints; with long names of dtypes, if these are asked for."""

@@ -101,6 +101,10 @@ class DeviceArray(Array):
         """Whether the memory was given away, by donation or `delete`."""
         return self._buffer.is_deleted()
 
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the array in the memory of the host. (The engine's own method of this name imports jax.)"""
+        return to_numpy(self._buffer).ctypes.data
+
     def delete(self) -> None:
         """Free the memory now."""
         self._buffer.delete()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.sharding import Placed, tiles
 from atled.core.types import ArrayType
@@ -81,8 +82,10 @@ def make_array_from_process_local_data(
     return make_array_from_callback(dims, sharding, part)
 
 
-def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any, arrays: Sequence[Any]) -> DeviceArray:
-    """An array of parts that are on their devices already, without a copy."""
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+) -> DeviceArray:
+    """An array of parts that are on their devices already, without a copy. `dtype` says what they must be."""
     dims, found = tuple(shape), {a.device: a for a in arrays}
     part, here = sharding.shard_shape(dims), [d for d in sharding.devices if d in sharding.addressable_devices]
     if set(found) != set(here) or len(arrays) != len(here):
@@ -90,7 +93,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any, ar
             "make_array_from_single_device_arrays: one array is needed for each device of this process, "
             f"{', '.join(map(str, here))}; got arrays on {', '.join([str(a.device) for a in arrays])}."
         )
-    want = ArrayType(part, arrays[0].dtype)
+    want = ArrayType(part, arrays[0].dtype if dtype is None else dtypes.canonical(dtype))
     for a in arrays:
         if (a.shape, a.dtype) != (want.shape, want.dtype):
             raise ValueError(

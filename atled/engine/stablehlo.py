@@ -618,6 +618,12 @@ def build(
     return module
 
 
+def computation(module: Module) -> Any:
+    """A module as a computation of XLA, before it is optimized."""
+    text = module.module.operation.get_asm(enable_debug_info=True)
+    return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+
+
 def module_text(module: Module, debug_info: bool = False) -> str:
     """The module as text."""
     with context:

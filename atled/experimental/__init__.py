@@ -6,7 +6,10 @@ from typing import Any
 from atled.higher_order.callbacks import io_callback
 
 __all__ = ["io_callback"]
-_MODULES = ("checkify", "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "sparse")
+_MODULES = (
+    "checkify", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "random", "rnn", "shard_map", "sparse",
+    "topologies",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

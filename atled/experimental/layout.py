@@ -1,6 +1,6 @@
 """How arrays lie in memory, under the names of `jax.experimental.layout`.
 
-On every device here, arrays lie row by row; these classes describe that. Another order is refused where it is asked for.
+On every device here, arrays lie row by row; these classes describe that. Another order is refused.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Format:
     sharding: Any = None
 
 
-def with_layout_constraint(x: Any, layout: Layout) -> Any:
+def with_layout_constraint(x: Any, layouts: Layout) -> Any:
     """A value that lies in memory in this way.
 
     >>> import atled.numpy as jnp
     >>> with_layout_constraint(jnp.ones((2, 3)), Layout((0, 1))).shape
     (2, 3)
     """
-    if not layout.is_row_by_row:
-        raise NotImplementedError(f"with_layout_constraint: arrays lie row by row here; got {layout}.")
+    if not layouts.is_row_by_row:
+        raise NotImplementedError(f"with_layout_constraint: arrays lie row by row here; got {layouts}.")
     return x

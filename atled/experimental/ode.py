@@ -27,7 +27,7 @@ from atled.higher_order.scan import scan
 from atled.transforms.grad import vjp
 from atled.transforms.vmap import vmap
 
-__all__ = ["odeint"]
+__all__ = ["odeint", "optimal_step_size"]
 
 # Row i: at which share of the step slope i is taken, and of which slopes before it the way there is made.
 _SLOPES: list[tuple[float, tuple[float, ...]]] = [
@@ -285,6 +285,24 @@ def _solution(func: Callable[..., Any], settings: tuple[float, ...], y0: Any, t:
     equation, closed_over = _made(field, inputs, settings, getattr(func, "__name__", "func"))
     ys = _solved(equation, _as_vector(parts, dtype), _as_dtype(t, clock), [*closed_over, *operands])
     return form.unflatten(vmap(lambda y: _as_parts(y, types))(ys))
+
+
+def optimal_step_size(
+    last_step: Any,
+    mean_error_ratio: Any,
+    safety: float = 0.9,
+    ifactor: float = 10.0,
+    dfactor: float = 0.2,
+    order: float = 5.0,
+) -> Any:
+    """The next step of a Runge-Kutta method, from the last one and its error as a part of what is allowed.
+
+    >>> float(optimal_step_size(1.0, 0.0)), float(optimal_step_size(1.0, 1e9)) > 0.19
+    (10.0, True)
+    """
+    least = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
+    factor = jnp.minimum(ifactor, jnp.maximum(jnp.power(mean_error_ratio, -1.0 / order) * safety, least))
+    return jnp.where(mean_error_ratio == 0, last_step * ifactor, last_step * factor)
 
 
 def odeint(

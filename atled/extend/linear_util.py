@@ -30,11 +30,14 @@ class StoreException(Exception):  # noqa: N818, the name is JAX's
 class Store:
     """A place for what a transformation gives beside its result."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes_equal: bool = False) -> None:
         self.values: list[Any] = []
+        self.takes_equal = takes_equal
 
     def store(self, value: Any) -> None:
         """Keep a value, once."""
+        if self.values and self.takes_equal and self.values[0] == value:
+            return
         if self.values:
             raise StoreException("Store occupied: the transformation ran before.")
         self.values.append(value)
@@ -119,11 +122,22 @@ def transformation2(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen
     return _around(fun, functools.partial(gen, fun.call_wrapped, *gen_args))
 
 
-def transformation_with_aux2(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """As `transformation2`, with a `Store` as its second argument for what it gives beside its result."""
+def transformation_with_aux2(
+    gen: Callable[..., Any],
+    fun: WrappedFun | None = None,
+    *gen_args: Any,
+    use_eq_store: bool = False,
+    unk_names: bool = False,
+) -> Any:
+    """As `transformation2`, with a `Store` as its second argument for what it gives beside its result.
+
+    With `use_eq_store`, the store may be filled again with a value equal to the one it holds; functions keep their
+    names, whatever `unk_names` is.
+    """
     if fun is None:
-        return functools.partial(transformation_with_aux2, gen)
-    aux = Store()
+        return functools.partial(transformation_with_aux2, gen, use_eq_store=use_eq_store)
+    del unk_names
+    aux = Store(use_eq_store)
     return _around(fun, functools.partial(gen, fun.call_wrapped, aux, *gen_args)), lambda: aux.val
 
 

@@ -180,6 +180,17 @@ def _to_front(x: Any, axis: int) -> Any:
     return shape.transpose(x, order)
 
 
+class ModuleContext(NamedTuple):
+    """What a rule for compilation is told of the module that it writes into."""
+
+    build: Any
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """What is compiled for."""
+        return (self.build.platform,)
+
+
 class Lowering:
     """What a rule for compilation is told of the equation: the context of `interpreters.mlir`."""
 
@@ -191,6 +202,11 @@ class Lowering:
     def platforms(self) -> tuple[str, ...]:
         """What is compiled for."""
         return (self.build.platform,)
+
+    @property
+    def module_context(self) -> ModuleContext:
+        """What there is to know of the module."""
+        return ModuleContext(self.build)
 
     def replace(self, **changes: Any) -> Lowering:
         """The same with other types or another primitive."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from atled.core import source
 from atled.core.source import Source as SourceInfo
 
-__all__ = ["SourceInfo", "current", "register_exclusion", "summarize"]
+__all__ = [
+    "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
+    "register_exclusion", "reset_name_stack", "set_name_stack", "summarize",
+]  # fmt: skip
 
 
 def current() -> Any:
@@ -34,3 +39,86 @@ def register_exclusion(path: str) -> None:
     >>> register_exclusion("/nowhere/my_library")
     """
     source.exclude(path)
+
+
+class NameStack(NamedTuple):
+    """The names of scopes, the outermost first.
+
+    >>> str(NameStack().extend("model").extend("layer"))
+    'model/layer'
+    """
+
+    stack: tuple[str, ...] = ()
+
+    def extend(self, name: str) -> NameStack:
+        """The names with one more."""
+        return NameStack((*self.stack, name))
+
+    def __add__(self, other: Any) -> NameStack:
+        return NameStack(self.stack + other.stack)
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+    def __getitem__(self, idx: Any) -> Any:
+        return NameStack(self.stack[idx]) if isinstance(idx, slice) else self.stack[idx]
+
+    def __str__(self) -> str:
+        return "/".join(self.stack)
+
+
+def new_name_stack(name: str = "") -> NameStack:
+    """No names, or one.
+
+    >>> len(new_name_stack()), len(new_name_stack("model"))
+    (0, 1)
+    """
+    return NameStack((name,) if name else ())
+
+
+def current_name_stack() -> NameStack:
+    """The names of `named_scope` that hold here.
+
+    >>> import atled
+    >>> with atled.named_scope("model"):
+    ...     str(current_name_stack())
+    'model'
+    """
+    return NameStack(tuple([n for n in source.current_scopes().split("/") if n]))
+
+
+@contextlib.contextmanager
+def set_name_stack(name_stack: NameStack) -> Iterator[None]:
+    """A block in which these names hold, and no others.
+
+    >>> with set_name_stack(new_name_stack("model")):
+    ...     str(current_name_stack())
+    'model'
+    """
+    with source.in_scopes("".join([f"{n}/" for n in name_stack.stack])):
+        yield
+
+
+@contextlib.contextmanager
+def extend_name_stack(name: str) -> Iterator[NameStack]:
+    """A block in which one more name holds.
+
+    >>> with extend_name_stack("model"), extend_name_stack("layer") as names:
+    ...     str(names)
+    'model/layer'
+    """
+    names = current_name_stack().extend(name)
+    with set_name_stack(names):
+        yield names
+
+
+@contextlib.contextmanager
+def reset_name_stack() -> Iterator[None]:
+    """A block in which no names hold.
+
+    >>> with extend_name_stack("model"), reset_name_stack():
+    ...     len(current_name_stack())
+    0
+    """
+    with set_name_stack(NameStack()):
+        yield

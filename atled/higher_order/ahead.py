@@ -166,12 +166,13 @@ class Lowered(_Stage):
         return self._traced
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The StableHLO module itself, an object of MLIR."""
+        """The StableHLO module itself, an object of MLIR; for "hlo", the same as a computation of XLA."""
+        if dialect == "hlo":
+            from atled.engine import stablehlo
+
+            return stablehlo.computation(self._module)
         if dialect not in (None, "stablehlo"):
-            raise NotImplementedError(
-                f"compiler_ir: the dialect is 'stablehlo'; got {dialect!r}."
-                "\n  try: compile().as_text(), the optimized HLO."
-            )
+            raise NotImplementedError(f"compiler_ir: the dialect is 'stablehlo' or 'hlo'; got {dialect!r}.")
         return self._module.module
 
     def cost_analysis(self) -> dict[str, float]:

@@ -166,7 +166,7 @@ class CustomVjp(Call):
         every = (True,) * len(types)
         made, _ = batch_program(self.program, batched, size, every, name)
 
-        def forward(_: tuple[bool, ...], plain: Program) -> tuple[Program, tuple[bool, ...]]:
+        def forward(plain: Program) -> tuple[Program, tuple[bool, ...]]:
             _, flags = batch_program(plain, batched, size, None, name)
             return batch_program(plain, batched, size, (*every, *flags[len(types) :]), name)
 
@@ -174,10 +174,10 @@ class CustomVjp(Call):
         moves = [b for b, t in zip(batched[n:], self.program.input_types[n:]) if is_moving(t)]
 
         def backward(pattern: tuple[bool, ...], plain: Program) -> Program:
-            flags = (*forward(pattern, self.forward.of(pattern).program)[1][len(types) :], *[True] * given)
+            flags = (*forward(self.forward.of(pattern).program)[1][len(types) :], *[True] * given)
             return summing(plain, flags, moves, size, name)
 
-        ahead = self.forward.each(lambda pattern, plain: forward(pattern, plain)[0])
+        ahead = self.forward.then(lambda plain: forward(plain)[0])
         return bind(CustomVjp(made, ahead, self.backward.each(backward), n), *operands)
 
 

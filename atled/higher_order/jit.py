@@ -18,7 +18,7 @@ from types import FunctionType, MethodType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from atled.core import config, dtypes, errors, tree
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, describe, type_of, unwrapped
 from atled.core.config import scope
 from atled.core.exact import Same, exact
 from atled.core.program import Literal, Program, Recorder, evaluate, inline, record
@@ -168,6 +168,8 @@ client.on_reset.append(clear_caches)
 
 def _missed(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call that the installed code was not made for."""
+    if shared.options.is_library:
+        args, kwargs = tuple(map(unwrapped, args)), {name: unwrapped(x) for name, x in kwargs.items()}
     if shared.form is not None:
         args, kwargs = shared.form.sorted(args, kwargs)
     if not scope().off:

@@ -187,14 +187,14 @@ def _leaf(x: Any) -> Any:
     try:
         return scope().scalars[x.__class__, x]
     except (KeyError, TypeError):
-        if isinstance(x, Tracer):
+        if isinstance(x, Tracer) or hasattr(x, "__jax_array__"):
             raise Mismatch from None
         return as_array(x)
 
 
 def _wide_leaf(x: Any) -> Any:
     """The same, next to 64-bit arrays: numbers keep their 64 bits."""
-    if isinstance(x, Tracer):
+    if isinstance(x, Tracer) or hasattr(x, "__jax_array__"):
         raise Mismatch
     return as_array(x, wide(type_of(x)))
 

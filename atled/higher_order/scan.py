@@ -471,11 +471,13 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     progress: bool | str = False,
+    _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """`carry, y = f(carry, x)` for every slice x of the arrays in `xs`; gives the last carry and all y, stacked.
 
     The body is compiled once, however long the loop. `reverse` runs from the last slice to the first; `unroll` puts
     several steps into one turn of the compiled loop; `progress` shows a bar while it runs, a string is its label.
+    `_split_transpose` is a wish of programs for JAX about how the way back is compiled, and changes nothing.
 
     >>> import atled.numpy as jnp
     >>> scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))

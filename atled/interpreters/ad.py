@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atled.core.array import type_of
-from atled.core.op import instantiate as instantiate_zeros
+from atled.core.op import instantiate
 from atled.core.types import ArrayType, Zero
 from atled.core.types import Linear as UndefinedPrimal
 from atled.extend.primitive import jvps as primitive_jvps
@@ -20,6 +20,11 @@ __all__ = [
     "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
     "primitive_jvps", "primitive_transposes", "zeros_like_aval",
 ]  # fmt: skip
+
+
+def instantiate_zeros(tangent: Any) -> Any:
+    """A tangent as an array, also if it is a symbolic zero."""
+    return instantiate(tangent)
 
 
 def is_undefined_primal(x: object) -> bool:

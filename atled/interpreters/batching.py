@@ -10,7 +10,7 @@ from atled.core.array import type_of
 from atled.extend.primitive import batchers as fancy_primitive_batchers
 
 __all__ = [
-    "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defvectorized",
+    "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defreducer", "defvectorized",
     "fancy_primitive_batchers", "not_mapped", "primitive_batchers",
 ]  # fmt: skip
 
@@ -39,14 +39,14 @@ axis_primitive_batchers = _Table(
 )
 
 
-def broadcast(x: Any, sz: int, axis: int) -> Any:
-    """A value repeated along a new axis."""
+def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
+    """A value repeated along a new axis. Types do not name axes of a mesh, so `mesh_axis` says nothing."""
     return _numpy.repeat(_numpy.expand_dims(x, axis), sz, axis)
 
 
-def bdim_at_front(x: Any, bdim: int | None, size: int) -> Any:
+def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
     """A value with the batch as its first axis."""
-    return broadcast(x, size, 0) if bdim is None else _numpy.moveaxis(x, bdim, 0)
+    return broadcast(x, size, 0, mesh_axis) if bdim is None else _numpy.moveaxis(x, bdim, 0)
 
 
 def defvectorized(prim: Any) -> None:
@@ -75,3 +75,25 @@ def defbroadcasting(prim: Any) -> None:
         return prim.bind(*fitted, **params), 0
 
     fancy_primitive_batchers[prim] = rule
+
+
+def defreducer(prim: Any) -> None:
+    """Say that a primitive of one operand reduces it along its parameter `axes`.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.extend.core import Primitive, ShapedArray
+    >>> total = Primitive("total")
+    >>> _ = total.def_impl(lambda x, axes: jnp.sum(x, axes))
+    >>> defreducer(total)
+    >>> atled.vmap(lambda x: total.bind(x, axes=(0,)))(jnp.ones((2, 3)))
+    Array([3., 3.], dtype=float32)
+    """
+
+    def rule(args: Any, dims: Any, *, axes: Any, **params: Any) -> tuple[Any, Any]:
+        (x,), (d,) = args, dims
+        moved = tuple([a if a < d else a + 1 for a in axes])
+        if "input_shape" in params:
+            params = {**params, "input_shape": type_of(x).shape}
+        return prim.bind(x, axes=moved, **params), d - len([a for a in moved if a < d])
+
+    primitive_batchers[prim] = rule

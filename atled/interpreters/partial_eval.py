@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from atled.core.array import type_of
-from atled.core.program import Program, Recorder, RecordTracer, Var, evaluate, finish
+from atled.core.program import Program, Recorder, RecordTracer, Var, evaluate, finish, pruned, used
 from atled.core.program import RecordTracer as DynamicJaxprTracer
 from atled.core.trace import entered, state
 from atled.higher_order.call import Call
 
 JaxprTracer = DynamicJaxprTracer
 
-__all__ = ["DynamicJaxprTracer", "JaxprTracer", "PartialVal", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
+Val = Any
+
+__all__ = [
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "dce_jaxpr", "dce_jaxpr_consts", "trace_to_jaxpr_dynamic",
+    "trace_to_jaxpr_nounits",
+]  # fmt: skip
 
 
 class PartialVal(tuple):
@@ -96,3 +101,49 @@ def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **_: Any) -> tuple
     """The program of a function of values of which all are unknown, the types of its results, and its constants."""
     program, out, consts = trace_to_jaxpr_nounits(fun, [PartialVal.unknown(t) for t in in_avals], instantiate=True)
     return program, [p.get_aval() for p in out], consts
+
+
+def dce_jaxpr_consts(
+    jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Program, list[bool], list[bool]]:
+    """A program with only some results, and what they need; which constants and arguments are left.
+
+    Arguments for which `instantiate` says so stay, needed or not.
+
+    >>> import atled
+    >>> both = atled.make_jaxpr(lambda x, y: (x + 1, x * y))(1.0, 2.0)
+    >>> fewer, _, is_left = dce_jaxpr_consts(both, [True, False])
+    >>> is_left, [str(e.primitive) for e in fewer.eqns]
+    ([True, False], ['add'])
+    """
+    few = pruned(jaxpr, used_outputs)
+    needed = set(used(few)[1])
+    count = len(jaxpr.consts)
+    asked = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)
+    is_left = [i in needed or (i >= count and asked[i - count]) for i in range(len(few.inputs))]
+    names = [n for n, k in zip(few.input_names, is_left, strict=True) if k] if few.input_names else ()
+    inputs = [v for v, k in zip(few.inputs, is_left, strict=True) if k]
+    made = Program(inputs, few.equations, few.outputs, few.name, names)
+    made.consts = [c for c, k in zip(jaxpr.consts, is_left, strict=False) if k]
+    return made, is_left[:count], is_left[count:]
+
+
+def dce_jaxpr(
+    jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Program, list[bool]]:
+    """A program with only some results, and what they need; which arguments are left. Constants stay, needed or not.
+
+    >>> import atled
+    >>> both = atled.make_jaxpr(lambda x, y: (x + 1, x * y))(1.0, 2.0)
+    >>> dce_jaxpr(both, [True, False], instantiate=True)[1]
+    [True, True]
+    """
+    _, _, is_left = dce_jaxpr_consts(jaxpr, used_outputs, instantiate)
+    few, count = pruned(jaxpr, used_outputs), len(jaxpr.consts)
+    all_left = [True] * count + is_left
+    names = [n for n, k in zip(few.input_names, all_left, strict=True) if k] if few.input_names else ()
+    made = Program(
+        [v for v, k in zip(few.inputs, all_left, strict=True) if k], few.equations, few.outputs, few.name, names
+    )
+    made.consts = list(jaxpr.consts)
+    return made, is_left

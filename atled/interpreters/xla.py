@@ -6,9 +6,11 @@ from functools import partial
 from typing import Any
 
 from atled.core.trace import bind
+from atled.engine.mlir import xla_client
 from atled.higher_order.jit import jit
 
-__all__ = ["apply_primitive"]
+__all__ = ["Backend", "apply_primitive"]
+Backend = xla_client.Client
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:

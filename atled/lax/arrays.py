@@ -19,8 +19,8 @@ from atled.ops.placing import placed
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of an array or number."""
-    return type_of(x).dtype
+    """The dtype of an array or number; a dtype is its own."""
+    return dtypes.canonical(x) if isinstance(x, (np.dtype, type)) else type_of(x).dtype
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:

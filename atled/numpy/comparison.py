@@ -8,7 +8,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
-from atled.numpy.elementwise import isclose, isnan
+from atled.numpy.elementwise import equal, isclose, isnan
 from atled.numpy.promotion import broadcast, operand_type, promote_dtypes
 from atled.ops import elementwise as ew
 from atled.ops import reduction, shape
@@ -25,8 +25,9 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     if s.shape != t.shape:
         return shape.zeros(ArrayType((), dtypes.bool_))
     x, y = promote_dtypes("array_equal", a1, a2)
-    same = ew.eq(x, y)
-    return _all(ew.logical_or(same, ew.logical_and(isnan(x), isnan(y))) if equal_nan else same)
+    same = equal(x, y)
+    has_nan = equal_nan and type_of(x).kind != "k"
+    return _all(ew.logical_or(same, ew.logical_and(isnan(x), isnan(y))) if has_nan else same)
 
 
 @library_function

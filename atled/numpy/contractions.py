@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -227,9 +227,11 @@ def tensordot(
 
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None, _dot_general: Any = None,
 ) -> Array:  # fmt: skip
     """Sums of products by Einstein's convention; several operands are combined along a path that costs little.
+
+    `_dot_general` takes the place of `lax.dot_general`: libraries for JAX pass one that quantizes.
 
     >>> einsum("ij,jk->ik", np.eye(2, dtype="float32"), np.ones((2, 2), "float32"))
     Array([[1., 1.],
@@ -242,7 +244,18 @@ def einsum(
     if not isinstance(optimize, (bool, str)):
         optimize = tuple(optimize)
     arrays = [x if isinstance(x, Array) else asarray(x) for x in operands]
-    return placed(_einsum(arrays, text, optimize, precision, preferred_element_type), out_sharding, "einsum")
+    if _dot_general is None:
+        out = _einsum(arrays, text, optimize, precision, preferred_element_type)
+    else:
+        out = _along_path(arrays, text, optimize, precision, preferred_element_type, _as_product(_dot_general))
+    return placed(out, out_sharding, "einsum")
+
+
+def _as_product(dot_general: Callable[..., Any]) -> Callable[..., Any]:
+    def product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, result: Any) -> Any:
+        return dot_general(x, y, (contracting, batch), precision=precision, preferred_element_type=result)
+
+    return product
 
 
 def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
@@ -256,10 +269,16 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 @library_function(static=("subscripts", "optimize", *_STATIC))
 def _einsum(operands: list[Any], subscripts: str, optimize: Any, precision: Any, preferred_element_type: Any) -> Any:
+    return _along_path(operands, subscripts, optimize, precision, preferred_element_type, _product)
+
+
+def _along_path(
+    operands: list[Any], subscripts: str, optimize: Any, precision: Any, result: Any, product: Callable[..., Any]
+) -> Any:
     xs = promote_dtypes("einsum", *operands)
     inputs, output = parse_einsum(subscripts, [type_of(x) for x in xs])
     if len(xs) <= 2:
-        return _contract(xs, inputs, output, precision, preferred_element_type)
+        return _contract(xs, inputs, output, precision, result, product)
     import opt_einsum  # only for the path, and only when there is a choice
 
     text = f"{','.join(inputs)}->{output}"
@@ -273,7 +292,7 @@ def _einsum(operands: list[Any], subscripts: str, optimize: Any, precision: Any,
         rest = set("".join(inputs)) | set(output)
         kept = "".join(dict.fromkeys("".join(t for _, t in parts)))
         label = "".join(c for c in kept if c in rest) if inputs else output
-        xs.append(_contract([x for x, _ in parts], [t for _, t in parts], label, precision, preferred_element_type))
+        xs.append(_contract([x for x, _ in parts], [t for _, t in parts], label, precision, result, product))
         inputs.append(label)
     return xs[0]
 
@@ -330,7 +349,9 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
     return full, output
 
 
-def _contract(xs: list[Any], labels: list[str], output: str, precision: Any, result: Any) -> Any:
+def _contract(
+    xs: list[Any], labels: list[str], output: str, precision: Any, result: Any, product: Callable[..., Any]
+) -> Any:
     """One or two operands combined to labels."""
     sizes: dict[str, int] = {}
     for x, text in zip(xs, labels, strict=True):
@@ -354,7 +375,7 @@ def _contract(xs: list[Any], labels: list[str], output: str, precision: Any, res
         batch = [c for c in both if c in output]
         summed = [c for c in both if c not in output]
         at = lambda text, cs: tuple([text.index(c) for c in cs])  # noqa: E731
-        out = _product(x, y, (at(a, summed), at(b, summed)), (at(a, batch), at(b, batch)), precision, result)
+        out = product(x, y, (at(a, summed), at(b, summed)), (at(a, batch), at(b, batch)), precision, result)
         text = "".join([*batch, *[c for c in a if c not in both], *[c for c in b if c not in both]])
     missing = [c for c in output if c not in text]
     if missing:  # labels whose axes all had length one

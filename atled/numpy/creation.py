@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of, unwrapped
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
@@ -238,6 +238,7 @@ def asarray(
     """
     if isinstance(a, Array) and dtype is order is copy is device is out_sharding is None:
         return a
+    a = unwrapped(a)
     if order not in (None, "K", "C", "A"):
         raise NotImplementedError(f"asarray: arrays are stored in row-major order; order={order!r} is not supported.")
     wanted = None if dtype is None else dtypes.canonical(dtype)
@@ -400,6 +401,7 @@ def array(
     >>> array([1.0, 2.0])
     Array([1., 2.], dtype=float32)
     """
+    object = unwrapped(object)
     out = asarray(object, dtype, order, device=device if ndmin == 0 else None)
     if out.ndim < ndmin:
         out = shape.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
@@ -410,6 +412,7 @@ def array(
 
 def copy(a: ArrayLike, order: Any = None) -> Array:
     """The same values in memory of their own, so that one of the two may be donated."""
+    a = unwrapped(a)
     found = asarray(a)
     return copied(found) if found is a and isinstance(found, DeviceArray) else found
 

@@ -22,8 +22,9 @@ from atled.numpy.promotion import (
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
-from atled.ops import conversion, elementary, shape, special
+from atled.ops import conversion, elementary, reduction, shape, special
 from atled.ops import elementwise as ew
+from atled.ops.random import unwrap_key
 
 _P = ParamSpec("_P")
 Unary = LibraryFunction[[ArrayLike], Array]
@@ -132,14 +133,24 @@ nextafter = _binary("nextafter", elementary.nextafter, "The next number after x1
 bitwise_and = _binary("bitwise_and", ew.logical_and, "x1 & x2.")
 bitwise_or = _binary("bitwise_or", ew.logical_or, "x1 | x2.")
 bitwise_xor = _binary("bitwise_xor", ew.logical_xor, "x1 ^ x2.")
-equal = _binary("equal", ew.eq, "x1 == x2.", promote_compared)
-not_equal = _binary("not_equal", ew.ne, "x1 != x2.", promote_compared)
+equal = _binary("equal", lambda x, y: _same(x, y), "x1 == x2; random keys by their words.", promote_compared)
+not_equal = _binary(
+    "not_equal", lambda x, y: ew.logical_not(_same(x, y)) if type_of(x).kind == "k" else ew.ne(x, y),
+    "x1 != x2; random keys by their words.", promote_compared,
+)  # fmt: skip
 less = _binary(
     "less", lambda x, y: _order(x, y, ew.lt), "x1 < x2; complex numbers by real, then imaginary part.", promote_compared
 )
 less_equal = _binary("less_equal", lambda x, y: _order(x, y, ew.le), "x1 <= x2.", promote_compared)
 greater = _binary("greater", lambda x, y: _order(x, y, ew.gt), "x1 > x2.", promote_compared)
 greater_equal = _binary("greater_equal", lambda x, y: _order(x, y, ew.ge), "x1 >= x2.", promote_compared)
+
+
+def _same(x: Any, y: Any) -> Any:
+    if type_of(x).kind != "k":
+        return ew.eq(x, y)
+    words = ew.eq(*broadcast("equal", [unwrap_key(x), unwrap_key(y)]))
+    return reduction.reduce_and(words, (type_of(words).ndim - 1,))
 
 
 def _over(x: Any, number: float) -> Any:

@@ -7,6 +7,7 @@ Everything is one launch: positions are operands, so a new position compiles not
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -41,6 +42,48 @@ class Entry(NamedTuple):
     c: int = 1  # SLICE: step
 
 
+@dataclasses.dataclass(frozen=True)
+class Slice:
+    """A part of an axis of known length whose start may be data: see `ds`."""
+
+    start: Any
+    size: int
+    stride: int = 1
+
+
+def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
+    """An index: `size` elements from `start` on, which may be traced; `ds(n)` is the first n, `ds(None)` all.
+
+    A start that is too large is as large as it can be, and a negative one counts from the end. With a stride, the start
+    must be known.
+
+    >>> import atled, atled.numpy as jnp
+    >>> atled.jit(lambda x, i: x[ds(i, 2)])(jnp.arange(10), 4)
+    Array([4, 5], dtype=int32)
+    """
+    if start is None:
+        return slice(None)
+    return Slice(0, start, stride or 1) if size is None else Slice(start, size, stride or 1)
+
+
+def _window_entry(e: Slice, n: int, is_eager: bool, operands: list[Any]) -> Entry:
+    is_known = isinstance(e.start, (int, np.integer))
+    if not 0 <= (e.size - 1) * e.stride < max(n, 1) or e.size > n:
+        raise IndexError(f"ds: an axis of length {n} has no {e.size} elements at steps of {e.stride}.")
+    if is_known:
+        first = min(max(int(e.start) + (n if e.start < 0 else 0), 0), n - (e.size - 1) * e.stride - 1)
+        if e.start == first or e.start == first - n:  # not moved
+            return _slice_entry(slice(first, first + (e.size - 1) * e.stride + 1, e.stride), n, is_eager, operands)
+    if e.stride != 1:
+        raise NotImplementedError("ds: with a stride, the start must be known and within the array.")
+    dtype = _index_dtype(n)
+    start = (
+        conversion.convert(e.start, dtype) if isinstance(e.start, Array) else shape.full(ArrayType((), dtype), e.start)
+    )
+    operands.append(ew.select(ew.lt(start, 0), ew.add(start, np.asarray(n, dtype)), start))
+    return Entry(WINDOW, e.size)
+
+
 def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry, ...], list[Any]]:
     """An index as entries and operands. Eagerly, integers and starts of slices are operands too."""
     entries = list(index) if isinstance(index, tuple) else [index]
@@ -63,7 +106,9 @@ def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry,
             spec.append(Entry(NEW))
             continue
         n = dims[axis]
-        if isinstance(e, slice):
+        if isinstance(e, Slice):
+            spec.append(_window_entry(e, n, is_eager, operands))
+        elif isinstance(e, slice):
             spec.append(_slice_entry(e, n, is_eager, operands))
         else:
             spec.append(_position_entry(e, n, axis, is_eager, operands))

@@ -33,7 +33,7 @@ _PYTHON_TYPES = {int: "i", float: "f", complex: "c"}
 # -- dtypes -----------------------------------------------------------------------------------------------------------
 
 
-def _dtype_and_weakness(x: Any) -> tuple[Any, bool]:
+def dtype_and_weakness(x: Any) -> tuple[Any, bool]:
     """How an argument takes part in promotion: dtypes as they are, Python's types weakly, arrays by their type."""
     if isinstance(x, type) and x in _PYTHON_TYPES:
         return dtypes.default(_PYTHON_TYPES[x]), True
@@ -54,7 +54,7 @@ def promote_types(a: Any, b: Any) -> Any:
     >>> promote_types("int8", "uint8"), promote_types("bfloat16", float)
     (dtype('int16'), dtype(bfloat16))
     """
-    return dtypes.promote(_dtype_and_weakness(a), _dtype_and_weakness(b))[0]
+    return dtypes.promote(dtype_and_weakness(a), dtype_and_weakness(b))[0]
 
 
 def result_type(*args: Any) -> Any:
@@ -65,7 +65,7 @@ def result_type(*args: Any) -> Any:
     """
     if not args:
         raise ValueError("result_type: at least one array or dtype is needed.")
-    return dtypes.promote(*[_dtype_and_weakness(x) for x in args])[0]
+    return dtypes.promote(*[dtype_and_weakness(x) for x in args])[0]
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
@@ -76,7 +76,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """
     if isinstance(from_, (int, float, complex)) and not isinstance(from_, np.generic):
         raise TypeError(f"can_cast: a Python number has no dtype of its own; got {type(from_).__name__}.")
-    return bool(np.can_cast(_dtype_and_weakness(from_)[0], dtypes.canonical(to), casting))  # type: ignore[arg-type]
+    return bool(np.can_cast(dtype_and_weakness(from_)[0], dtypes.canonical(to), casting))  # type: ignore[arg-type]
 
 
 KINDS = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from atled.core import array as core_array
 from atled.core import dtypes, errors
-from atled.core.array import Array, describe
+from atled.core.array import Array, describe, unwrapped
 from atled.core.program import Literal
 from atled.core.trace import Tracer, bind
 from atled.numpy import (
@@ -51,6 +51,8 @@ def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False, is_equal
 def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, ...]) -> Any:
     """Let the other operand of an operator answer, unless it is known to have no answer."""
     number = int(isinstance(x, Array))
+    if hasattr((x, y)[number], "__jax_array__"):
+        return f(unwrapped(x), unwrapped(y))
     if type((x, y)[number]) not in refused:
         return NotImplemented
     raise TypeError(

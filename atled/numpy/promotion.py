@@ -222,6 +222,9 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
     first = shapes[0]
     if all([s == first or s == () for s in shapes]) or (first == () and len({s for s in shapes if s != ()}) == 1):
         return list(operands)
+    how = scope().ranks
+    if how != "allow" and len({len(s) for s in shapes if s}) > 1:
+        _mind_ranks(name, shapes, how)
     try:
         dims = broadcast_shapes(*shapes)
     except ValueError:
@@ -233,6 +236,17 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
             + _fitting(shapes)
         ) from None
     return [x if s == () else broadcast_to(x, dims) for x, s in zip(operands, shapes, strict=True)]
+
+
+def _mind_ranks(name: str, shapes: Sequence[tuple[int, ...]], how: str) -> None:
+    message = (
+        f"{name}: ranks differ, and numpy_rank_promotion is {how!r}; got shapes {' and '.join(map(str, shapes))}."
+        + source.describe(source.here())
+        + "\n  try: x[None, :] or reshape, to say which axis meets which."
+    )
+    if how == "raise":
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=2)
 
 
 def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:

@@ -50,7 +50,7 @@ def resolved(sharding: NamedSharding | PartitionSpec, name: str) -> NamedShardin
 
 def placed(x: Any, out_sharding: NamedSharding | PartitionSpec | None, name: str) -> Any:
     """A value, split over a mesh if `out_sharding` says so."""
-    if out_sharding is None:
+    if out_sharding is None or (isinstance(out_sharding, NamedSharding) and out_sharding.mesh.empty):
         return x
     if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{name}: out_sharding is a NamedSharding or a PartitionSpec; got {out_sharding!r}.")

@@ -10,12 +10,13 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.ops import conversion, indexing, reduction, shape
+from atled.ops import conversion, indexing, placing, reduction, shape
 
 
 def _segments(
-    combine: str, data: Any, ids: Any, count: int | None, is_sorted: bool, is_unique: bool, mode: str | None
-) -> Any:
+    combine: str, data: Any, ids: Any, count: int | None, is_sorted: bool, is_unique: bool, mode: str | None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
     t, i = type_of(data), type_of(ids)
     if i.kind not in "iu" or i.shape != t.shape[: i.ndim]:
         raise TypeError(f"segments: segment_ids must be integers that fit the leading axes of {t}; got {i}.")
@@ -33,12 +34,14 @@ def _segments(
     wide = i.dtype if dtypes.bits(i.dtype) >= 32 else dtypes.int32
     vectors = shape.reshape(conversion.convert(ids, wide), (*i.shape, 1))
     kind = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise"}[mode]
-    return bind(indexing.Scatter(axes, combine, kind, is_unique, is_sorted), board, vectors, data)
+    out = bind(indexing.Scatter(axes, combine, kind, is_unique, is_sorted), board, vectors, data)
+    return out if out_sharding is None else placing.with_sharding_constraint(out, out_sharding)
 
 
 def segment_sum(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
+    out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """The sum of the rows of each segment; rows with a number out of range are left out.
 
@@ -46,22 +49,25 @@ def segment_sum(
     >>> segment_sum(jnp.array([1.0, 2.0, 4.0]), jnp.array([0, 0, 1]), 2)
     Array([3., 4.], dtype=float32)
     """
-    return _segments("add", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode)
+    return _segments("add", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)
 
 
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None) -> Any:  # fmt: skip
+                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
+                 out_sharding: Any = None) -> Any:  # fmt: skip
     """The product of the rows of each segment."""
-    return _segments("mul", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode)
+    return _segments("mul", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)
 
 
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: None = None, mode: str | None = None) -> Any:  # fmt: skip
+                unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
+                 out_sharding: Any = None) -> Any:  # fmt: skip
     """The largest element of each segment; the lowest number there is for an empty one."""
-    return _segments("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode)
+    return _segments("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)
 
 
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: None = None, mode: str | None = None) -> Any:  # fmt: skip
+                unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
+                 out_sharding: Any = None) -> Any:  # fmt: skip
     """The smallest element of each segment; the highest number there is for an empty one."""
-    return _segments("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode)
+    return _segments("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting, source
+from atled.core import config, dtypes, errors, rewriting, source
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.engine.array import DeviceArray, wrap
 from atled.higher_order.jit import library_function
@@ -67,10 +67,15 @@ def use(name: str, key: Any) -> Any:
         where = source.here()
         before = getattr(key, "_used", None)
         if before is not None:
-            warnings.warn_explicit(
+            message = (
                 f"random.{name}: this key was used before, {before}, so the same random numbers come again."
                 + source.describe(where)
-                + "\n  try: key, sub = random.split(key), or random.clone(key) if that is meant.",
+                + "\n  try: key, sub = random.split(key), or random.clone(key) if that is meant."
+            )
+            if config.read("jax_debug_key_reuse"):
+                raise errors.KeyReuseError(message)
+            warnings.warn_explicit(
+                message,
                 KeyReuseWarning,
                 where.file if where else "<unknown>",
                 where.line if where else 0,

@@ -142,7 +142,8 @@ def normals(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
         part = dtypes.real_part(dtype)
         pair = split_key(key, (2,))
         re, im = (normal_floats(shape.index_in_axis(pair, i, 0), dims, part) for i in (0, 1))
-        return elementwise.div(conversion.complex(re, im), math.sqrt(2))
+        root = np.asarray(math.sqrt(2), part)  # of each part: complex quotients are rounded in more than one way
+        return conversion.complex(elementwise.div(re, root), elementwise.div(im, root))
     return normal_floats(key, dims, dtype)
 
 

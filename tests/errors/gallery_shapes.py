@@ -27,7 +27,7 @@ SHAPES = [
     Mistake(
         "matmul-of-shapes-that-do-not-fit",
         "`@` of shapes that do not fit",
-        "ValueError",
+        "ShapeError",
         r"matmul: the last axis of f32\[8,3\] and the second to last axis of f32\[4,3\] must have the same length; "
         r"got 3 and 4",
         r"try: y = x @ w\.T",

@@ -23,19 +23,29 @@ not here. A name that is here takes the parameters of JAX's function of that nam
 everywhere](differences.md), such as dtypes and indexing, is not said again at each name. This page is written by
 `python tests/names/coverage.py`, and tested.
 """
+OUTSIDE = textwrap.fill(
+    "Modules of JAX whose names are not counted. Nor are those that are deprecated, which leaves nothing of "
+    "`jax.experimental.pjit`, `jax.experimental.shard_map` and `jax.lib`, or that a file defines for its own use.", 120
+)  # fmt: skip
 NOTES = {
     "numpy": "NumPy's functions take no `out`, `casting`, `order`, `subok` and `like` that mean anything here: arrays "
     "are immutable, and their layout in memory is the compiler's. `where` and `dtype` are taken where JAX takes them.",
     "jax.lax": "Names that end in `_p` are JAX's primitives; ours are classes in `atled.ops` and are not public.",
+    "jax": "Settings that are named like functions are `with` blocks.",
+    "jax.extend.core": "`jax.extend.core.primitives` has names that end in `_p`; ours are found by the name of the op.",
     "array_api": "`array.` stands for the array's attributes and methods, `info.` for those of "
     "`__array_namespace_info__()`.",
 }
 
 
+# Namespaces that stand for a peer's under another name.
+PLACES = {peers.STANDARD: "atled.numpy"}
+
+
 def ours(namespace: str) -> str:
     """The namespace here that stands for a peer's."""
-    if namespace == peers.STANDARD:
-        return "atled.numpy"
+    if namespace in PLACES:
+        return PLACES[namespace]
     return namespace.replace("jax", "atled", 1) if namespace.startswith("jax") else f"atled.{namespace}"
 
 
@@ -64,7 +74,7 @@ def _module(name: str) -> object:
 
 def sorted_out(namespace: str, names: list[str]) -> dict[str, list[str]]:
     """The names of a namespace by how they are here: as they are, different, left out, not yet."""
-    different, left_out = explained.DIFFERENT.get(namespace, {}), explained.reasons(namespace)
+    different, left_out = explained.different(namespace), explained.reasons(namespace)
     found: dict[str, list[str]] = {"there": [], "different": [], "left out": [], "not yet": []}
     for name in names:
         if is_there(namespace, name):
@@ -80,14 +90,21 @@ def page() -> str:
     all_sorted = {n: sorted_out(n, names) for n, names in kept.items()}
     out = [HEAD, _summary(all_sorted)]
     for namespace, found in all_sorted.items():
-        if namespace in TITLES or namespace == "jax.numpy":
+        if namespace in ("numpy", peers.STANDARD) or namespace == "jax.numpy":
             out.append(f"## {TITLES[namespace.split('.')[0]]}\n")
         if namespace not in ("numpy", peers.STANDARD):
             out.append(f"### `{namespace}`\n")
         if namespace in NOTES:
             out.append(textwrap.fill(NOTES[namespace], 120) + "\n")
         out.extend(_section(namespace, found))
+    out.append(_out_of_scope())
     return "\n".join(out).rstrip() + "\n"
+
+
+def _out_of_scope() -> str:
+    rows = [f"| `{name}` | {why} |" for name, why in sorted(peers.OUT_OF_SCOPE.items())]
+    rows = ["## Not gone through", "", OUTSIDE, "", "| module | why |", "| --- | --- |", *rows]
+    return "\n".join(rows) + "\n"
 
 
 def _summary(all_sorted: dict[str, dict[str, list[str]]]) -> str:
@@ -104,7 +121,7 @@ def _section(namespace: str, found: dict[str, list[str]]) -> list[str]:
             text = f"{state.capitalize()}: {_listed(found[state])}"
             out.append(textwrap.fill(text, 120, break_on_hyphens=False) + "\n")
     if found["different"]:
-        different = explained.DIFFERENT[namespace]
+        different = explained.different(namespace)
         rows = [f"| `{n}` | {different[n]} |" for n in found["different"]]
         out.append("\n".join(["| different | how |", "| --- | --- |", *rows]) + "\n")
     groups: dict[str, list[str]] = {}

@@ -5,6 +5,10 @@ from __future__ import annotations
 IN_PLACE = "returns the new array, and takes `inplace=False`, because arrays are immutable"
 SIZED = "takes `size` and `fill_value`, without which the number of results depends on values and `jit` raises"
 
+INERT = "taken, and changes nothing"
+REFS = "a function that is compiled or repeated cannot use one from outside: that raises"
+ARRAYS_ONLY = "of arrays only: there are no types of one's own"
+
 # By namespace and name: in what the function that is here differs.
 DIFFERENT: dict[str, dict[str, str]] = {
     "numpy": {
@@ -70,8 +74,98 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "svd": "`subset_by_index` on all machines; there is one algorithm",
         "tridiagonal_solve": "`perturb_singular` is an error",
     },
+    "jax": {
+        **dict.fromkeys(
+            ("allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "enable_custom_prng",
+             "jax2tf_associative_scan_reductions", "legacy_prng_key", "log_compiles",
+             "remove_size_one_mesh_axis_from_type", "softmax_custom_jvp", "thread_guard"), INERT),
+        **dict.fromkeys(
+            ("transfer_guard", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
+             "transfer_guard_host_to_device"), "taken, and changes nothing: no transfer is logged or refused"),
+        **dict.fromkeys(("default_prng_impl", "no_execution", "no_tracing", "threefry_partitionable"),
+                        "has one value here, that of JAX's default, and refuses others"),
+        **dict.fromkeys(("Ref", "new_ref", "empty_ref"), REFS),
+        "debug_key_reuse": "keys at hand are looked at, not those inside of compiled code",
+        "ds": "with a stride, the start must be known",
+        "smap": "`in_axes` must be given, and is not negative",
+    },
+    "jax.core": {"Value": "any value", "AbstractValue": ARRAYS_ONLY},
+    "jax.debug": {
+        **dict.fromkeys(("callback", "print", "log"), "`partitioned` is an error: whole arrays, or inside `shard_map`"),
+        "breakpoint": "one debugger, at the frame of the caller; `num_frames` and `filter_frames` change nothing",
+        "inspect_array_sharding": "an error in compiled code",
+        **dict.fromkeys(("visualize_sharding", "visualize_array_sharding"),
+                        "another picture; `scale`, `min_width`, `max_width` and `color_map` change nothing"),
+    },
+    "jax.export": {
+        "Exported": "a file of our own format around StableHLO; no `vjp`, shardings and versions",
+        "deserialize": "reads what was written here, not JAX's files",
+        "export": "for the platform that is here; no symbolic dimensions; `disabled_checks` change nothing",
+    },
+    "jax.monitoring": dict.fromkeys(
+        ("record_event", "record_event_duration_secs", "record_event_time_span", "record_scalar"),
+        "listeners get what programs record; the library itself records nothing"),
+    "jax.ref": dict.fromkeys(("Ref", "new_ref", "empty_ref"), REFS),
+    "jax.sharding": {
+        **dict.fromkeys(("auto_axes", "explicit_axes"),
+                        "the compiler splits inside, whatever the kinds of axes: types do not say how"),
+        "get_abstract_mesh": "the mesh that is set, with its devices; None without one",
+        "get_mesh": "None without one",
+        "make_single_device_sharding": "`memory_kind` is an error: arrays are in the device's own memory",
+    },
+    "jax.experimental.layout": dict.fromkeys(
+        ("Layout", "with_layout_constraint"), "arrays lie row by row; another order is an error where it is asked for"),
+    "jax.experimental.random": dict.fromkeys(
+        ("StatefulPRNG", "stateful_rng"),
+        "cannot be drawn from inside a compiled function that did not make it; no `split`"),
+    "jax.experimental.rnn": {"lstm": "computed with `scan` on every platform, where JAX calls cuDNN"},
+    "jax.experimental.topologies": {"get_topology_desc": "names of machines are those of `atled.topologies`"},
+    "jax.extend.core": {
+        **dict.fromkeys(("ClosedJaxpr", "Jaxpr"), "one class is both: a program, with its constants"),
+        "CallPrimitive": "binding it calls the function, so no equation of a call is written",
+        "DropVar": "no program has one",
+        **dict.fromkeys(("Effect", "Effects", "no_effects"), "programs tell effects by ops, not by sets"),
+        "primal_dtype_to_tangent_dtype": ARRAYS_ONLY,
+    },
+    "jax.extend.linear_util": {"transformation_with_aux2": "`unk_names` changes nothing"},
+    "jax.extend.random": dict.fromkeys(
+        ("random_seed", "seed_with_impl", "threefry_prng_impl"), "there is one kind of keys, which has a name only"),
+    "jax.extend.source_info_util": {
+        "SourceInfo": "one place in the user's code",
+        "summarize": "one place, whatever `num_frames` is",
+        "NameStack": "names of scopes only, none of transformations",
+    },
+    "jax.interpreters.batching": dict.fromkeys(
+        ("axis_primitive_batchers", "primitive_batchers"), "rules can be registered, not looked up or gone through"),
+    "jax.interpreters.mlir": {
+        "ModuleContext": "says for which platforms, and not more",
+        "LoweringRuleContext": "no tokens, names and dimensions that are data",
+        "aval_to_ir_type": "the context may be left out",
+        "register_lowering": "`inline` and `cacheable` change nothing",
+        "shape_tensor": "lengths are known",
+    },
+    "jax.interpreters.partial_eval": {
+        **dict.fromkeys(("DynamicJaxprTracer", "JaxprTracer"), "one class is both"),
+        "trace_to_jaxpr_dynamic": "`keep_inputs`, `lower` and `auto_dce` change nothing",
+    },
     "array_api": {
         "array.__setitem__": "an error that shows `x.at[i].set(v)`: arrays are immutable",
+    },
+}  # fmt: skip
+
+# By namespace and function: parameters of JAX's that are not taken or mean something else here, and what of it.
+PARAMETERS: dict[str, dict[str, tuple[str, str]]] = {
+    "jax": {
+        "checkpoint": ("static_argnames", "`static_argnames` is not taken: `static_argnums`, or `functools.partial`"),
+        "vmap": ("sum_match", "`sum_match`, which JAX keeps for a new kind of types, is not taken"),
+    },
+    "jax.distributed": {
+        "initialize": (
+            "cluster_detection_method initialization_timeout heartbeat_timeout_seconds shutdown_timeout_seconds "
+            "coordinator_bind_address slice_index partition_index",
+            "timeouts are shorter, `heartbeat_timeout` has no `_seconds`; clusters are found without being named, "
+            "and there are no slices",
+        ),
     },
 }  # fmt: skip
 
@@ -89,6 +183,15 @@ WIDTHS = "as wide as the machine says: `int32`, `int64` and their like say it"
 TABLES = "tables of NumPy's types"
 MATRICES = "the class of matrices, which NumPy advises against"
 EXTENDED = "80-bit floats: no type of XLA"
+
+SYMBOLIC = "no dimensions that are symbols: programs are recorded for shapes that are known"
+EFFECTS = "effects are a property of ops; programs carry no sets of them"
+TYPES_OF_ONES_OWN = "types and primitives of one's own in JAX's newest form, hijax, which is out of scope"
+NO_FFI = "calling machine code of one's own from compiled programs: not offered"
+MODULE_PARTS = "parts of JAX's own compiler of programs; ours, `atled.compiler` and `atled.engine`, has others"
+TOKENS = "order is kept by the engine, without tokens in programs"
+RULES = "our ops carry these rules as methods; a primitive of one's own gets its own from what is registered for it"
+OPTIONS = "options of the compiler are given to `jit` and `compile`, as `compiler_options`"
 
 # By namespace: names that are left out, by reason.
 LEFT_OUT: dict[str, dict[str, str]] = {
@@ -122,11 +225,125 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "numbers of one bit, which the CPU compiler reads as truth values: `bool`": "int1 uint1",
         "NumPy's class, raised by nothing here": "ComplexWarning",
     },
+    "jax": {
+        "gradients that are written into references, a trial of JAX's": "ad",
+        "arrays are in the device's own memory; policies of `checkpoint` keep values elsewhere": "memory",
+    },
+    "jax.debug": {EFFECTS: "DebugEffect OrderedDebugEffect"},
+    "jax.errors": {SYMBOLIC: "InconclusiveDimensionOperation"},
+    "jax.export": {
+        SYMBOLIC: "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape",
+        "JAX's conventions between its versions; our files have a version of their own":
+            "maximum_supported_calling_convention_version minimum_supported_calling_convention_version",
+        "nothing is checked that could be let pass": "DisabledSafetyCheck",
+    },
+    "jax.ffi": {
+        NO_FFI: "build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register_ffi_target "
+                "register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id",
+    },
+    "jax.sharding": {
+        "types do not say along which axes of a mesh they vary": "ManualAxisType",
+        "a mesh without devices is described by its axes alone": "AbstractDevice",
+        "programs are recorded for a mesh with devices: `set_mesh`": "use_abstract_mesh",
+    },
+    "jax.experimental": {TYPES_OF_ONES_OWN: "EArray cur_qdd primal_tangent_dtype"},
+    "jax.experimental.buffer_callback": {
+        "callbacks with a device's own memory, for GPUs; `pure_callback` and `io_callback` get arrays":
+            "Buffer ExecutionContext ExecutionStage buffer_callback",
+    },
+    "jax.experimental.colocated_python": {
+        "Python on the machines of a remote runtime": "colocated_cpu_devices colocated_python colocated_python_class",
+    },
+    "jax.experimental.compute_on": {"where parts of a program run is the compiler's": "compute_on compute_on2"},
+    "jax.experimental.control_deps": {"the order of ops is the compiler's": "control_dep schedule"},
+    "jax.experimental.custom_partitioning": {
+        "rules by which the compiler splits a function of one's own; `shard_map` says it in the program":
+            "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning",
+    },
+    "jax.experimental.jet": {
+        "polynomials go through what an op says of its derivative; there are no further rules": "def_comp def_deriv",
+    },
+    "jax.experimental.mesh_utils": {
+        "a table that JAX's own function looks at": "device_kind_handler_dict",
+    },
+    "jax.experimental.multihost_utils": {
+        "what needs a process that is lost raises `distributed.PeerLost`; `distributed.lost` names it":
+            "ProcessFailureError live_devices",
+        "`train.fit` ends all processes after the same step when the machine is taken away":
+            "reached_preemption_sync_point",
+    },
+    "jax.experimental.profiler": {
+        "what the compiler's latency scheduler reads, for GPUs": "get_profiled_instructions_proto",
+    },
+    "jax.experimental.roofline": {
+        "costs come from the compiler, and from `inspect`":
+            "RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline roofline "
+            "roofline_and_grad",
+    },
+    "jax.experimental.scheduling_groups": {"the order of ops is the compiler's": "scheduling_group"},
+    "jax.experimental.serialize_executable": {
+        "compiled programs are kept on disk by themselves; `export` writes functions": "deserialize_and_load serialize",
+    },
+    "jax.experimental.shard_alike": {"`with_sharding_constraint` says how both are split": "shard_alike"},
+    "jax.experimental.source_mapper": {
+        "`inspect` shows which line an instruction comes from":
+            "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename compile_with_env "
+            "create_mlir_sourcemap filter_passes generate_sourcemaps register_pass",
+    },
+    "jax.experimental.xla_metadata": {"marks that XLA's own passes read": "set_xla_metadata"},
+    "jax.extend.backend": {
+        OPTIONS: "get_compile_options",
+        "plugins are found by their installed packages": "register_backend_factory",
+    },
+    "jax.extend.core": {
+        SYMBOLIC: "InconclusiveDimensionOperation",
+        TOKENS: "AbstractToken Token",
+        "no list is kept of the transformations at work": "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    },
+    "jax.extend.lowering": {MODULE_PARTS: "JaxIrContext upstream_dialects"},
+    "jax.extend.mlir": {"a trial of JAX's, for its own partitioner": "lower_with_sharding_in_types"},
+    "jax.extend.random": {
+        "there is one kind of keys, threefry": "define_prng_impl rbg_prng_impl unsafe_rbg_prng_impl",
+    },
+    "jax.extend.sharding": {"the shardings that JAX has given up for `NamedSharding`": "GSPMDSharding"},
+    "jax.extend.source_info_util": {
+        "names of scopes carry no names of transformations": "transform_name_stack",
+        "a place in the code is found, not made": "new_source_info user_context",
+    },
+    "jax.extend.xla": {
+        "what the compiler does to a module cannot be changed in between":
+            "PipelineStage clear_hlo_module_transformation register_hlo_module_transformation",
+    },
+    "jax.interpreters.ad": {"on trees of a class of JAX's own: `atled.jvp`, `atled.linearize`": "jvp linearize"},
+    "jax.interpreters.batching": {
+        "arrays are batched, and no types of one's own": "register_vmappable unregister_vmappable",
+    },
+    "jax.interpreters.mlir": {
+        MODULE_PARTS: "AxisContext ConstantHandler LoweringParameters LoweringResult SPMDAxisContext ShardingContext "
+                      "ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
+                      "make_ir_context merge_mlir_modules register_constant_handler",
+        SYMBOLIC: "ShapePolyLoweringState",
+        TOKENS: "TokenSet",
+        EFFECTS: "lowerable_effects",
+        "`pure_callback` and `io_callback`; a rule cannot call back by itself": "emit_python_callback",
+    },
+    "jax.interpreters.partial_eval": {
+        RULES: "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules "
+               "partial_eval_jaxpr_custom_rules",
+    },
+    "jax.interpreters.pxla": {OPTIONS: "create_compile_options"},
+    "jax.interpreters.xla": {"a table that JAX's own function looks at": "canonicalize_dtype_handlers"},
     "jax.lax": {
         "half of an exchange, which must be written with tokens; `ppermute` is both": "precv psend",
         "parts of different sizes, which the CPU does not exchange; `all_to_all` of padded ones": "ragged_all_to_all",
     },
 }  # fmt: skip
+
+
+def different(namespace: str) -> dict[str, str]:
+    """In what names of a namespace differ, by name."""
+    given = {name: f"parameters: {text}" for name, (_, text) in PARAMETERS.get(namespace, {}).items()}
+    return {**given, **DIFFERENT.get(namespace, {})}
 
 
 def reasons(namespace: str) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """The public names of the peers, kept in `peers.txt`: NumPy's, JAX's, and those of the array API standard.
 
+What is public is a matter of rules, not of lists: see `installed` and `offered`.
+
 Run this file to write the list anew, with numpy and jax installed; the standard's names are kept as they are, or read
 from the folder of its stubs if that is given: `python tests/names/peers.py .../array_api_stubs/_2025_12`.
 """
@@ -8,11 +10,16 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import pathlib
+import pkgutil
 import re
 import sys
 import textwrap
+import types
+import typing
 import warnings
+from collections.abc import Iterable, Iterator
 
 LIST = pathlib.Path(__file__).with_name("peers.txt")
 STANDARD = "array_api"
@@ -22,6 +29,48 @@ JAX = (
     "jax.lax.linalg", "jax.scipy.special", "jax.scipy.linalg", "jax.scipy.stats", "jax.scipy.ndimage",
     "jax.scipy.signal", "jax.scipy.fft", "jax.scipy.optimize", "jax.scipy.sparse.linalg", "jax.scipy.interpolate",
     "jax.scipy.cluster.vq", "jax.scipy.integrate", "jax.scipy.spatial.transform",
+)  # fmt: skip
+# Those of which a rule says what is public: `offered`.
+MODULES = (
+    "jax", "jax.ad_checkpoint", "jax.core", "jax.custom_batching", "jax.custom_derivatives", "jax.debug",
+    "jax.distributed", "jax.dlpack", "jax.dtypes", "jax.errors", "jax.export", "jax.ffi", "jax.flatten_util",
+    "jax.image", "jax.monitoring", "jax.ops", "jax.profiler", "jax.ref", "jax.sharding", "jax.stages",
+    "jax.test_util", "jax.tree", "jax.tree_util", "jax.typing",
+    "jax.example_libraries.optimizers", "jax.example_libraries.stax",
+    "jax.experimental", "jax.experimental.buffer_callback", "jax.experimental.checkify",
+    "jax.experimental.colocated_python", "jax.experimental.compilation_cache.compilation_cache",
+    "jax.experimental.compute_on", "jax.experimental.control_deps", "jax.experimental.custom_partitioning",
+    "jax.experimental.jet", "jax.experimental.layout", "jax.experimental.mesh_utils",
+    "jax.experimental.multihost_utils", "jax.experimental.ode", "jax.experimental.profiler",
+    "jax.experimental.random", "jax.experimental.rnn", "jax.experimental.roofline",
+    "jax.experimental.scheduling_groups", "jax.experimental.serialize_executable", "jax.experimental.shard_alike",
+    "jax.experimental.source_mapper", "jax.experimental.sparse", "jax.experimental.sparse.linalg",
+    "jax.experimental.topologies", "jax.experimental.xla_metadata",
+    "jax.extend.backend", "jax.extend.core", "jax.extend.linear_util", "jax.extend.lowering", "jax.extend.mlir",
+    "jax.extend.random", "jax.extend.sharding", "jax.extend.source_info_util", "jax.extend.xla",
+    "jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir", "jax.interpreters.partial_eval",
+    "jax.interpreters.pxla", "jax.interpreters.xla",
+)  # fmt: skip
+# Modules that are not gone through, with all that is in them, and why.
+OUT_OF_SCOPE = {
+    "jax._src": "private",
+    "jax.api_util": "not documented: what JAX's own transformations are written with",
+    "jax.cloud_tpu_init": "started by JAX itself",
+    "jax.collect_profile": "a script",
+    "jax.experimental.array_serialization": "needs TensorStore: `atled.checkpoints`",
+    "jax.experimental.fused": "marks what one kernel is to compute, for compilers that read the mark",
+    "jax.experimental.hijax": "types and primitives of one's own in JAX's newest form",
+    "jax.experimental.jax2tf": "needs TensorFlow",
+    "jax.experimental.mosaic": "kernels for GPUs and TPUs",
+    "jax.experimental.pallas": "kernels for GPUs and TPUs",
+    "jax.experimental.transfer": "a server of jaxlib that sends arrays between processes",
+    "jax.extend.pallas": "kernels for GPUs and TPUs",
+    "jax.tools": "scripts",
+}
+# Packages that hand on what their files hold.
+PACKAGES = (
+    "jax.experimental.colocated_python", "jax.experimental.roofline", "jax.experimental.source_mapper",
+    "jax.experimental.sparse", "jax.scipy.stats",
 )  # fmt: skip
 # The standard's stubs name its dtypes only in their text.
 DTYPES = (
@@ -57,6 +106,84 @@ def installed(namespace: str) -> list[str]:
     return sorted(found)
 
 
+def offered(namespace: str) -> list[str]:
+    """The public names of a module of JAX: those of `__all__`, or what it hands on and what it defines.
+
+    A file hands on what it imports as `from x import y as y`; one that only lists names also under another name. Of
+    what it defines, that which has a docstring or which it does not use itself, and no other names for what is not its
+    own. No modules, primitives and aliases of types; nothing that is deprecated, which is looked up instead of being
+    there, or warns first when it is called.
+    """
+    module = importlib.import_module(namespace)
+    if hasattr(module, "__all__"):
+        names = set(module.__all__)
+    else:
+        tree = ast.parse(inspect.getsource(module))
+        is_list = not [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+        used = {n.id for top in tree.body for n in ast.walk(top) if _is_use(top, n)}
+        own = [n for n in _defined(tree.body) if is_list or _is_own(module, n, n in used)]
+        names = {*_handed_on(tree.body, is_list), *own}
+    return sorted([n for n in names if n in vars(module) and _is_public(n, vars(module)[n])])
+
+
+def _handed_on(body: list[ast.stmt], is_list: bool) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from [a.asname for a in node.names if a.asname and (is_list or a.asname == a.name)]
+
+
+def _defined(body: list[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from [x.id for t in targets for x in ast.walk(t) if isinstance(x, ast.Name)]
+
+
+def _is_use(top: ast.stmt, node: ast.AST) -> bool:
+    """Whether a name is used at a place, not counting `f = f()`."""
+    is_name = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    return is_name and node.id not in _defined([top])  # type: ignore[attr-defined]
+
+
+def _is_own(module: types.ModuleType, name: str, is_used: bool) -> bool:
+    value = vars(module).get(name)
+    if hasattr(value, "__origin__") or value is typing.Any or isinstance(value, typing.TypeVar):
+        return False
+    if hasattr(value, "__name__"):  # code
+        return getattr(value, "__module__", "") == module.__name__ and bool(value.__doc__ or not is_used)
+    return not is_used
+
+
+def _is_public(name: str, value: object) -> bool:
+    is_special = name.startswith("_") or name.endswith("_p") or isinstance(value, types.ModuleType)
+    return not is_special and not (inspect.isfunction(value) and _warns_first(value))
+
+
+def _warns_first(f: types.FunctionType) -> bool:
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(f))).body
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    body = node.body[1:] if ast.get_docstring(node) else node.body
+    return bool(body) and ast.unparse(body[0]).startswith("warnings.warn(")
+
+
+def modules() -> list[str]:
+    """The modules of the installed JAX, without those that are private or out of scope, or parts of a package."""
+    found = [m.name for m in pkgutil.walk_packages(importlib.import_module("jax").__path__, "jax.", lambda _: None)]
+    is_private = lambda name: any([part.startswith("_") for part in name.split(".")])
+    return [m for m in found if not is_private(m) and not _is_in(m, OUT_OF_SCOPE) and not _is_part(m)]
+
+
+def _is_in(name: str, folders: Iterable[str]) -> bool:
+    return any([name == f or name.startswith(f"{f}.") for f in folders])
+
+
+def _is_part(name: str) -> bool:
+    return name not in (*JAX, *MODULES) and name.rpartition(".")[0] in PACKAGES
+
+
 def of_standard(folder: pathlib.Path) -> list[str]:
     """The names in the standard's stubs: functions, constants and dtypes, those of extensions, and the array's."""
     found: list[str] = []
@@ -87,6 +214,6 @@ def write(names: dict[str, list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    found = {n: installed(n) for n in (*NUMPY, *JAX)}
+    found = {n: installed(n) for n in (*NUMPY, *JAX)} | {n: offered(n) for n in MODULES}
     found[STANDARD] = of_standard(pathlib.Path(sys.argv[1])) if len(sys.argv) > 1 else kept()[STANDARD]
     write(found)

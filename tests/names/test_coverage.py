@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib.metadata
 import pathlib
+import re
 import sys
 
 import pytest
@@ -41,6 +44,42 @@ def test_explanations_are_of_names(namespace):
 def test_a_name_that_is_nowhere_is_not_there():
     assert not coverage.is_there("numpy", "no_such_name") and not coverage.is_there("jax.no_such_module", "sin")
     assert not coverage.is_there("array_api", "array.no_such_method") and coverage.is_there("array_api", "array.T")
+
+
+@functools.cache
+def _mentioned() -> dict[str, set[str]]:
+    """By the last part of a module's name: the names that tests which speak of it use.
+
+    As attributes, imported names and keys of tables, which is short of saying that they are called, but a static check.
+    """
+    found: dict[str, set[str]] = {}
+    for file in sorted(pathlib.Path(__file__).parents[1].rglob("test_*.py")):
+        if file == pathlib.Path(__file__):
+            continue
+        names: set[str] = set()
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Attribute):
+                names.add(node.attr)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                names.update([part for a in node.names for part in a.name.split(".")])
+                names.update((getattr(node, "module", None) or "").split("."))
+            elif isinstance(node, ast.Constant) and _is_code(node.value):
+                names.update(re.findall(r"\w+", node.value))
+        for name in names:
+            found.setdefault(name, set()).update(names)
+    return found
+
+
+def _is_code(value: object) -> bool:
+    """Whether a constant is the key of a table, or a program for another process; no docstring."""
+    return isinstance(value, str) and (len(value) < 200 or "import " in value)
+
+
+@pytest.mark.parametrize("namespace", peers.MODULES)
+def test_names_that_are_there_are_tested(namespace):
+    found = coverage.sorted_out(namespace, KEPT[namespace])
+    used = _mentioned().get(coverage.ours(namespace).rpartition(".")[2], set())
+    assert [n for n in (*found["there"], *found["different"]) if n not in used] == [], "no test names them"
 
 
 @pytest.mark.parametrize("namespace", peers.NUMPY)

@@ -17,3 +17,13 @@ jax = pytest.importorskip("jax")
 def test_names(namespace):
     assert jax.__version__ == "0.10.2"
     assert peers.kept()[namespace] == peers.installed(namespace)
+
+
+@pytest.mark.parametrize("namespace", peers.MODULES)
+def test_names_of_modules(namespace):
+    assert peers.kept()[namespace] == peers.offered(namespace)
+
+
+def test_no_module_is_forgotten():
+    known = (*peers.JAX, *peers.MODULES)
+    assert [m for m in peers.modules() if m not in known and peers.offered(m)] == []

@@ -68,8 +68,9 @@ def test_stages():
         assert x.donated and not y["a"].donated and x.shape == (3,) and x.dtype == "float32" and not names
         assert stage.in_avals[0][0].shape == (3,) and stage.donate_argnums == (0,) and stage.fun_name == "<lambda>"
     assert "stablehlo.add" in str(lowered.compiler_ir()) and lowered.cost_analysis()["flops"] >= 3
+    assert "ENTRY" in lowered.compiler_ir("hlo").as_hlo_text()
     with pytest.raises(NotImplementedError, match="the dialect is 'stablehlo'"):
-        lowered.compiler_ir("hlo")
+        lowered.compiler_ir("mhlo")
 
 
 def test_compiled_functions_know_their_static_arguments():

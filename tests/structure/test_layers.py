@@ -32,9 +32,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "data": {"core", "engine", "transfer", "distributed"},
     "checkpoints": NUMERIC | {"numpy", "random", "lax", "nn", "distributed", "transfer"},
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
-    "experimental": NUMERIC | {"numpy", "random", "lax", "nn", "flatten_util"},
+    "experimental": NUMERIC | {"numpy", "random", "lax", "nn", "flatten_util", "ref", "topologies"},
     "example_libraries": NUMERIC | {"numpy", "random", "lax", "nn"},
-    "extend": NUMERIC | {"random"},
+    "extend": NUMERIC | {"numpy", "random"},
     "interpreters": NUMERIC | {"numpy", "extend"},
     "as_jax": NUMERIC
     | {"lax", "extend", "interpreters", "experimental", "dtypes", "errors", "flatten_util", "ref", "tree_util"},

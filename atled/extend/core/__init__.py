@@ -18,8 +18,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from atled.core import dtypes
-from atled.core.array import is_array_like, type_of
+from atled.core.array import Array, is_array_like, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Equation as JaxprEqn
 from atled.core.program import Literal, Program, Recorder, Var, check, evaluate, primitive_of, subprograms
@@ -30,30 +32,39 @@ from atled.extend.primitive import Primitive
 from atled.higher_order.scopes import ensure_compile_time_eval
 
 __all__ = [
-    "AbstractValue", "Atom", "ClosedJaxpr", "ConcretizationTypeError", "DebugInfo", "DropVar", "Effect", "Effects",
-    "Jaxpr", "JaxprEqn", "JaxprTypeError",
-    "Literal", "Primitive", "ShapedArray", "Trace", "TraceTag", "Tracer", "Value", "Var", "check_jaxpr",
-    "concrete_or_error",
-    "ensure_compile_time_eval", "eval_jaxpr", "find_top_trace", "gensym", "get_aval", "get_opaque_trace_state",
-    "is_concrete", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects",
-    "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "set_current_trace",
-    "subjaxprs", "take_current_trace", "trace_state_clean", "unmapped_aval", "unsafe_am_i_under_a_jit_DO_NOT_USE",
-    "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
+    "AbstractValue", "Atom", "CallPrimitive", "ClosedJaxpr", "ConcretizationTypeError", "DebugInfo", "DropVar",
+    "Effect", "Effects", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive", "ShapedArray",
+    "Trace", "TraceTag", "Tracer", "Value", "Var", "array_types", "call_impl", "check_jaxpr", "concrete_or_error",
+    "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
+    "get_opaque_trace_state", "is_concrete", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim",
+    "min_dim", "new_jaxpr_eqn", "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype",
+    "set_current_trace", "subjaxprs", "take_current_trace", "trace_state_clean", "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
 ]  # fmt: skip
 
 Jaxpr = ClosedJaxpr = Program
 AbstractValue = ShapedArray
 Atom = Var | Literal
 Value = Any
-check_jaxpr = check
 
 
 class DropVar(Var):
     """A result that nobody uses. Programs here have none: what is not used is a variable as others are."""
 
 
-def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any) -> list[Any]:
+def check_jaxpr(jaxpr: Program) -> None:
+    """Raise a `JaxprTypeError` if a program is not one: variables without a value, types that do not fit.
+
+    >>> import atled
+    >>> check_jaxpr(atled.make_jaxpr(lambda x: x + 1)(1))
+    """
+    check(jaxpr)
+
+
+def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """Run a program: `consts` are the values of its `constvars`, `args` those of its `invars`.
+
+    New programs that are recorded so name this line, whatever `propagate_source_info` is.
 
     >>> import atled
     >>> closed = atled.make_jaxpr(lambda x, y: (x + y, x))(1, 2)
@@ -63,14 +74,14 @@ def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any) -> list[Any]:
     return evaluate(jaxpr, [*consts, *args])
 
 
-def jaxpr_as_fun(closed_jaxpr: Program) -> Callable[..., list[Any]]:
+def jaxpr_as_fun(closed_jaxpr: Program, *args: Any) -> Callable[..., list[Any]]:
     """A program as a function that gives a list.
 
     >>> import atled
     >>> [int(v) for v in jaxpr_as_fun(atled.make_jaxpr(lambda x: x + 1)(1))(2)]
     [3]
     """
-    return lambda *args: evaluate(closed_jaxpr, [*closed_jaxpr.consts, *args])
+    return lambda *rest: evaluate(closed_jaxpr, [*closed_jaxpr.consts, *args, *rest])
 
 
 def subjaxprs(jaxpr: Program) -> list[Program]:
@@ -139,7 +150,7 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     return aval.with_shape((*aval.shape[:axis], *aval.shape[axis + 1 :]))
 
 
-def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *_: Any) -> ShapedArray:
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None) -> ShapedArray:
     """The type of a batch of examples.
 
     >>> unmapped_aval(3, 1, ShapedArray((2,), "float32"))
@@ -245,7 +256,7 @@ def get_aval(x: Any) -> ShapedArray:
     return type_of(x)
 
 
-def find_top_trace(xs: Any) -> Trace:
+def find_top_trace(xs: Any) -> Interpreter:
     """The transformation that an op on these values would go to.
 
     >>> find_top_trace([1.0]).transform
@@ -298,6 +309,70 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     """Whether a function is being recorded."""
     return isinstance(state.base, Recorder)
+
+
+def call_impl(f: Any, *args: Any, **params: Any) -> Any:
+    """What a wrapped function gives for values: what a call means.
+
+    >>> from atled.extend.linear_util import wrap_init
+    >>> call_impl(wrap_init(lambda x: [x + 1]), 1)
+    [2]
+    """
+    del params
+    return f.call_wrapped(*args)
+
+
+class CallPrimitive(Primitive):
+    """A primitive whose first operand is a wrapped function, which binding it calls; transformations go through it.
+
+    >>> from atled.extend.linear_util import wrap_init
+    >>> CallPrimitive("my_call").bind(wrap_init(lambda x: [x * 2]), 4)
+    [8]
+    """
+
+    multiple_results = True  # type: ignore[assignment]
+    call_primitive = True
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """Call the function with the other operands."""
+        return call_impl(*operands, **params)
+
+
+def max_dim(d1: int, d2: int) -> int:
+    """The larger of two lengths.
+
+    >>> max_dim(2, 3)
+    3
+    """
+    return max(d1, d2)
+
+
+def min_dim(d1: int, d2: int) -> int:
+    """The smaller of two lengths.
+
+    >>> min_dim(2, 3)
+    2
+    """
+    return min(d1, d2)
+
+
+@contextlib.contextmanager
+def eval_context() -> Iterator[None]:
+    """A block in which ops on values at hand are run, also while a function is recorded.
+
+    >>> import atled, atled.numpy as jnp
+    >>> def f(x):
+    ...     with eval_context():
+    ...         return x * float(jnp.sum(jnp.ones(3)))
+    >>> float(atled.jit(f)(2.0))
+    6.0
+    """
+    with ensure_compile_time_eval():
+        yield
+
+
+ParamDict = dict[str, Any]
+array_types = {Array, np.ndarray, *[np.dtype(t).type for t in "?bhilqBHILQefdFD"]}
 
 
 def trace_state_clean() -> bool:

@@ -1,0 +1,41 @@
+"""How XLA writes shardings, under the names of `jax.extend.sharding`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atled.engine.mlir import hlo
+
+__all__ = [
+    "get_hlo_sharding_from_serialized_proto", "get_op_sharding_from_serialized_proto",
+    "get_serialized_proto_from_hlo_sharding",
+]  # fmt: skip
+
+
+def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
+    """A sharding as XLA's message, from its bytes.
+
+    >>> get_op_sharding_from_serialized_proto(b"").tile_assignment_dimensions
+    []
+    """
+    proto = hlo.OpSharding()
+    proto.ParseFromString(sharding)
+    return proto
+
+
+def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
+    """A sharding as XLA works with it, from its bytes.
+
+    >>> get_hlo_sharding_from_serialized_proto(b"")
+    {replicated}
+    """
+    return hlo.HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
+
+
+def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
+    """The bytes of a sharding that XLA works with.
+
+    >>> get_serialized_proto_from_hlo_sharding(get_hlo_sharding_from_serialized_proto(b""))
+    b''
+    """
+    return sharding.to_proto().SerializeToString()

@@ -1,0 +1,210 @@
+"""`interpreters`: rules for primitives of one's own by every way there is to say them, as JAX takes them."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import atled
+
+jax = pytest.importorskip("jax")
+
+LIBRARIES = pytest.mark.parametrize("library", [atled, jax], ids=["atled", "jax"])
+X = np.float32([1.0, 2.0, 3.0])
+Y = np.float32([0.5, -1.0, 2.0])
+
+
+def module(library, name):
+    return importlib.import_module(f"{library.__name__}.{name}")
+
+
+def primitive(library, name, f, typed=None):
+    """A primitive that does what a function does, compiled by tracing it."""
+    core, mlir = module(library, "extend.core"), module(library, "interpreters.mlir")
+    shaped = module(library, "core").ShapedArray
+    made = core.Primitive(name)
+    made.def_impl(lambda *xs, **params: f(*xs, **params))
+    made.def_abstract_eval(typed or (lambda x, *_, **__: shaped(x.shape, x.dtype)))
+    mlir.register_lowering(made, mlir.lower_fun(f, multiple_results=False))
+    return made
+
+
+def same(f):
+    for a, b in zip(f(atled), f(jax), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_derivatives():
+    def found(library):
+        ad, jnp = module(library, "interpreters.ad"), library.numpy
+        one = primitive(library, "one", lambda x, y: x * x * y)
+        ad.defjvp(one, lambda t, x, y: 2 * x * y * t, lambda t, x, y: x * x * t)
+        two = primitive(library, "two", lambda x: jnp.exp(x))
+        ad.defjvp2(two, lambda t, out, x: t * out)
+        both = primitive(library, "both", lambda x, y: x * y)
+        ad.defbilinear(both, lambda ct, x, y: both.bind(ct, y), lambda ct, x, y: both.bind(x, ct))
+        twice = primitive(library, "twice", lambda x: 2 * x)
+        ad.deflinear2(twice, lambda ct, x: [2 * ct])
+        assert ad.get_primitive_transpose(twice) is ad.primitive_transposes[twice]
+        return [
+            library.grad(lambda x: one.bind(x, Y).sum())(X), library.grad(lambda y: one.bind(X, y).sum())(Y),
+            library.jvp(two.bind, (X,), (Y,))[1], library.grad(lambda x: both.bind(x, Y).sum())(X),
+            library.grad(lambda y: both.bind(X, y).sum())(Y), library.jvp(both.bind, (X, Y), (Y, X))[1],
+            library.grad(lambda x: (twice.bind(x) * Y).sum())(X), library.jit(library.grad(lambda x: two.bind(x)))(1.0),
+        ]  # fmt: skip
+
+    same(found)
+
+
+@LIBRARIES
+def test_tangents(library):
+    ad, core = module(library, "interpreters.ad"), module(library, "core")
+    aval = core.ShapedArray((3,), np.dtype("float32"))
+    zero = ad.Zero(aval)
+    np.testing.assert_array_equal(ad.zeros_like_aval(aval), [0, 0, 0])
+    np.testing.assert_array_equal(ad.instantiate_zeros(zero), [0, 0, 0])
+    np.testing.assert_array_equal(ad.add_jaxvals(X, Y), X + Y)
+    assert ad.add_tangents(zero, X) is X and ad.add_tangents(X, zero) is X
+    assert ad.is_undefined_primal(ad.UndefinedPrimal(aval)) and not ad.is_undefined_primal(X)
+    seen = []
+    library.jvp(lambda x: (seen.append(x), x)[1], (X,), (X,))
+    assert isinstance(seen[0], ad.JVPTracer) and isinstance(ad.JVPTrace, type)
+
+
+def test_batches():
+    def found(library):
+        batching, jnp = module(library, "interpreters.batching"), library.numpy
+        shaped = module(library, "core").ShapedArray
+        total = primitive(
+            library, "total", lambda x, axes: jnp.sum(x, axes),
+            lambda x, axes: shaped(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype),
+        )  # fmt: skip
+        batching.defreducer(total)
+        added = primitive(library, "added", lambda x, y: x + y)
+        batching.defbroadcasting(added)
+        scaled = primitive(library, "scaled", lambda x: 3 * x)
+        batching.fancy_primitive_batchers[scaled] = lambda axis, args, dims: (
+            scaled.bind(args[0]) + 0 * axis.size, dims[0],
+        )  # fmt: skip
+        m = np.arange(24, dtype="f4").reshape(2, 3, 4)
+        run = library.vmap(lambda x: total.bind(x, axes=(0,)), in_axes=1)
+        return [
+            run(m), library.vmap(lambda x: total.bind(x, axes=(1,)))(m), library.jit(run)(m),
+            library.vmap(lambda x: total.bind(x, axes=(0, 1)), in_axes=2)(m),
+            library.vmap(added.bind, in_axes=(0, 1))(m[0], m[1].T), library.vmap(scaled.bind, in_axes=1)(m[0]),
+            batching.broadcast(X, 2, 0, None), batching.bdim_at_front(m, 1, 3),
+        ]  # fmt: skip
+
+    same(found)
+
+
+def test_rules_of_another_form():
+    batching = module(atled, "interpreters.batching")
+    p = primitive(atled, "p", lambda x: 2 * x)
+    batching.axis_primitive_batchers[p] = lambda size, name, main, args, dims: (p.bind(args[0]) * size, dims[0])
+    assert p in batching.fancy_primitive_batchers and p in batching.axis_primitive_batchers
+    np.testing.assert_array_equal(atled.vmap(p.bind)(X), 6 * X)
+    assert hasattr(module(jax, "interpreters.batching"), "axis_primitive_batchers")
+
+
+def lowered(library, rule, *arguments):
+    """The text of a module in which a rule was used."""
+    mlir, shaped = module(library, "interpreters.mlir"), module(library, "core").ShapedArray
+    made = module(library, "extend.core").Primitive("made")
+    made.def_abstract_eval(lambda *xs: shaped(xs[0].shape, xs[0].dtype))
+    mlir.register_lowering(made, rule)
+    done = library.jit(lambda *xs: made.bind(*xs)).lower(*arguments)
+    return done, done.compile()(*arguments)
+
+
+@LIBRARIES
+def test_values_of_modules(library):
+    mlir = module(library, "interpreters.mlir")
+    from jaxlib.mlir.dialects import stablehlo as hlo
+
+    seen = {}
+
+    def rule(ctx, x):
+        aval = ctx.avals_in[0]
+        assert isinstance(ctx, mlir.LoweringRuleContext) and isinstance(x, mlir.Value) and mlir.Token is mlir.Value
+        assert isinstance(ctx.module_context, mlir.ModuleContext) and "cpu" in ctx.module_context.platforms
+        kind = mlir.aval_to_ir_type(ctx.module_context, aval)
+        assert (kind,) == tuple(mlir.aval_to_ir_types(ctx.module_context, aval)) and x.type == kind
+        constant = mlir.ir_constant(np.asarray([1, 2, 3], "f4"))
+        (other,) = mlir.ir_constants(np.asarray([1, 1, 1], "f4"))
+        seen["types"] = [str(mlir.dtype_to_ir_type(np.dtype(d))) for d in ("float32", "int8", "uint16", "bool")]
+        seen["attributes"] = [
+            str(a) for a in (
+                mlir.i32_attr(3), mlir.i64_attr(4), mlir.dense_int_array([1, 2]), mlir.dense_int_elements([1, 2]),
+                mlir.ir_attribute("a"), mlir.ir_attribute(np.float32(2)), mlir.ir_attribute(True),
+                mlir.ir_attribute(np.int32(7)),
+            )
+        ]  # fmt: skip
+        seen["shape"] = str(mlir.shape_tensor(ctx.module_context, (2, 3)).type)
+        seen["token"] = str(mlir.token_type())
+        seen["flat"] = len(mlir.flatten_ir_values([constant, (other, x)])) if library is atled else 3
+        return [hlo.add(hlo.multiply(x, constant), other)]
+
+    done, out = lowered(library, rule, X)
+    np.testing.assert_array_equal(out, [2, 5, 10])
+    constants = (mlir.DEVICE_TO_DEVICE_TYPE, mlir.SEND_TO_HOST_TYPE, mlir.RECV_FROM_HOST_TYPE)
+    assert constants == (1, 2, 3) and mlir.Mesh is library.sharding.Mesh and mlir.LoweringRule and mlir.MeshAxisName
+    found = done.compiler_ir("stablehlo")
+    assert "stablehlo.multiply" in mlir.module_to_string(found) and len(mlir.module_to_bytecode(found)) > 50
+    SEEN.append(seen)
+    if len(SEEN) == 2:
+        assert SEEN[0] == SEEN[1]
+
+
+SEEN: list[dict] = []
+
+
+@LIBRARIES
+def test_calls_in_modules(library):
+    mlir = module(library, "interpreters.mlir")
+    program = library.make_jaxpr(lambda x: library.numpy.sin(x) * 2)(X)
+    rule = lambda ctx, x: mlir.core_call_lowering(ctx, x, name="inner", call_jaxpr=program)
+    np.testing.assert_allclose(lowered(library, rule, X)[1], 2 * np.sin(X), rtol=1e-6)
+
+
+@LIBRARIES
+def test_fewer_results(library):
+    pe = module(library, "interpreters.partial_eval")
+    jnp, core = library.numpy, module(library, "core")
+    closed = library.make_jaxpr(lambda x, y, z: (jnp.sin(x) + y, jnp.cos(z)))(1.0, 2.0, 3.0)
+    few, used = pe.dce_jaxpr(closed.jaxpr, [True, False])
+    assert used == [True, True, False] and [e.primitive.name for e in few.eqns] == ["sin", "add"]
+    np.testing.assert_allclose(core.eval_jaxpr(few, closed.consts, 1.0, 2.0)[0], np.sin(1.0) + 2, rtol=1e-6)
+    few, used = pe.dce_jaxpr(closed.jaxpr, [False, True], instantiate=[True, False, False])
+    assert used == [True, False, True] and [e.primitive.name for e in few.eqns] == ["cos"]
+    assert pe.dce_jaxpr(closed.jaxpr, [True, False], instantiate=True)[1] == [True] * 3
+    few, consts, used = pe.dce_jaxpr_consts(closed.jaxpr, [False, True])
+    assert (consts, used) == ([], [False, False, True])
+    assert pe.Val is not None
+
+
+def test_constants_that_are_left():
+    pe, a, b = module(atled, "interpreters.partial_eval"), atled.numpy.arange(3.0), atled.numpy.arange(4.0)
+    closed = atled.make_jaxpr(lambda x: (x + a, x * b.sum()))(1.0)
+    few, consts, used = pe.dce_jaxpr_consts(closed, [False, True])
+    assert sorted(consts) == [False, True] and used == [True] and len(few.consts) == 1
+    out = module(atled, "core").eval_jaxpr(few, few.consts, 2.0)
+    assert float(out[0]) == 12.0
+    whole, used = pe.dce_jaxpr(closed, [True, False])
+    np.testing.assert_array_equal(module(atled, "core").eval_jaxpr(whole, whole.consts, 2.0)[0], [2, 3, 4])
+
+
+@LIBRARIES
+def test_programs_of_wrapped_functions(library):
+    pe, lu = module(library, "interpreters.partial_eval"), module(library, "extend.linear_util")
+    core = module(library, "extend.core")
+    seen = []
+    f = lu.wrap_init(
+        lambda x: (seen.append(x), [x * 2])[1], debug_info=core.DebugInfo("test", "f", ("x",), ("result",))
+    )
+    aval = module(library, "core").ShapedArray((3,), np.dtype("float32"))
+    program, types, consts = pe.trace_to_jaxpr_dynamic(f, [aval])
+    assert [e.primitive.name for e in program.eqns] == ["mul"] and types[0].shape == (3,) and not consts
+    assert isinstance(seen[0], pe.DynamicJaxprTracer) and isinstance(pe.JaxprTracer, type)
