@@ -131,9 +131,13 @@ def uniform(
 
 def normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     """Normal numbers, by inverting the distribution function."""
+    return elementwise.mul(_half_normal_floats(key, dims, dtype), np.asarray(math.sqrt(2), dtype))
+
+
+def _half_normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """Normal numbers with variance 1/2."""
     low = np.nextafter(np.asarray(-1.0, dtype), np.asarray(0.0, dtype), dtype=dtype)
-    unit = uniform_floats(key, dims, dtype, low, np.asarray(1.0, dtype))
-    return elementwise.mul(special.erf_inv(unit), np.asarray(math.sqrt(2), dtype))
+    return special.erf_inv(uniform_floats(key, dims, dtype, low, np.asarray(1.0, dtype)))
 
 
 def normals(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
@@ -141,9 +145,7 @@ def normals(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     if dtypes.kind(dtype) == "c":
         part = dtypes.real_part(dtype)
         pair = split_key(key, (2,))
-        re, im = (normal_floats(shape.index_in_axis(pair, i, 0), dims, part) for i in (0, 1))
-        root = np.asarray(math.sqrt(2), part)  # of each part: complex quotients are rounded in more than one way
-        return conversion.complex(elementwise.div(re, root), elementwise.div(im, root))
+        return conversion.complex(*[_half_normal_floats(shape.index_in_axis(pair, i, 0), dims, part) for i in (0, 1)])
     return normal_floats(key, dims, dtype)
 
 
