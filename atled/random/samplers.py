@@ -134,6 +134,9 @@ def normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return elementwise.mul(_half_normal_floats(key, dims, dtype), np.asarray(math.sqrt(2), dtype))
 
 
+@library_function(
+    static=("dims", "dtype")
+)  # a program of its own, so that batches of complex numbers are rounded alike
 def _half_normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     """Normal numbers with variance 1/2."""
     low = np.nextafter(np.asarray(-1.0, dtype), np.asarray(0.0, dtype), dtype=dtype)
@@ -161,8 +164,9 @@ def normal(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: 
     >>> normal(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    found = float_dtype("normal", dtype, "fc")
-    return placed(_normal(use("normal", key), static_shape("normal", shape), found), out_sharding, "random.normal")
+    found, dims = float_dtype("normal", dtype, "fc"), static_shape("normal", shape)
+    draw = normals if dtypes.kind(found) == "c" else _normal
+    return placed(draw(use("normal", key), dims, found), out_sharding, "random.normal")
 
 
 @library_function(static=("dims", "dtype"))
