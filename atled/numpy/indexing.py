@@ -7,7 +7,6 @@ Everything is one launch: positions are operands, so a new position compiles not
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -42,13 +41,14 @@ class Entry(NamedTuple):
     c: int = 1  # SLICE: step
 
 
-@dataclasses.dataclass(frozen=True)
 class Slice:
     """A part of an axis of known length whose start may be data: see `ds`."""
 
-    start: Any
-    size: int
-    stride: int = 1
+    def __init__(self, start: Any, size: int, stride: int = 1) -> None:
+        self.start, self.size, self.stride = start, size, stride
+
+    def __repr__(self) -> str:
+        return f"Slice(start={self.start}, size={self.size}, stride={self.stride})"
 
 
 def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
