@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from atled import port
 from atled.checkpoints import commands
 from atled.checkpoints.format import CheckpointError
 from atled.data import fetching
@@ -16,9 +17,10 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run a command, and give what the process ends with."""
     parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
     parser.add_argument("--version", action="version", version=f"atled {__version__}")
-    found = parser.add_subparsers(required=True, metavar="checkpoint | data")
+    found = parser.add_subparsers(required=True, metavar="checkpoint | data | port")
     commands.add(found)
     fetching.add(found)
+    port.add(found)
     options = parser.parse_args(args)
     try:
         return options.run(options)
