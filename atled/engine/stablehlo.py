@@ -21,7 +21,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from atled.compiler.builder import I32, U8, U64, Value
 from atled.compiler.lower import lower
-from atled.core import dtypes
+from atled.core import config, dtypes
 from atled.core.program import Program, record
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
@@ -598,7 +598,8 @@ def build(
     program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None
 ) -> Module:
     """The module of a program; `donated[i]` names the output that may reuse the memory of input i."""
-    with lock, context, _UNKNOWN:
+    # What is emitted depends on the program alone: entries on disk are shared with processes that have other settings.
+    with lock, context, _UNKNOWN, config.override(narrow=False):
         module = Module(program.name)
         module.has_calls = has_calls
         attributes: list[dict[str, Any]] = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
