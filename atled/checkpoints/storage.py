@@ -43,7 +43,7 @@ class Local:
     def write(self, name: str, chunks: Iterable[Any]) -> None:
         """A new file with these bytes, on the disk when this returns."""
         try:
-            with open(self.path / name, "wb", buffering=0) as file:
+            with self._opened(name) as file:
                 for chunk in chunks:
                     view = memoryview(chunk).cast("B")
                     done = 0
@@ -54,6 +54,14 @@ class Local:
             with contextlib.suppress(OSError):
                 os.unlink(self.path / name)  # on a full disk, what is half written is in the way
             raise self._failed(f"written ({name})", error) from None
+
+    def _opened(self, name: str) -> Any:
+        """A new file. Another process whose save failed may have removed the directory while it was empty."""
+        try:
+            return open(self.path / name, "wb", buffering=0)
+        except FileNotFoundError:
+            self.path.mkdir(parents=True, exist_ok=True)
+            return open(self.path / name, "wb", buffering=0)
 
     def replace(self, name: str, data: bytes) -> None:
         """A file with new content, all of it or the old one after a crash."""
