@@ -13,8 +13,7 @@ jax = pytest.importorskip("jax")
 OURS, THEIRS = jnp.ones((2, 2)), jax.numpy.ones((2, 2))
 LEFT_OUT = {
     "for JAX's own use": "clone traceback",
-    "of the runtime, not of the public interface": "device_buffer device_buffers on_device_size_in_bytes platform "
-    "unsafe_buffer_pointer",
+    "of the runtime, not of the public interface": "device_buffer device_buffers on_device_size_in_bytes platform",
     "the layout in memory is the compiler's": "format",
 }
 DIFFERENT = {
