@@ -131,16 +131,9 @@ def uniform(
 
 def normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     """Normal numbers, by inverting the distribution function."""
-    return elementwise.mul(_half_normal_floats(key, dims, dtype), np.asarray(math.sqrt(2), dtype))
-
-
-@library_function(
-    static=("dims", "dtype")
-)  # a program of its own, so that batches of complex numbers are rounded alike
-def _half_normal_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    """Normal numbers with variance 1/2."""
     low = np.nextafter(np.asarray(-1.0, dtype), np.asarray(0.0, dtype), dtype=dtype)
-    return special.erf_inv(uniform_floats(key, dims, dtype, low, np.asarray(1.0, dtype)))
+    unit = uniform_floats(key, dims, dtype, low, np.asarray(1.0, dtype))
+    return elementwise.mul(special.erf_inv(unit), np.asarray(math.sqrt(2), dtype))
 
 
 def normals(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
@@ -148,7 +141,8 @@ def normals(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     if dtypes.kind(dtype) == "c":
         part = dtypes.real_part(dtype)
         pair = split_key(key, (2,))
-        return conversion.complex(*[_half_normal_floats(shape.index_in_axis(pair, i, 0), dims, part) for i in (0, 1)])
+        re, im = (normal_floats(shape.index_in_axis(pair, i, 0), dims, part) for i in (0, 1))
+        return elementwise.div(conversion.complex(re, im), math.sqrt(2))
     return normal_floats(key, dims, dtype)
 
 
@@ -164,9 +158,8 @@ def normal(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: 
     >>> normal(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    found, dims = float_dtype("normal", dtype, "fc"), static_shape("normal", shape)
-    draw = normals if dtypes.kind(found) == "c" else _normal
-    return placed(draw(use("normal", key), dims, found), out_sharding, "random.normal")
+    found = float_dtype("normal", dtype, "fc")
+    return placed(_normal(use("normal", key), static_shape("normal", shape), found), out_sharding, "random.normal")
 
 
 @library_function(static=("dims", "dtype"))
