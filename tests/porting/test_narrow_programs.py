@@ -8,7 +8,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled import lax, random
+from atled import lax, nn, random
 from atled.core import config
 
 X = np.random.RandomState(0).randn(40, 500).astype("float32")
@@ -35,10 +35,18 @@ def test_narrow_programs_compute_the_same(name):
     np.testing.assert_array_equal(got, want)
 
 
-def test_modules_do_not_depend_on_the_setting():
-    f = lambda k: (random.normal(k, (10, 512)), jnp.argsort(random.bits(k, (4000,), "uint32")))
+@pytest.mark.parametrize(
+    "setting", [{"narrow": True}, {"x64": True}, {"promotion": "strict"}, {"matmul_precision": "highest"}], ids=str
+)
+def test_modules_do_not_depend_on_settings(setting):
+    """Entries on disk are shared by processes with different settings."""
+
+    def f(k):
+        x = random.normal(k, (10, 512))
+        return x, jnp.argsort(random.bits(k, (4000,), "uint32")), nn.softmax(x @ x.T), jnp.remainder(jnp.exp(x), 2.0)
+
     program = atled.jit(f).trace(random.key(0))
-    wide = program.lower().as_text()
-    with config.override(narrow=True):
-        assert program.lower().as_text() == wide
-    assert "ui64" in wide
+    plain = program.lower().as_text()
+    with config.override(**setting):
+        assert program.lower().as_text() == plain
+    assert "ui64" in plain
