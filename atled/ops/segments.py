@@ -61,13 +61,13 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, i
 
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
-                 out_sharding: Any = None) -> Any:  # fmt: skip
+                out_sharding: Any = None) -> Any:  # fmt: skip
     """The largest element of each segment; the lowest number there is for an empty one."""
     return _segments("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)
 
 
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
-                 out_sharding: Any = None) -> Any:  # fmt: skip
+                out_sharding: Any = None) -> Any:  # fmt: skip
     """The smallest element of each segment; the highest number there is for an empty one."""
     return _segments("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)
