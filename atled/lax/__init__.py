@@ -17,6 +17,8 @@ from atled.core import tree as _tree
 from atled.core.array import Array as _Array
 from atled.core.array import ArrayLike as _ArrayLike
 from atled.core.array import type_of as _type_of
+from atled.core.axes import check_axes as _check_axes
+from atled.core.axes import check_axis as _check_axis
 from atled.higher_order.branches import cond, switch  # noqa: F401
 from atled.higher_order.composites import composite  # noqa: F401
 from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
@@ -45,13 +47,6 @@ from atled.lax.convolution import (  # noqa: F401
     conv_general_dilated,
     conv_transpose,
     conv_with_general_padding,
-    cumlogsumexp,
-    cummax,
-    cummin,
-    cumprod,
-    cumsum,
-    reduce,
-    reduce_window,
 )  # fmt: skip
 from atled.lax.convolution import rounding as _rounding
 from atled.lax.elementwise import (  # noqa: F401
@@ -137,6 +132,15 @@ from atled.lax.precision import (  # noqa: F401
     PrecisionLike,
 )  # fmt: skip
 from atled.lax.ragged import RaggedDotDimensionNumbers, ragged_dot_general, scaled_dot  # noqa: F401
+from atled.lax.reducing import (  # noqa: F401
+    cumlogsumexp,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    reduce,
+    reduce_window,
+)
 from atled.lax.slicing import (  # noqa: F401
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -296,7 +300,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> _Array:
 
 def split(operand: _ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[_Array]:
     """An array cut along an axis into parts of given lengths."""
-    return list(_shape.split(operand, sizes, axis % _type_of(operand).ndim))
+    return list(_shape.split(operand, sizes, _check_axis("split", axis, _type_of(operand).ndim)))
 
 
 def pad(operand: _ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> _Array:
@@ -312,7 +316,7 @@ def rev(operand: _ArrayLike, dimensions: Sequence[int]) -> _Array:
 def squeeze(array: _ArrayLike, dimensions: Sequence[int]) -> _Array:
     """Axes of length one taken away."""
     dims = _type_of(array).shape
-    gone = {d % len(dims) for d in dimensions}
+    gone = _check_axes("squeeze", tuple(dimensions), len(dims))
     return _shape.reshape(array, [n for i, n in enumerate(dims) if i not in gone])
 
 
@@ -320,7 +324,7 @@ def expand_dims(array: _ArrayLike, dimensions: Sequence[int]) -> _Array:
     """New axes of length one."""
     dims = _type_of(array).shape
     total = len(dims) + len(dimensions)
-    new = {d % total for d in dimensions}
+    new = _check_axes("expand_dims", tuple(dimensions), total)
     rest = iter(dims)
     return _shape.reshape(array, [1 if i in new else next(rest) for i in range(total)])
 
@@ -454,19 +458,19 @@ def rng_bit_generator(
 
 def argmax(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
     """The position of the first largest element along an axis."""
-    return _reduction.argmax(operand, axis % _type_of(operand).ndim, index_dtype)
+    return _reduction.argmax(operand, _check_axis("argmax", axis, _type_of(operand).ndim), index_dtype)
 
 
 def argmin(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
     """The position of the first smallest element along an axis."""
-    return _reduction.argmin(operand, axis % _type_of(operand).ndim, index_dtype)
+    return _reduction.argmin(operand, _check_axis("argmin", axis, _type_of(operand).ndim), index_dtype)
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """One array, or several in the order of the first ones, sorted along an axis."""
     several = isinstance(operand, (tuple, list))
     xs = tuple(operand) if several else (operand,)
-    out = _sorting.sort(xs, dimension % _type_of(xs[0]).ndim, num_keys, is_stable)
+    out = _sorting.sort(xs, _check_axis("sort", dimension, _type_of(xs[0]).ndim), num_keys, is_stable)
     return out if several else out[0]
 
 
@@ -480,7 +484,7 @@ def sort_key_val(
 def top_k(operand: _ArrayLike, k: int, *, axis: int = -1) -> tuple[_Array, _Array]:
     """The k largest elements along an axis, largest first, and their positions."""
     n = _type_of(operand).ndim
-    axis %= n
+    axis = _check_axis("top_k", axis, n)
     if axis == n - 1:
         return _sorting.top_k(operand, k)
     values, positions = _sorting.top_k(_shape.move_axis(operand, axis, n - 1), k)
@@ -507,7 +511,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """
     leaves, structure = _tree.flatten(elems)
     xs = tuple([_asarray(x) for x in leaves])
-    axis %= xs[0].ndim
+    axis = _check_axis("associative_scan", axis, xs[0].ndim)
     if len({x.shape[axis] for x in xs}) != 1:
         raise ValueError(
             f"associative_scan: all arrays must have one length along axis {axis}; got {[x.shape for x in xs]}."
@@ -636,9 +640,9 @@ def all_to_all(
             return _collectives.all_to_all(v, axis_name, split_axis, concat_axis)
         # the split axis has the length of the named axis, and moves
         n = _type_of(v).ndim
-        moved = _shape.move_axis(v, split_axis % n, 0)
+        moved = _shape.move_axis(v, _check_axis("all_to_all", split_axis, n), 0)
         dealt = _collectives.all_to_all(moved, axis_name, 0, 0)
-        return _shape.move_axis(dealt, 0, concat_axis % n)
+        return _shape.move_axis(dealt, 0, _check_axis("all_to_all", concat_axis, n))
 
     return _tree.map(one, x)
 

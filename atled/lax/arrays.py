@@ -10,9 +10,9 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
+from atled.core.axes import check_axis
 from atled.higher_order.jit import library_function
 from atled.higher_order.scan import scan
-from atled.numpy.promotion import check_axis
 from atled.ops import contraction, conversion, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops.placing import placed

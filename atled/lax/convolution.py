@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Union
-
-import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
-from atled.ops import convolution, cumulative, elementary, elementwise, reduction, shape, windows
+from atled.ops import convolution, elementary, shape
 from atled.ops.contraction import precision_name
 from atled.ops.conversion import convert
 from atled.ops.convolution import dilated
@@ -194,89 +192,4 @@ def transposed_padding(name: str, kernel: Sequence[int], strides: Sequence[int],
 # -- reductions with a given function ---------------------------------------------------------------------------------
 
 
-_COMBINE: dict[Any, str] = {
-    elementwise.add: "add", elementwise.mul: "mul", elementwise.maximum: "max", elementwise.minimum: "min",
-    elementwise.logical_and: "and", elementwise.logical_or: "or",
-}  # fmt: skip
-_BY_NAME = {
-    "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "bitwise_and": "and", "bitwise_or": "or",
-    "logical_and": "and", "logical_or": "or", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or",
-}  # fmt: skip
-_APPLY = {v: k for k, v in _COMBINE.items()}
-
-
-def combination(name: str, computation: Callable[[Any, Any], Any]) -> str:
-    """Which known combination a function is."""
-    found = _COMBINE.get(computation) or _BY_NAME.get(getattr(computation, "__name__", ""))
-    if found is None:
-        raise NotImplementedError(
-            f"{name}: the function must be one of lax.add, mul, max, min, bitwise_and, bitwise_or; got {computation!r}."
-        )
-    return found
-
-
-def reduce_window(
-    operand: ArrayLike, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None = None, padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
-) -> Array:  # fmt: skip
-    """Elements in sliding windows combined with a function, from an initial value.
-
-    >>> import atled.numpy as jnp
-    >>> reduce_window(jnp.arange(4.0), 0.0, elementwise.add, (2,), (2,), "VALID")
-    Array([1., 5.], dtype=float32)
-    """
-    t = type_of(operand)
-    combine = combination("reduce_window", computation)
-    ones = (1,) * t.ndim
-    window_strides = ones if window_strides is None else window_strides
-    base, wide = tuple(base_dilation or ones), tuple(window_dilation or ones)
-    lengths = [dilated(n, d) for n, d in zip(t.shape, base, strict=True)]
-    reach = [dilated(n, d) for n, d in zip(window_dimensions, wide, strict=True)]
-    pairs = padding_amounts("reduce_window", padding, lengths, reach, window_strides)
-    out = windows.reduce_window(operand, combine, window_dimensions, window_strides, pairs, base, wide)
-    return _with_start(out, init_value, combine)
-
-
-def _with_start(out: Any, start: Any, combine: str) -> Any:
-    """Combine with an initial value, unless it is the one that changes nothing."""
-    dtype = type_of(out).dtype
-    if not hasattr(start, "interpreter"):
-        host = np.asarray(start)
-        if host.ndim == 0 and host.astype(dtype) == np.asarray(windows.identity(combine, dtype)).astype(dtype):
-            return out
-    return _APPLY[combine](out, np.asarray(start, dtype) if not hasattr(start, "interpreter") else start)
-
-
-def reduce(
-    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
-    """Elements over axes combined with a function, from an initial value."""
-    combine = combination("reduce", computation)
-    op = {
-        "add": reduction.reduce_sum, "mul": reduction.reduce_prod, "max": reduction.reduce_max,
-        "min": reduction.reduce_min, "and": reduction.reduce_and, "or": reduction.reduce_or,
-    }[combine]  # fmt: skip
-    ndim = type_of(operands).ndim
-    out = _with_start(op(operands, tuple([d % ndim for d in dimensions])), init_values, combine)
-    return placed(out, out_sharding, "reduce")
-
-
-def cumulative_function(name: str, op: Callable[..., Any]):
-    """A cumulative function with `lax`'s arguments."""
-
-    def f(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-        return op(operand, axis % max(type_of(operand).ndim, 1), reverse)
-
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = op.__doc__
-    return f
-
-
-cumsum = cumulative_function("cumsum", cumulative.cumsum)
-cumprod = cumulative_function("cumprod", cumulative.cumprod)
-cummax = cumulative_function("cummax", cumulative.cummax)
-cummin = cumulative_function("cummin", cumulative.cummin)
-cumlogsumexp = cumulative_function("cumlogsumexp", cumulative.cumlogsumexp)
 rounding = {0: elementary.round_away, 1: elementary.round_even}

@@ -10,6 +10,7 @@ import numpy as np
 
 from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.axes import check_axis
 from atled.core.trace import bind
 from atled.higher_order.loops import fori_loop
 from atled.numpy.creation import asarray
@@ -203,7 +204,7 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """A window along one axis at a position that may be data."""
     dims = list(type_of(operand).shape)
-    axis %= len(dims)
+    axis = check_axis("dynamic_slice_in_dim", axis, len(dims))
     dims[axis] = slice_size
     starts = _one_start(operand, start_index, axis)
     return dynamic_slice(operand, starts, dims, allow_negative_indices=allow_negative_indices)
@@ -215,7 +216,7 @@ def dynamic_index_in_dim(
     """One element along an axis at a position that may be data."""
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     dims = type_of(out).shape
-    axis %= len(dims)
+    axis = check_axis("dynamic_index_in_dim", axis, len(dims))
     return out if keepdims else shape.reshape(out, (*dims[:axis], *dims[axis + 1 :]))
 
 
@@ -223,7 +224,7 @@ def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
     """An array with a window along one axis overwritten."""
-    starts = _one_start(operand, start_index, axis % type_of(operand).ndim)
+    starts = _one_start(operand, start_index, check_axis("dynamic_update_slice_in_dim", axis, type_of(operand).ndim))
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
@@ -231,7 +232,7 @@ def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
     """An array with one element along an axis overwritten."""
-    axis %= type_of(operand).ndim
+    axis = check_axis("dynamic_update_index_in_dim", axis, type_of(operand).ndim)
     dims = type_of(update).shape
     if len(dims) != type_of(operand).ndim:
         update = shape.reshape(update, (*dims[:axis], 1, *dims[axis:]))
@@ -242,7 +243,7 @@ def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
     """Elements from start up to limit along one axis."""
-    axis %= type_of(operand).ndim
+    axis = check_axis("slice_in_dim", axis, type_of(operand).ndim)
     n = type_of(operand).shape[axis]
     start, limit, _ = slice(start_index, limit_index).indices(n)
     return shape.slice_in_axis(operand, start, max(start, limit), axis, stride)
@@ -250,7 +251,7 @@ def slice_in_dim(
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One element along an axis."""
-    axis %= type_of(operand).ndim
+    axis = check_axis("index_in_dim", axis, type_of(operand).ndim)
     n = type_of(operand).shape[axis]
     if not -n <= index < n:
         raise IndexError(f"index_in_dim: {index} is out of bounds for axis {axis} with length {n}.")

@@ -10,11 +10,12 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, type_of
+from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
 from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import logaddexp, to_bool
-from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, check_axis, promote_inexact
+from atled.numpy.promotion import broadcast, broadcast_to, cast, promote_inexact
 from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import var as _var
 from atled.ops import collectives, conversion, elementary, normalization, reduction, shape, special

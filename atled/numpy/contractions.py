@@ -10,10 +10,11 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axis
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.creation import asarray
-from atled.numpy.promotion import broadcast_shapes, broadcast_to, check_axis, operand_type, promote_dtypes
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, operand_type, promote_dtypes
 from atled.numpy.reductions import sum as _sum
 from atled.ops import contraction, conversion, reduction, shape
 from atled.ops import elementwise as ew

@@ -11,6 +11,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, describe, type_of, unwrapped
+from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
@@ -19,7 +20,7 @@ from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.higher_order.jit import jit, library_function
-from atled.numpy.promotion import broadcast, cast, check_axis, common_dtype, operand_type, promote_inexact
+from atled.numpy.promotion import broadcast, cast, common_dtype, operand_type, promote_inexact
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, elementary, elementwise, placing, shape
 from atled.transforms.vmap import vmap

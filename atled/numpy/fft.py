@@ -14,9 +14,10 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axes
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import located
-from atled.numpy.promotion import cast, check_axes, operand_type, promote_inexact
+from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.ops import conversion, shape
 from atled.ops import elementwise as ew
 from atled.ops import fft as ops

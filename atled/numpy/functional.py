@@ -9,8 +9,9 @@ from typing import Any
 
 from atled.core import tree
 from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.axes import check_axis
 from atled.numpy.creation import asarray
-from atled.numpy.promotion import broadcast_shapes, check_axis
+from atled.numpy.promotion import broadcast_shapes
 from atled.ops import shape
 from atled.transforms.vmap import vmap
 

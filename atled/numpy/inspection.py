@@ -10,13 +10,14 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.axes import check_axes
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.engine import preview
 from atled.engine.array import as_array
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
-from atled.numpy.promotion import check_axes, operand_type
+from atled.numpy.promotion import operand_type
 from atled.numpy.scalar_types import ScalarType
 from atled.ops import conversion
 from atled.ops import elementwise as ew

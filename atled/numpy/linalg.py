@@ -14,21 +14,14 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axes, check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy import contractions, shapes
 from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices, work_dtype  # fmt: skip
-from atled.numpy.promotion import (
-    broadcast_to,
-    cast,
-    check_axes,
-    check_axis,
-    operand_type,
-    promote_dtypes,
-    promote_inexact,
-)  # fmt: skip
+from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
 from atled.ops import conversion, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops

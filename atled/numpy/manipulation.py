@@ -14,6 +14,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
@@ -22,15 +23,7 @@ from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import arange, asarray, linspace, ones, static_shape
 from atled.numpy.elementwise import to_bool
 from atled.numpy.indexing import _index_dtype
-from atled.numpy.promotion import (
-    broadcast,
-    broadcast_shapes,
-    broadcast_to,
-    cast,
-    check_axis,
-    operand_type,
-    promote_inexact,
-)
+from atled.numpy.promotion import broadcast, broadcast_shapes, broadcast_to, cast, operand_type, promote_inexact
 from atled.numpy.shapes import concatenate, ravel, stack
 from atled.ops import conversion, cumulative, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew

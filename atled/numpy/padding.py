@@ -13,13 +13,14 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import _checked_number, asarray
 from atled.numpy.functional import apply_along_axis
-from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, check_axis
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
 from atled.numpy.reductions import max as _max
 from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import min as _min

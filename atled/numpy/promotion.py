@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.exceptions import AxisError  # a ValueError and an IndexError
 
 from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
@@ -262,24 +261,3 @@ def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
                 line = rewriting.with_operand(1, "{}.T")
                 return f"\n  try: {line or 'x.T for one of them'}"
     return "\n  try: reshape, or x[:, None] to say which axis meets which; lengths must be equal, or 1."
-
-
-def check_axis(name: str, axis: int, ndim: int) -> int:
-    """A valid axis, counted from the front."""
-    if not isinstance(axis, (int, np.integer)):
-        axis = axis.__index__()
-    if not -ndim <= axis < ndim:
-        axes = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis; a 0-d array has none"
-        has = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
-        raise AxisError(errors.explained(f"{name}: axis {axis} is out of bounds for an array with {has}.", f"{axes}."))
-    return int(axis) % ndim
-
-
-def check_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """Valid axes, each once, from None (all), an int, or a tuple."""
-    if axis is None:
-        return tuple(range(ndim))
-    axes = tuple([check_axis(name, a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: axis {axis} names an axis twice.")
-    return axes

@@ -13,12 +13,13 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axis
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import isnan
-from atled.numpy.promotion import broadcast_to, cast, check_axis, operand_type, promote_dtypes
+from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes
 from atled.numpy.sorting import as_size, concrete, cut, first_true, fixed, keys_of, search, sorted_with_order
 from atled.ops import conversion, cumulative, indexing, reduction, segments, shape, sorting
 from atled.ops import elementwise as ew

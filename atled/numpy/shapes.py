@@ -11,13 +11,14 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.axes import check_axes, check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
-from atled.numpy.promotion import broadcast_shapes, check_axes, check_axis, operand_type, promote_dtypes  # fmt: skip
+from atled.numpy.promotion import broadcast_shapes, operand_type, promote_dtypes
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, cumulative, indexing, reduction, shape
 from atled.ops import elementwise as ew

@@ -15,6 +15,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axes, check_axis
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
@@ -28,12 +29,10 @@ from atled.numpy.promotion import (
     broadcast_shapes,
     broadcast_to,
     cast,
-    check_axes,
-    check_axis,
     inexact_dtype,
     operand_type,
     promote_dtypes,
-)  # fmt: skip
+)
 from atled.numpy.shapes import ravel
 from atled.ops import conversion, cumulative, indexing, shape, sorting
 from atled.ops import elementwise as ew

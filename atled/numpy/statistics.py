@@ -16,6 +16,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function, refuse_out
@@ -26,15 +27,13 @@ from atled.numpy.elementwise import isfinite, isnan
 from atled.numpy.promotion import (
     broadcast_to,
     cast,
-    check_axes,
-    check_axis,
     common_dtype,
     common_inexact,
     inexact_dtype,
     operand_type,
     promote_dtypes,
     promote_inexact,
-)  # fmt: skip
+)
 from atled.numpy.shapes import unstack
 from atled.numpy.sorting import concrete, count_before, fixed, search
 from atled.ops import (

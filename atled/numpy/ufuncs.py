@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from atled.core.array import type_of
+from atled.core.axes import check_axes, check_axis
 from atled.higher_order.jit import library_function
 from atled.numpy import elementwise, reductions
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import where_both
-from atled.numpy.promotion import broadcast_to, check_axes, check_axis
+from atled.numpy.promotion import broadcast_to
 from atled.numpy.shapes import concatenate, moveaxis
 from atled.ops import cumulative
 

@@ -177,4 +177,8 @@ def bitcast_convert(x: ArrayLike, dtype: Any) -> Any:
 
 def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Any:
     """x rounded to fewer bits of exponent and mantissa."""
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: expected exponent_bits >= 1, mantissa_bits >= 0; got {exponent_bits}, {mantissa_bits}."
+        )
     return bind(ReducePrecision(exponent_bits, mantissa_bits), x)

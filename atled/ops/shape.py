@@ -236,8 +236,8 @@ class Reverse(Moving):
     axes: tuple[int, ...]
 
     def result_type(self, x: ArrayType) -> ArrayType:
-        if any(not 0 <= a < x.ndim for a in self.axes):
-            raise TypeError(f"reverse: {x} does not have all the axes {self.axes}.")
+        if any(not 0 <= a < x.ndim for a in self.axes) or len({*self.axes}) != len(self.axes):
+            raise TypeError(f"reverse: {x} does not have all the axes {self.axes}, each once.")
         return x
 
     def lower(self, build: Any, x: Any) -> Any:

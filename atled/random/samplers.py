@@ -10,10 +10,11 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axis
 from atled.core.types import ArrayType
 from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray, static_shape
-from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, check_axis, inexact_dtype
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, inexact_dtype
 from atled.numpy.sorting import searchsorted
 from atled.ops import conversion, cumulative, elementary, elementwise, indexing, reduction, shape, sorting, special
 from atled.ops import random as ops

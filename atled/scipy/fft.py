@@ -14,8 +14,9 @@ import numpy as np
 from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
+from atled.core.axes import check_axes, check_axis
 from atled.higher_order.jit import library_function
-from atled.numpy.promotion import cast, check_axes, check_axis, operand_type, promote_inexact
+from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary, shape
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -10,9 +10,10 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core.array import Array, type_of
+from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
 from atled.higher_order.jit import library_function
-from atled.numpy.promotion import broadcast_shapes, cast, check_axes, check_axis, operand_type, promote_inexact
+from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import contraction, conversion, convolution, shape
 from atled.ops import elementwise as ew
 from atled.scipy.spectra import csd, istft, stft, welch, without_trend

@@ -14,12 +14,13 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, type_of
+from atled.core.axes import check_axes
 from atled.core.trace import bind
 from atled.higher_order.jit import library_function
 from atled.higher_order.looped import in_double
 from atled.nn import functions as nn
 from atled.numpy.elementwise import to_bool
-from atled.numpy.promotion import broadcast, broadcast_to, cast, check_axes, operand_type, promote_inexact
+from atled.numpy.promotion import broadcast, broadcast_to, cast, operand_type, promote_inexact
 from atled.ops import approximation, conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import special as ops

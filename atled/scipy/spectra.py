@@ -11,8 +11,9 @@ import numpy as np
 from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import type_of
+from atled.core.axes import check_axis
 from atled.higher_order.jit import library_function
-from atled.numpy.promotion import broadcast_shapes, cast, check_axis, operand_type, promote_inexact
+from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import conversion, shape
 
 # -- windows ----------------------------------------------------------------------------------------------------------

@@ -62,8 +62,6 @@ DIFFERENT: dict[str, dict[str, str]] = {
                          "tan", "tanh"), "`accuracy` is checked, and chooses nothing: there is one way of computing"),
         **dict.fromkeys(("all_gather", "all_to_all", "pmax", "pmean", "pmin", "psum", "psum_scatter"),
                         "`axis_index_groups` is an error: a mesh with one axis more says the same"),
-        **dict.fromkeys(("reduce", "reduce_window"),
-                        "the function is one of `add`, `mul`, `max`, `min`, `bitwise_and`, `bitwise_or`"),
         "scan": "also takes `progress`",
         "while_loop": "also takes `max_steps`, with which reverse mode goes through it",
     },

@@ -7,6 +7,7 @@ from typing import Any
 import atled.numpy as jnp
 from atled.core import errors
 from atled.core.array import is_array_like, type_of
+from atled.core.axes import check_axis
 from atled.nn.functions import log_softmax, one_hot, sigmoid, softmax, softplus
 from atled.nn.losses.elements import pair
 from atled.nn.losses.reducing import (
@@ -19,7 +20,6 @@ from atled.nn.losses.reducing import (
     selection,
     within,
 )
-from atled.numpy.promotion import check_axis
 from atled.transforms.grad import stop_gradient
 
 

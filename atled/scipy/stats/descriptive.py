@@ -9,8 +9,9 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
+from atled.core.axes import check_axis
 from atled.higher_order.jit import library_function
-from atled.numpy.promotion import check_axis, promote_inexact
+from atled.numpy.promotion import promote_inexact
 from atled.ops import cumulative
 
 

@@ -1,0 +1,165 @@
+"""Reductions over axes and windows by any function, and cumulative ones, with `lax`'s arguments.
+
+A function that adds, multiplies, compares or combines bits is recognized by its program, and XLA's reduction is used.
+Any other one is applied in rounds to neighbours, so it must be associative.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import tree
+from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axes, check_axis
+from atled.core.program import record
+from atled.core.types import ArrayType
+from atled.lax.convolution import padding_amounts
+from atled.ops import cumulative, elementwise, reduction, shape, windows
+from atled.ops.conversion import convert
+from atled.ops.convolution import dilated
+from atled.ops.placing import placed
+from atled.transforms.vmap import vmap
+
+_KNOWN: dict[type, str] = {
+    elementwise.Add: "add", elementwise.Mul: "mul", elementwise.Max: "max", elementwise.Min: "min",
+    elementwise.And: "and", elementwise.Or: "or",
+}  # fmt: skip
+_APPLY = {
+    "add": elementwise.add, "mul": elementwise.mul, "max": elementwise.maximum, "min": elementwise.minimum,
+    "and": elementwise.logical_and, "or": elementwise.logical_or,
+}  # fmt: skip
+_REDUCE = {
+    "add": reduction.reduce_sum, "mul": reduction.reduce_prod, "max": reduction.reduce_max,
+    "min": reduction.reduce_min, "and": reduction.reduce_and, "or": reduction.reduce_or,
+}  # fmt: skip
+
+
+def combination(computation: Callable[[Any, Any], Any], dtype: Any) -> str | None:
+    """The name of what a function does with two numbers, if XLA has a reduction by it."""
+    program, captured = record(lambda a, b: [computation(a, b)], [ArrayType((), dtype)] * 2, "reduce")
+    if captured or len(program.equations) != 1 or program.output_types[0].dtype != dtype:
+        return None
+    (e,) = program.equations
+    is_plain = len(e.operands) == 2 and {*e.operands} == {*program.inputs} and program.outputs[0] is e.results[0]
+    return _KNOWN.get(type(e.op)) if is_plain else None
+
+
+def _elementwise(computation: Callable[..., Any], structure: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+    """A function of numbers, or trees of them, on arrays of one shape."""
+    dims = type_of(xs[0]).shape
+    flat = [[shape.reshape(v, (prod(dims),)) for v in vs] for vs in (xs, ys)]
+    found = tree.leaves(vmap(computation)(*[structure.unflatten(vs) for vs in flat]))
+    return [convert(shape.reshape(v, dims), type_of(x).dtype) for v, x in zip(found, xs, strict=True)]
+
+
+def _filled(start: Any, like: Any, dims: Sequence[int]) -> Any:
+    return shape.broadcast(convert(start, type_of(like).dtype), tuple(dims), ())
+
+
+def reduce(
+    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Elements over axes combined with an associative function, from an initial value that changes nothing.
+
+    `operands` may be a tree of arrays of one shape; `computation` then takes two such trees of numbers.
+
+    >>> import atled.numpy as jnp
+    >>> float(reduce(jnp.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,)))
+    24.0
+    """
+    xs, structure = tree.flatten(operands)
+    starts = structure.flatten_up_to(init_values)
+    dims = type_of(xs[0]).shape
+    axes = check_axes("reduce", tuple(dimensions), len(dims))
+    name = combination(computation, type_of(xs[0]).dtype) if xs[0] is operands else None
+    if name is not None:
+        return placed(_with_start(_REDUCE[name](xs[0], axes), starts[0], name), out_sharding, "reduce")
+    kept = [i for i in range(len(dims)) if i not in axes]
+    count = prod([dims[i] for i in axes])
+    rest = tuple([dims[i] for i in kept])
+    rows = [shape.reshape(shape.transpose(x, (*kept, *axes)), (*rest, count)) for x in xs]
+    last = len(rest)
+    while count > 1:  # neighbours, so that the order is kept
+        even, odd = [[shape.slice_in_axis(r, i, count - count % 2, last, 2) for r in rows] for i in (0, 1)]
+        pairs = _elementwise(computation, structure, even, odd)
+        if count % 2:
+            left = [shape.slice_in_axis(r, count - 1, count, last) for r in rows]
+            pairs = [shape.concatenate([p, r], last) for p, r in zip(pairs, left)]
+        rows, count = pairs, (count + 1) // 2
+    first = [_filled(s, x, rest) for s, x in zip(starts, xs, strict=True)]
+    if count:
+        first = _elementwise(computation, structure, first, [shape.reshape(r, rest) for r in rows])
+    return structure.unflatten([placed(x, out_sharding, "reduce") for x in first])
+
+
+def reduce_window(
+    operand: ArrayLike, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None, padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:  # fmt: skip
+    """Elements in sliding windows combined with an associative function, from an initial value.
+
+    `operand` may be a tree of arrays of one shape; `computation` then takes two such trees of numbers.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_window(jnp.arange(4.0), 0.0, elementwise.add, (2,), (2,), "VALID")
+    Array([1., 5.], dtype=float32)
+    """
+    xs, structure = tree.flatten(operand)
+    starts = structure.flatten_up_to(init_value)
+    dims = type_of(xs[0]).shape
+    ones = (1,) * len(dims)
+    strides = ones if window_strides is None else tuple(window_strides)
+    base, wide = tuple(base_dilation or ones), tuple(window_dilation or ones)
+    lengths = [dilated(n, d) for n, d in zip(dims, base, strict=True)]
+    reach = [dilated(n, d) for n, d in zip(window_dimensions, wide, strict=True)]
+    pairs = padding_amounts("reduce_window", padding, lengths, reach, strides)
+    name = combination(computation, type_of(xs[0]).dtype) if xs[0] is operand else None
+    if name is not None:
+        out = windows.reduce_window(xs[0], name, window_dimensions, strides, pairs, base, wide)
+        return _with_start(out, starts[0], name)
+    config = [(low, high, d - 1) for (low, high), d in zip(pairs, base)]
+    padded = [shape.pad(x, convert(s, type_of(x).dtype), config) for x, s in zip(xs, starts, strict=True)]
+    counts = [max((n + low + high - r) // s + 1, 0) for n, (low, high), r, s in zip(lengths, pairs, reach, strides)]
+    found = [_filled(s, x, counts) for s, x in zip(starts, xs)]
+    for place in itertools.product(*[range(n) for n in window_dimensions] if all(counts) else [()]):
+        parts = padded
+        for axis, (i, n, d, step) in enumerate(zip(place, counts, wide, strides)):
+            first = i * d
+            parts = [shape.slice_in_axis(p, first, first + (n - 1) * step + 1, axis, step) for p in parts]
+        found = _elementwise(computation, structure, found, parts)
+    return structure.unflatten(found)
+
+
+def _with_start(out: Any, start: Any, combine: str) -> Any:
+    """Combine with an initial value, unless it is the one that changes nothing."""
+    dtype = type_of(out).dtype
+    if not hasattr(start, "interpreter"):
+        host = np.asarray(start)
+        if host.ndim == 0 and host.astype(dtype) == np.asarray(windows.identity(combine, dtype)).astype(dtype):
+            return out
+    return _APPLY[combine](out, np.asarray(start, dtype) if not hasattr(start, "interpreter") else start)
+
+
+def cumulative_function(name: str, op: Callable[..., Any]) -> Callable[..., Array]:
+    """A cumulative function with `lax`'s arguments."""
+
+    def f(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+        return op(operand, check_axis(name, axis, type_of(operand).ndim), reverse)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = op.__doc__
+    return f
+
+
+cumsum = cumulative_function("cumsum", cumulative.cumsum)
+cumprod = cumulative_function("cumprod", cumulative.cumprod)
+cummax = cumulative_function("cummax", cumulative.cummax)
+cummin = cumulative_function("cummin", cumulative.cummin)
+cumlogsumexp = cumulative_function("cumlogsumexp", cumulative.cumlogsumexp)
