@@ -35,6 +35,7 @@ class Scope:
     debug_nans: bool = False  # stop where a NaN arises
     debug_infs: bool = False  # stop where an infinity arises
     explain_compiles: bool = True  # say why a function is compiled again
+    divergent_collectives: bool = False  # allow collectives in branches that not all devices are known to take
     check_programs: bool = False  # run the checker on every program that a transform makes
 
     # not settings of users

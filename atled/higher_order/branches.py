@@ -51,6 +51,10 @@ class Cond(Op):
         """The axes of a mesh that results differ along: those of the choice, and of any branch."""
         return [given[0].union(*rows) for rows in zip(*[of(b, given[1:]) for b in self.branches])]
 
+    def chosen_by(self, of: Any, given: list[Any]) -> Any:
+        """The axes of a mesh along which devices take different branches."""
+        return given[0]
+
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
         return any([has_effects(b) for b in self.branches])

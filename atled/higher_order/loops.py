@@ -64,6 +64,11 @@ class While(Op):
                 return carry
             carry = wider
 
+    def chosen_by(self, of: Any, given: list[Any]) -> Any:
+        """The axes of a mesh along which devices take different numbers of steps."""
+        (stops,) = of(self.condition, [*self.parts(given)[0], *self.varies(of, given)])
+        return stops
+
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Operands, or flags for them, by what they are for."""
         n, m = self.condition_constants, self.condition_constants + self.body_constants

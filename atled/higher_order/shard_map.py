@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from atled.core import errors, tree
+from atled.core import config, errors, source, tree
 from atled.core.array import describe, type_of
 from atled.core.mask import ALL
 from atled.core.op import Op
@@ -292,7 +292,8 @@ def run(
     else:
         is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
         wanted, prefix = tree.flatten(out_specs, is_leaf=is_spec)
-        key = ("shard_map", structure, tuple(types), mesh, axes, ins, tuple(wanted), prefix, is_checked)
+        divergent = config.scope().divergent_collectives
+        key = ("shard_map", structure, tuple(types), mesh, axes, ins, tuple(wanted), prefix, is_checked, divergent)
         op, captured, made = remembered([f], key, make)
     return made.unflatten(list(bind(op, *captured, *leaves)))
 
@@ -329,6 +330,8 @@ def _recorded(
                 f"{len(t.shape)} dimensions.\n  try: P(), or a result with a dimension more: x[None]."
             )
     op = ShardMap(program, mesh, axes, (*[PartitionSpec()] * len(captured), *ins), outs)
+    if not config.scope().divergent_collectives:
+        _check_branches(op, name)
     if is_checked:
         _check(op, name, paths)
     return op, captured, made
@@ -377,3 +380,19 @@ def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
                 f"{spec} leaves out." + explain(op.program, out) + f"\n  try: {extra[0]!r} in out_specs, "
                 f"or lax.psum(x, {extra[0]!r}) or another reduction; check_vma=False if the values are equal anyway."
             )
+
+
+def _check_branches(op: ShardMap, name: str) -> None:
+    """Complain about collectives that some devices reach and others don't: those that do would wait for ever."""
+
+    def diverges(e: Any, axes: frozenset[Any]) -> None:
+        apart = [a for a in op.axes_here if a in axes and op.mesh.shape[a] > 1]
+        if apart:
+            raise ValueError(
+                f"{name}: a branch or loop holds a collective over {', '.join(map(repr, apart))}, and devices along "
+                f"that axis may decide differently whether to run it: a deadlock.{source.describe(e.source)}"
+                f"\n  try: the same decision everywhere, such as lax.pmax(predicate, {apart[0]!r}); the collective "
+                "outside of it; atled.config.update('divergent_collectives', True) if all devices decide alike anyway."
+            )
+
+    varying(op.program, op._sets(op.ins), diverges)

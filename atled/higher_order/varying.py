@@ -8,7 +8,8 @@ up the cotangents of all devices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,26 +20,37 @@ from atled.ops import collectives
 
 Axes = frozenset[Any]
 _NONE: Axes = frozenset()
-# their results are the same along their axes
+# Nothing moves between devices.
+_SILENT = (collectives.AxisIndex, collectives.Pvary)
+# Their results are the same along their axes.
 _SHARES = (collectives.AllReduce, collectives.AllGather, collectives.Agree)
 
 
-def varying(program: Program, inputs: Sequence[Axes]) -> list[Axes]:
-    """The axes that each output differs along, given those of the inputs."""
+def varying(
+    program: Program, inputs: Sequence[Axes], diverges: Callable[[Equation, Axes], None] | None = None
+) -> list[Axes]:
+    """The axes that each output differs along, given those of the inputs.
+
+    `diverges(equation, axes)` is called for each branch or loop whose collectives not all devices along `axes` run.
+    """
     env: dict[Any, Axes] = dict(zip(program.inputs, inputs, strict=True))
     for e in program.equations:
         given = [env[v] if type(v) is Var else _NONE for v in e.operands]
-        for v, axes in zip(e.results, _results(e, given), strict=True):
+        for v, axes in zip(e.results, _results(e, given, diverges), strict=True):
             env[v] = axes
     return [env[v] if type(v) is Var else _NONE for v in program.outputs]
 
 
-def _results(e: Equation, given: list[Axes]) -> Sequence[Axes]:
+def _results(e: Equation, given: list[Axes], diverges: Any) -> Sequence[Axes]:
     op, union = e.op, frozenset().union(*given)
-    inner = subprograms(op)
-    rule = getattr(op, "varies", None)
+    rule, choice = getattr(op, "varies", None), getattr(op, "chosen_by", None)
+    if choice is not None and diverges is not None:
+        apart = choice(varying, given) & frozenset().union(*[communicates(p) for p in subprograms(op)])
+        if apart:
+            diverges(e, apart)
     if rule is not None:
-        return rule(varying, given)
+        return rule(partial(varying, diverges=diverges), given)
+    inner = subprograms(op)
     if inner:
         return [union.union(*[_used(p) for p in inner])] * len(e.results)
     if isinstance(op, _SHARES):
@@ -46,6 +58,22 @@ def _results(e: Equation, given: list[Axes]) -> Sequence[Axes]:
     if op.is_collective:
         return [union | frozenset(op.axes)] * len(e.results)
     return [union] * len(e.results)
+
+
+def communicates(program: Program) -> Axes:
+    """The axes along which devices wait for each other in a program."""
+
+    def make() -> Axes:
+        found = _NONE
+        for e in program.equations:
+            inner = subprograms(e.op)
+            if inner:
+                found = found.union(*[communicates(p) for p in inner])
+            elif e.op.is_collective and not isinstance(e.op, _SILENT):
+                found |= frozenset(e.op.axes)
+        return found
+
+    return program.memo("communicates", make)
 
 
 def _used(program: Program) -> Axes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled.core.array import type_of
+from atled.core.axes import check_axis
 from atled.core.op import Op
 from atled.core.trace import bind, named_axis
 from atled.core.types import ArrayType
@@ -399,19 +401,26 @@ def _single(axes: Any) -> Any:
 
 def all_gather(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
     """The values of all places of a named axis side by side."""
-    axis %= type_of(x).ndim + (not is_tiled)
+    axis = check_axis("all_gather", axis, type_of(x).ndim + (not is_tiled))
     return bind(AllGather(_single(axes), axis, axis_size(axes), is_tiled), x)
 
 
 def psum_scatter(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
     """The sum over a named axis, of which every place keeps its slice."""
-    axis %= type_of(x).ndim
+    axis = check_axis("psum_scatter", axis, type_of(x).ndim)
     return bind(PsumScatter(_single(axes), axis, axis_size(axes), is_tiled), x)
 
 
 def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
     """Values sent along a named axis, by pairs of (source, target)."""
-    found = tuple([(int(s), int(t)) for s, t in pairs])
+    found = tuple([(operator.index(s), operator.index(t)) for s, t in pairs])
+    size = axis_size(axes)
+    for place in [p for pair in found for p in pair]:
+        if not 0 <= place < size:
+            raise ValueError(
+                f"ppermute: place {place} is out of bounds for the axis {axes!r} of size {size}; got {list(pairs)}."
+                f"\n  try: places from 0 to {size - 1}, such as (i + 1) % {size}."
+            )
     if len({s for s, _ in found}) != len(found) or len({t for _, t in found}) != len(found):
         raise ValueError(f"ppermute: every place sends once and receives once at most; got {list(pairs)}.")
     return bind(Ppermute(_single(axes), found), x)
@@ -419,5 +428,5 @@ def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
 
 def all_to_all(x: Any, axes: Any, split_axis: int, join: int) -> Any:
     """Slices along one axis dealt out to the places of a named axis, joined along another."""
-    ndim = type_of(x).ndim
-    return bind(AllToAll(_single(axes), split_axis % ndim, join % ndim, axis_size(axes)), x)
+    split_axis, join = [check_axis("all_to_all", a, type_of(x).ndim) for a in (split_axis, join)]
+    return bind(AllToAll(_single(axes), split_axis, join, axis_size(axes)), x)
