@@ -8,6 +8,7 @@ the same process, with another number of processes: arrays are carried over as N
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import json
 import os
@@ -247,14 +248,21 @@ def shutdown(timeout: float = 30) -> None:
 def _at_exit() -> None:
     """Leave when the program ends; if an exception ends it, the others hear so at once."""
     error = getattr(sys, "last_value", None)
-    if processes.world() is None:
+    world = processes.world()
+    if world is None:
         return
     if error is not None:
         processes.end(f"it ended with {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", True)
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            shutdown()
+            with contextlib.suppress(ProgramMismatch):  # said below
+                shutdown()
+        if world.member.mismatch:  # what the program computed is wrong, and functions called at exit set no status
+            print(f"distributed: {world.member.mismatch}", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
 
 
 # -- talking to the others ---------------------------------------------------------------------------------------------

@@ -79,6 +79,8 @@ class DeviceArray(Array):
         if suspects:
             accuse(self)
         try:
+            if hasattr(self._buffer, "mark"):
+                shards(self)
             self._buffer.block_until_ready()
         except execute.EngineError as error:
             raise failed(self._buffer, error) from None
@@ -361,7 +363,10 @@ def _copied_to(buffer: Any, placed: Placed) -> Any:
     layout, devices = execute.layout_of(placed), execute.device_list(placed.sharding.devices)
     copy = _jax.ArrayCopySemantics.ALWAYS_COPY
     (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
-    return _jax.ArrayImpl(placed, layout, execute.parts_of(made), committed=placed.committed, _skip_checks=True)
+    made = _jax.ArrayImpl(placed, layout, execute.parts_of(made), committed=placed.committed, _skip_checks=True)
+    if hasattr(buffer, "mark"):
+        made.mark = buffer.mark
+    return made
 
 
 def copied(x: DeviceArray) -> DeviceArray:
@@ -396,6 +401,12 @@ class Shard:
 def shards(x: DeviceArray) -> list[Shard]:
     """The parts of an array on devices of this process."""
     sharding, t = x.sharding, x.type
+    mark = getattr(x._buffer, "mark", None)
+    if mark is not None:  # of a launch by several processes
+        from atled.engine import processes
+
+        processes.confirm(mark)
+        processes.await_result(x._buffer)
     parts = iter(_parts(x._buffer))
     type = ArrayType(sharding.shard_shape(t.shape), t.dtype, t.weak)
     found, seen = [], {}

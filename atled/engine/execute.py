@@ -229,10 +229,11 @@ def _refuse(ready: Executable, buffers: Sequence[Any]) -> Any:
 class _Together:
     """Runs a program over several processes, after making sure that all of them run it now."""
 
-    __slots__ = ("execute", "number", "program", "ranks", "where")
+    __slots__ = ("calls_back", "execute", "number", "program", "ranks", "where")
 
     def __init__(self, execute: Any, program: Program, where: Any, ranks: list[int]) -> None:
         self.execute, self.program, self.where, self.ranks = execute, program, where, ranks
+        self.calls_back = False
         self.number: int | None = None
 
     def __call__(self, buffers: Sequence[Any]) -> Any:
@@ -241,14 +242,31 @@ class _Together:
         if self.number is None:
             try:
                 name = digest(self.program)
-            except NotPortable:
-                name = f"{self.program.name}, {len(self.program.equations)} equations"
+            except NotPortable:  # it holds functions of Python's, as callbacks do
+                name, self.calls_back = f"{self.program.name}, {len(self.program.equations)} equations", True
             place = source.here()
             said = str(place) if place is not None else ""
             name = f"{name} {_description(self.where)}"
             self.number = processes.agree(name, self.program.name, said, self.ranks)
-        processes.launched(self.number)
-        return self.execute(buffers)
+        mark = processes.launched(self.number)
+        if self.calls_back:  # they see values before there are results
+            processes.confirm(mark)
+        return _Marked(self.execute(buffers), mark)
+
+
+class _Marked:
+    """What a launch gives: results that carry its mark."""
+
+    __slots__ = ("mark", "results")
+
+    def __init__(self, results: Any, mark: Any) -> None:
+        self.results, self.mark = results, mark
+
+    def consume_with_handlers(self, handlers: Sequence[Any]) -> list[Any]:
+        found = self.results.consume_with_handlers(handlers)
+        for buffer in found:
+            buffer.mark = self.mark
+        return found
 
 
 def effects_barrier() -> None:

@@ -23,6 +23,7 @@ from atled.engine import wire
 from atled.engine.launch_order import Launched, LaunchOrder
 
 VERSION = 1
+SHUTDOWN = ":shutdown"  # the barrier of those who launch nothing more
 
 
 class Member:
@@ -77,6 +78,8 @@ class Hub:
         self._barriers: dict[str, dict[int, tuple[Waiter, bytes]]] = {}
         self._orders: dict[tuple[int, ...], LaunchOrder] = {}
         self._agreeing: dict[tuple[tuple[int, ...], int], list[Waiter]] = {}
+        self._confirming: list[tuple[LaunchOrder, int, Waiter]] = []  # who wants to know that so many launches agree
+        self._has_mismatch = False
         self._background = wire.Background("atled-hub")
         try:
             self._server, self.host, self.port = self._background.run(self._listen(host, port))
@@ -220,6 +223,7 @@ class Hub:
                 del self._barriers[name]
                 for waiter, _ in waiters.values():
                     waiter.answer({"error": "gone", "ranks": [member.rank]})
+        self._confirm()
 
     async def _watch(self) -> None:
         """Look for members that have been silent too long, and say now and then who is here."""
@@ -277,6 +281,14 @@ class Hub:
                 self._agree(waiter, message)
             case "launched":
                 self._check(self._order(message["group"]).report(member.rank, message["programs"]))
+                self._confirm()
+            case "confirm":
+                order, count = self._order(message["group"]), message["count"]
+                self._confirming.append((order, count, waiter))
+                self._confirm()
+                for rank in order.behind(count):
+                    if rank in self.members:
+                        self.members[rank].tell({"is": "report"})
 
     def _set(self, waiter: Waiter, key: str, data: bytes, overwrite: bool) -> None:
         if key in self._values and not overwrite:
@@ -316,6 +328,10 @@ class Hub:
         if absent:
             waiter.answer({"error": "gone", "ranks": absent})
             return
+        if name == SHUTDOWN:
+            for order in self._orders.values():
+                if waiter.member.rank in order.ranks:
+                    self._check(order.finish(waiter.member.rank))
         here = self._barriers.setdefault(name, {})
         here[waiter.member.rank] = (waiter, data)
         if len(here) == len(ranks):
@@ -362,6 +378,19 @@ class Hub:
             self._agreeing[key].remove(waiter)
             waiter.answer({"error": "timeout", "ranks": missing(key[1])})
 
+    def _confirm(self) -> None:
+        """Answer those whose launches all others have made, too, and those who wait for somebody that is gone."""
+        left = []
+        for order, count, waiter in self._confirming:
+            behind = order.behind(count)
+            gone = [r for r in behind if r in self.gone]
+            if self._has_mismatch or (behind and not gone):
+                left.append((order, count, waiter))  # after a mismatch, nothing is confirmed: all have heard of it
+            else:
+                waiter.answer({"error": "gone", "ranks": gone} if gone else {})
+        self._confirming = left
+
     def _check(self, wrong: str) -> None:
         if wrong:
+            self._has_mismatch = True
             self._tell_all({"is": "mismatch", "why": wrong})

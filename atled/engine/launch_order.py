@@ -31,6 +31,7 @@ class LaunchOrder:
         self.waiting: dict[
             int, tuple[int, int]
         ] = {}  # rank -> its launch and the program that it wants to make it with
+        self.finished: set[int] = set()  # ranks that launch nothing more
         self._reference: list[tuple[int, int]] = []  # (program, rank that reported first), from launch `_start` on
         self._start = 0
 
@@ -43,6 +44,8 @@ class LaunchOrder:
         other = next((r for r in known if known[r].digest != program.digest), None)
         if other is not None:
             return self._differ({other: known[other], rank: program})
+        if self.finished:
+            return self._beyond(rank, program)
         self.waiting[rank] = (self.counts[rank], number)
         at = self.counts[rank] - self._start
         if at < len(self._reference):
@@ -70,6 +73,8 @@ class LaunchOrder:
                 self._reference.append((number, rank))
                 wrong = self._against_waiting(self.counts[rank], number, rank)
             self.counts[rank] += 1
+            if not wrong and any(self.counts[r] < self.counts[rank] for r in self.finished):
+                wrong = self._beyond(rank, self.programs[number][rank])
             if wrong:
                 return wrong
         done = min(self.counts.values()) - self._start
@@ -77,6 +82,21 @@ class LaunchOrder:
             del self._reference[:done]
             self._start += done
         return ""
+
+    def finish(self, rank: int) -> str:
+        """A rank shuts down."""
+        self.finished.add(rank)
+        for other, (_, number) in self.waiting.items():
+            return self._beyond(other, self.programs[number][other])
+        ahead = next((r for r in self.ranks if self.counts[r] > self.counts[rank]), None)
+        if ahead is None:
+            return ""
+        number = self._reference[self.counts[rank] - self._start][0]
+        return self._beyond(ahead, self.programs[number][ahead])
+
+    def behind(self, count: int) -> list[int]:
+        """The ranks that have reported fewer launches."""
+        return [r for r in self.ranks if self.counts[r] < count]
 
     def _against_waiting(self, launch: int, number: int, rank: int) -> str:
         for other, (at, wanted) in self.waiting.items():
@@ -89,8 +109,15 @@ class LaunchOrder:
             return ""
         return self._differ({rank: self.programs[number][rank], other: self.programs[other_number][other]})
 
+    def _beyond(self, rank: int, program: Launched) -> str:
+        done = min((r for r in self.finished if self.counts[r] <= self.counts[rank] and r != rank), default=None)
+        return "" if done is None else self._advised(f"rank {rank} launches {program}, rank {done} shuts down")
+
     def _differ(self, programs: dict[int, Launched]) -> str:
         said = ", ".join(f"rank {r} launches {programs[r]}" for r in sorted(programs))
+        return self._advised(said)
+
+    def _advised(self, said: str) -> str:
         return (
             f"the processes launch different programs, or the same ones in a different order: {said}."
             "\n  try: let every process call the same compiled functions in the same order, with arguments of the "

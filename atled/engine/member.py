@@ -49,6 +49,7 @@ class Member:
         self.mismatch = ""  # of launches
         self.on_failure: Callable[[], None] = lambda: None
         self.on_tick: Callable[[], None] = lambda: None
+        self.on_report: Callable[[], None] = lambda: None
         self.local_address = ""
         self.tunnel_port = 0
         self.heartbeat = timeout
@@ -165,6 +166,8 @@ class Member:
                     case "mismatch":
                         self.mismatch = self.mismatch or message["why"]
                         self.on_failure()
+                    case "report":
+                        self.on_report()
                     case "closed":
                         break
         self._lose_hub("its process ended, or the connection to it broke")

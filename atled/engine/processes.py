@@ -2,7 +2,8 @@
 
 A world is a `Member` (`member.py`), the engine's coordination client, which reaches its service through the member's
 tunnel, and Gloo's connections. `atled/distributed.py` is the public side. The launch path calls `agree` when a program
-over several processes is new, `launched` each time, and `explain` when the engine raises.
+over several processes is new, `launched` each time, and `explain` when the engine raises. Collectives of different
+programs can meet and give wrong sums, so results carry the `Mark` of their launch, and are read after `confirm`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import jaxlib._jax as _jax
 import jaxlib.utils as utils  # pyright: ignore[reportMissingImports]
@@ -62,6 +63,10 @@ class World:
         self._is_broken_off = False
         self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group and number in it
         self.counts: dict[tuple[int, ...], int] = {}  # group -> programs that it has agreed on
+        self.made: dict[tuple[int, ...], int] = {}  # group -> launches
+        self.confirmed: dict[tuple[int, ...], int] = {}  # group -> launches that all are known to have made alike
+        self.launching = threading.Lock()
+        self.is_awaited = False  # somebody wants to know of the next launches
         self.exchanges = 0
 
     @property
@@ -86,16 +91,21 @@ class World:
 
     def answer(self, answer: Future[Any]) -> tuple[dict[str, Any], bytes]:
         """What the hub says to a question."""
-        try:
-            return answer.result()
-        except HubLost:
-            raise self.failure() or PeerLost("distributed: this world has ended.") from None
+        while True:
+            try:
+                return answer.result(0.05)
+            except TimeoutError:
+                if self.member.mismatch:
+                    raise self.failure() from None  # type: ignore[misc]
+            except HubLost:
+                raise self.failure() or PeerLost("distributed: this world has ended.") from None
 
     # -- what the member's thread does ---------------------------------------------------------------------------------
 
     def flush(self) -> None:
         """Report the launches since the last time."""
         with self._reporting:
+            self.is_awaited = self.is_awaited and not self.launches
             while self.launches:
                 done = self.launches[:4096]
                 del self.launches[: len(done)]
@@ -105,6 +115,11 @@ class World:
                     groups.setdefault(group, []).append(number)
                 for group, numbers in groups.items():
                     self.member.tell({"do": "launched", "group": group, "programs": numbers})
+
+    def report(self) -> None:
+        """Somebody waits to hear of launches: say what there is, and from now on each at once."""
+        self.is_awaited = True
+        self.flush()
 
     def break_off(self) -> None:
         """Let everything raise that waits for a lost process in the engine."""
@@ -198,7 +213,7 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
     global _world
     member = Member(host, port, rank, size, timeout)
     made = World(member, hub)
-    member.on_tick, member.on_failure = made.flush, made.break_off
+    member.on_tick, member.on_report, member.on_failure = made.flush, made.report, made.break_off
     try:
         made.coordination = _jax.get_distributed_runtime_client(
             f"127.0.0.1:{member.tunnel_port}", rank, init_timeout=_NEVER, heartbeat_timeout=_NEVER,
@@ -372,13 +387,54 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
     return len(made.programs) - 1
 
 
-def launched(number: int) -> None:
+class Mark(NamedTuple):
+    """Which launch a result comes from: `count` is the number of launches of its group until then."""
+
+    world: World
+    group: tuple[int, ...]
+    count: int
+
+
+def launched(number: int) -> Mark:
     """A program that was agreed on is about to be launched; raises if the world has failed."""
     made = _world
     if made is None or made.member.lost or made.member.mismatch:
         _raise_failure(made)
-    else:
+    assert made is not None
+    group = made.programs[number][0]
+    with made.launching:
         made.launches.append(number)
+        count = made.made[group] = made.made.get(group, 0) + 1
+    if made.is_awaited:
+        made.flush()
+    return Mark(made, group, count)
+
+
+def confirm(mark: Mark) -> None:
+    """Wait until all processes are known to have launched the same programs, in the same order, up to this one.
+
+    Raises if they have not, or if that can no longer be known. The launches themselves cost no messages; this costs one
+    if no later launch was confirmed, while the result is being computed.
+    """
+    made, group, count = mark
+    if made.confirmed.get(group, 0) >= count:
+        return
+    if made is not _world:  # it ended after all had compared their launches, or with an exception
+        if made.failure() is not None:
+            raise made.failure()  # type: ignore[misc]
+        return
+    made.flush()
+    message, _ = made.answer(made.member.ask({"do": "confirm", "group": group, "count": count}))
+    if message.get("error") == "gone":
+        raise _gone(made, message["ranks"])
+    made.confirmed[group] = max(count, made.confirmed.get(group, 0))
+
+
+def await_result(buffer: Any) -> None:
+    """Wait for the result of a launch that was confirmed. Unlike the engine's own waiting, Ctrl-C ends this."""
+    began = time.monotonic()
+    while not buffer.is_ready():
+        time.sleep(min(2e-3, 2e-5 + (time.monotonic() - began) / 20))
 
 
 def _raise_failure(made: World | None) -> None:

@@ -72,6 +72,13 @@ class Process:
         assert code == 0 and not self.errors, f"a worker ended with {code}:\n{''.join(self.errors)}\n{said}"
         return said
 
+    def heard(self) -> list[dict[str, Any]]:
+        """All that it has said when it has ended, however that was."""
+        self.child.wait()
+        for thread in self._threads:
+            thread.join()
+        return [json.loads(line) for line in iter(self._said.get, None) if line.startswith("{")]
+
     def kill(self) -> None:
         """End it, in whatever state it is."""
         if self.child.poll() is None:
