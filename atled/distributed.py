@@ -99,6 +99,7 @@ def initialize(
     Raises:
         TimeoutError: if not all processes come; it names those that are missing.
     """
+    _check_system()
     launcher, found = cluster.detect(os.environ)
     address = coordinator_address if coordinator_address is not None else found.coordinator
     size = num_processes if num_processes is not None else found.num_processes
@@ -132,6 +133,14 @@ def initialize(
     except BaseException:
         _close(hub)
         raise
+
+
+def _check_system() -> None:
+    if sys.platform == "win32":
+        raise NotImplementedError(
+            "distributed.initialize: several processes need Linux or macOS; got Windows, whose jaxlib has no "
+            "collectives between processes.\n  try: the Windows Subsystem for Linux, or the devices of one process."
+        )
 
 
 def _check_arguments(address: Any, size: Any, rank: Any, launcher: str) -> None:

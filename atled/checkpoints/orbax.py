@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -149,6 +150,8 @@ def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str
 
 def _memory() -> int:
     """The bytes of memory that this machine has; tensorstore ends the process if it wants more."""
+    if not hasattr(os, "sysconf"):  # Windows: no array is too large to be tried
+        return sys.maxsize
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, dataclass_transform
 
+from atled.core.annotations import annotations_of
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
 from atled.core.exact import exact
@@ -41,7 +42,7 @@ class Op:
 
     def __init_subclass__(cls) -> None:
         """Make annotated attributes parameters, as a dataclass does, but at a tenth of its cost: there are many ops."""
-        own = [n for n, kind in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(kind)]  # noqa: RUF063
+        own = [n for n, kind in annotations_of(cls).items() if "ClassVar" not in str(kind)]
         if own:
             cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
             cls.__init__ = _first_init  # type: ignore[assignment]

@@ -66,12 +66,19 @@ def _prepared(path: str) -> str | None:
     except OSError as error:
         warnings.warn(f"compile cache: {path} cannot be used ({error.strerror}); it is off.", stacklevel=4)
         return None
-    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if not is_private(found):
         warnings.warn(
             f"compile cache: others may write to {path}, so it is not used. Run: chmod 700 {path}", stacklevel=4
         )
         return None
     return path
+
+
+def is_private(found: os.stat_result) -> bool:
+    """Whether only this user may write there. Windows says so in no mode; a user's directories are private there."""
+    if not hasattr(os, "getuid"):
+        return True
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def load(key: str) -> tuple[dict[str, Any], bytes] | None:

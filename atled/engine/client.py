@@ -138,7 +138,8 @@ def _after_fork() -> None:
             forget()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def devices(backend: str | None = None) -> list[Any]:

@@ -44,7 +44,7 @@ def to_host(x: Any) -> np.ndarray:
     """A NumPy array of what another library has: its memory where NumPy can say the dtype, else a copy."""
     try:
         return np.from_dlpack(x)
-    except RuntimeError as error:
+    except (RuntimeError, BufferError) as error:  # the latter from NumPy 2.5 on
         if "dtype" not in str(error):
             raise
     if x.__dlpack_device__()[0] != _CPU:

@@ -40,10 +40,10 @@ from atled.core.sharding import (
     spec_of_tiles,
     tiles,
 )
-from atled.engine import cache
+from atled.engine import cache, versions
 from atled.engine import client as clients
 
-EngineError = _jax.JaxRuntimeError
+EngineError = versions.EngineError
 
 
 class Spread(NamedTuple):
@@ -133,9 +133,7 @@ def layout_of(placed: Placed) -> Any:
 def handler(placed: Placed) -> Any:
     """The engine's maker of results of one kind."""
     if placed.handler is None:
-        placed.handler = _jax.array_result_handler(
-            placed, layout_of(placed), committed=placed.committed, _skip_checks=True
-        )
+        placed.handler = versions.result_handler(placed, layout_of(placed), placed.committed)
     return placed.handler
 
 
@@ -545,15 +543,16 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
     made = options(program, where)
     more = (module.callbacks,) if module.callbacks else ()
     try:
-        return client.compile_and_load(module.module, device_list(devices), made, *more)
+        return versions.compile_and_load(client, module.module, device_list(devices), made, *more)
     except EngineError as error:
-        if platform == "cpu" and "MLIR failure" in str(error):  # the emitters, on long chains
-            made.env_option_overrides = [*made.env_option_overrides, ("xla_cpu_use_fusion_emitters", False)]
+        emitters = "xla_cpu_use_fusion_emitters"
+        if platform == "cpu" and "MLIR failure" in str(error) and emitters not in versions.missing:  # on long chains
+            made.env_option_overrides = [*made.env_option_overrides, (emitters, False)]
         elif platform == "cpu" and "opt-barrier" in str(error):  # in a loop that became one function
             made.env_option_overrides = [o for o in made.env_option_overrides if o[0] != "xla_disable_hlo_passes"]
         else:
             raise
-        return client.compile_and_load(module.module, device_list(devices), made, *more)
+        return versions.compile_and_load(client, module.module, device_list(devices), made, *more)
 
 
 @functools.cache

@@ -288,7 +288,8 @@ def _after_fork() -> None:
             made.hub.abandon()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 # -- talking to the others ---------------------------------------------------------------------------------------------

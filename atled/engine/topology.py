@@ -14,7 +14,7 @@ import jaxlib._jax as _jax
 
 from atled.core.program import Program
 from atled.core.sharding import Placed
-from atled.engine import chips, client, plugins
+from atled.engine import chips, client, plugins, versions
 from atled.engine.execute import (
     EngineError,
     Spread,
@@ -122,7 +122,7 @@ def unloaded(
     def compile(program: Program, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
         devices, asked = devices_of(where), options(program, where)
         if effort is not None:
-            asked.executable_build_options.exec_time_optimization_effort = effort
+            versions.set_effort(asked.executable_build_options, effort)
         module = module or lowered(program, where, donated)
         return devices[0].client.compile(module.module, device_list(devices), asked)
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import config, tree
+from atled.core.annotations import annotations_of
 from atled.core.config import changes, scope
 from atled.core.exact import Interned, Same, exact
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
@@ -56,8 +57,8 @@ _BUILTINS = {
 _OF_CLASSES = {  # what classes have of their own, and no function reads
     "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__dataclass_fields__",
     "__dataclass_params__", "__match_args__", "__slots__", "__abstractmethods__", "_abc_impl", "__parameters__",
-    "__orig_bases__", "__firstlineno__", "__static_attributes__", "__annotate__", "__annotations_cache__",
-    "_field_defaults",
+    "__orig_bases__", "__firstlineno__", "__static_attributes__", "__annotate__", "__annotate_func__",
+    "__annotations_cache__", "__conditional_annotations__", "_field_defaults",
 }  # fmt: skip
 _OF_COMPILED = {"trace", "lower", "eval_shape", "compiles", "clear_cache", "__wrapped__"}  # of jitted functions
 _ABSENT = "absent"
@@ -148,7 +149,7 @@ class _Reader:
             return found
         named = [(k, self.value(v)) for k, v in (f.__kwdefaults__ or {}).items()]
         more = [(k, self.wrapped(v, is_method) if k == "__wrapped__" else self.value(v)) for k, v in f.__dict__.items()]
-        more += [(k, Same(v)) for k, v in f.__annotations__.items()]
+        more += [(k, Same(v)) for k, v in annotations_of(f).items()]
         words = (f.__name__, f.__qualname__, exact(f.__doc__))
         own = (Same(code), words, self.value(f.__defaults__), len(named), *named, len(more), *more)
         if str(known.get("__name__")).startswith("namedtuple_"):  # written by `collections`

@@ -37,13 +37,16 @@ class Logger(Protocol):
         ...
 
 
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # lines end alike on all systems
+
+
 class Appended:
     """A file that grows. What is written goes to the system a few times a second, and to the disk with `flush`."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path.expanduser().absolute()  # the directory of the process may change
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._file = os.open(self.path, _APPEND, 0o666)
         self._waiting: list[bytes] = []
         self._last = 0.0
         weakref.finalize(self, _close, self._file, self._waiting)

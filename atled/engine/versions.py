@@ -1,0 +1,54 @@
+"""Where the releases of jaxlib differ: 0.10.2 to 0.12.
+
+Each difference is found by what the engine has or says, and by no number of a version. What is not named here is the
+same in all of them; `tests/engine/test_contract.py` holds every binding that the engine uses, and runs on each release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import jaxlib._jax as _jax
+
+EngineError = _jax.JaxRuntimeError
+
+# Compile options that say how long a compiled program takes, or the compiler, and never what it computes. An engine
+# that does not know one of these goes without; at any other that it does not know, it raises.
+MAY_BE_MISSING = frozenset({"xla_cpu_use_fusion_emitters", "xla_cpu_parallel_codegen_split_count"})
+missing: set[str] = set()  # those of them that this engine has refused
+_REFUSAL = re.compile(r"No such compile option: '(\w+)'")
+
+
+def compile_and_load(client: Any, module: Any, devices: Any, options: Any, *callbacks: Sequence[Any]) -> Any:
+    """A module compiled for devices, without the options that this engine can do without (0.11 has no old emitters)."""
+    while True:
+        options.env_option_overrides = [o for o in options.env_option_overrides if o[0] not in missing]
+        try:
+            return client.compile_and_load(module, devices, options, *callbacks)
+        except EngineError as error:
+            refused = _REFUSAL.search(str(error))
+            if refused is None or refused[1] not in MAY_BE_MISSING or refused[1] in missing:
+                raise
+            missing.add(refused[1])
+
+
+# Until 0.11 the maker of results would look at every one of them, if it is not told that we did.
+_UNCHECKED = {"_skip_checks": True} if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else {}
+
+
+def result_handler(placed: Any, layout: Any, committed: bool) -> Any:
+    """The engine's maker of results of one kind."""
+    return _jax.array_result_handler(placed, layout, committed=committed, **_UNCHECKED)
+
+
+_LEVELS = {-1: 9, 0: 0, 1: 39}  # O0, whatever is usual, O3
+
+
+def set_effort(build_options: Any, effort: float) -> None:
+    """How hard a compiler for another machine tries, from -1 to 1; from 0.11 on there are levels, and no numbers."""
+    if hasattr(build_options, "exec_time_optimization_effort"):
+        build_options.exec_time_optimization_effort = effort
+    else:
+        build_options.optimization_level = _LEVELS[(effort > 0) - (effort < 0)]
