@@ -279,6 +279,8 @@ def __getattr__(name: str) -> Any:
     """`config.jax_enable_x64` and its like, as programs for JAX read them."""
     if name in _JAX_NAMES or name in _INERT or name in _AT_START:
         return read(name)
+    if name == "x64_enabled":
+        return read("jax_enable_x64")
     raise AttributeError(f"config: there is no setting {name!r}; the settings are {', '.join(sorted(NAMES))}.")
 
 

@@ -15,14 +15,14 @@ from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
-from atled.core.trace import Tracer, state
+from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.higher_order.jit import jit, library_function
 from atled.numpy.promotion import broadcast, cast, common_dtype, operand_type, promote_inexact
 from atled.numpy.promotion import broadcast_to as _broadcast_to
-from atled.ops import conversion, elementary, elementwise, placing, shape
+from atled.ops import conversion, elementary, elementwise, placing, random, shape
 from atled.transforms.vmap import vmap
 
 
@@ -65,7 +65,14 @@ def _dtype(name: str, dtype: Any) -> Any:
 
 @library_function(static=("dims", "dtype", "value", "weak"))
 def _filled(dims: tuple[int, ...], dtype: Any, value: Any, weak: bool = False) -> Any:
+    if dtype is dtypes.key_dtype:
+        return _filled_keys(dims, value)
     return shape.full(ArrayType(dims, dtype), value) if not weak else shape.broadcast(value, dims, ())
+
+
+def _filled_keys(dims: tuple[int, ...], word: int) -> Any:
+    """Random keys with the same words everywhere."""
+    return bind(random.WrapKey(), shape.full(ArrayType((*dims, 2), dtypes.uint32), word))
 
 
 def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray") -> Any:
@@ -126,6 +133,8 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 @library_function(static=("dims", "dtype"))
 def _full(dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
+    if dtype is dtypes.key_dtype and type_of(value).kind != "k":
+        return _filled_keys(dims, value)
     value = cast(value, dtype, type_of(value).weak) if dtype is not None else value
     return _broadcast_to(value, dims)
 

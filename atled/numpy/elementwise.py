@@ -416,7 +416,7 @@ around = round
 
 
 def _parts(op: Callable[[Any], Any], join: Callable[[Any, Any], Any], default: bool) -> Callable[[Any], Any]:
-    """A test of floating numbers, extended to complex ones by parts and to integers by a constant."""
+    """A test of floating numbers, extended to complex ones by parts and to others by a constant."""
 
     def f(x: Any) -> Any:
         kind = type_of(x).kind
@@ -424,6 +424,8 @@ def _parts(op: Callable[[Any], Any], join: Callable[[Any, Any], Any], default: b
             return join(op(conversion.real(x)), op(conversion.imag(x)))
         if kind == "f":
             return op(x)
+        if kind == "k":
+            return shape.full(ArrayType(type_of(x).shape, np.dtype(bool)), default)
         same = ew.eq(x, x)
         return same if default else ew.logical_not(same)
 
@@ -542,7 +544,7 @@ def nan_to_num(
 ) -> Array:
     """NaN and infinities replaced by numbers."""
     t = operand_type("nan_to_num", x)
-    if t.kind in "biu":
+    if t.kind not in "fc":
         return x  # pyright: ignore[reportReturnType]
     if t.kind == "c":
         parts = [nan_to_num.__wrapped__(p, copy, nan, posinf, neginf) for p in (conversion.real(x), conversion.imag(x))]

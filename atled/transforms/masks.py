@@ -18,7 +18,7 @@ import numpy as np
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
 from atled.core.mask import ALL, Mask
-from atled.core.program import Program, Var, evaluate, pruned, record_closed
+from atled.core.program import Program, Var, evaluate, pruned, record_closed, used
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
 from atled.core.types import Zero
 from atled.ops import elementwise, masking
@@ -205,7 +205,13 @@ class MaskedProgram:
         given = [m for m in masks if m is not None and m is not ALL]
         needed = [m.get() for m, b in zip(given, self.needs, strict=True) if b]
         out = apply(self.values, *values, *needed)
-        return tuple(out), self.result_masks(lambda: apply(self.masks, *values, *arrays_of(masks)))
+
+        def find() -> Sequence[Any]:  # without the values, unless the masks depend on them: else they look linear
+            program, left = used(self.masks)
+            every = [*values, *arrays_of(masks)]
+            return apply(program, *[every[i] for i in left])
+
+        return tuple(out), self.result_masks(find)
 
     def result_masks(self, find: Callable[[], Sequence[Any]]) -> tuple[Any, ...]:
         """A mask for each output that has one, out of all that `find` gives when one is asked for."""

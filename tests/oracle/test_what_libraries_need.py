@@ -1,0 +1,57 @@
+"""What the tests of libraries for JAX were found to need: the same here and in JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import atled
+
+jax = pytest.importorskip("jax")
+
+LIBRARIES = pytest.mark.parametrize("library", [atled, jax], ids=["atled", "jax"])
+
+
+@LIBRARIES
+def test_short_name_of_a_setting(library):
+    assert library.config.x64_enabled is False
+    with library.enable_x64(True):
+        assert library.config.x64_enabled is True
+
+
+@LIBRARIES
+@pytest.mark.parametrize("shape", [(), (2, 3)], ids=str)
+def test_functions_of_numbers_take_keys(library, shape):
+    jnp, random = library.numpy, library.random
+    keys = random.split(random.key(3), shape)
+    words = np.asarray(random.key_data(keys))
+    for word, f in enumerate((jnp.zeros_like, jnp.ones_like)):
+        for g in (f, library.jit(f)):
+            made = g(keys)
+            assert made.dtype == keys.dtype and made.shape == shape
+            np.testing.assert_array_equal(random.key_data(made), np.full((*shape, 2), word))
+    np.testing.assert_array_equal(random.key_data(jnp.nan_to_num(keys)), words)
+    for f, value in ((jnp.isfinite, True), (jnp.isnan, False), (jnp.isinf, False)):
+        np.testing.assert_array_equal(f(keys), np.full(shape, value))
+
+
+@LIBRARIES
+@pytest.mark.parametrize("kind", ["plain", "jit", "scan", "cond", "fori"])
+def test_transposed_derivatives_of_selections(library, kind):
+    """The transpose of a pullback is the derivative, though selections leave masks in the pullback."""
+    jnp, lax, relu = library.numpy, library.lax, library.nn.relu
+
+    def plain(x):
+        return relu(x) * x * jnp.where(x > 1, x, -x)
+
+    f = {
+        "plain": plain,
+        "jit": library.jit(plain),
+        "scan": lambda x: lax.scan(lambda c, y: (jnp.where(c > 2, c, c * y), relu(c) * c), x, x)[1].sum(0),
+        "cond": lambda x: lax.cond(x[0] > 0, plain, lambda x: x, x),
+        "fori": lambda x: lax.fori_loop(0, 3, lambda _, c: relu(c) * c + x, x),
+    }[kind]
+    x, direction = jnp.array([1.5, 2.0, -3.0]), jnp.array([1.0, -2.0, 0.5])
+    _, pullback = library.vjp(f, x)
+    (out,) = library.linear_transpose(lambda u: pullback(u)[0], x)(direction)
+    np.testing.assert_allclose(out, library.jvp(f, (x,), (direction,))[1], rtol=1e-6)
