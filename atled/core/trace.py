@@ -28,6 +28,11 @@ class Interpreter:
         self.is_open = True
         self.assigned: list[Any] | None = None  # what its function assigned to objects that it was given
 
+    @property
+    def main(self) -> Interpreter:
+        """What is one for all tracers of a transformation, as tools written for JAX ask for it."""
+        return self
+
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         raise NotImplementedError
 

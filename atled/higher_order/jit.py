@@ -644,10 +644,10 @@ def refuse_out(name: str, out: Any) -> None:
 
 
 def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
-    call: Any = FunctionType(shared.code, shared.namespace, getattr(f, "__name__", "f"))
+    call: Any = FunctionType(shared.code, shared.namespace, str(getattr(f, "__name__", "f")))
     shared.wrappers.add(call)
     shared.dress(call)
-    call.__qualname__ = getattr(f, "__qualname__", call.__name__)
+    call.__qualname__ = str(getattr(f, "__qualname__", call.__name__))
     call.__doc__ = getattr(f, "__doc__", None)
     call.__module__ = getattr(f, "__module__", __name__)
     call.__wrapped__ = f

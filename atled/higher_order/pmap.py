@@ -67,7 +67,7 @@ def pmap(
             targets = _flat_axes("out_axes", out_axes, out)
             return made.unflatten([x if a is None else _expanded(x, a) for x, a in zip(found, targets, strict=True)])
 
-        part.__name__ = getattr(fun, "__name__", "pmap")
+        part.__name__ = str(getattr(fun, "__name__", "pmap"))
 
         def outs(result: Any, types: Sequence[Any]) -> tuple[PartitionSpec, ...]:
             targets = _flat_axes("out_axes", out_axes, result)
@@ -75,7 +75,7 @@ def pmap(
 
         return run(part, mesh, specs, outs, None, False, tuple(leaves))
 
-    whole.__name__ = getattr(fun, "__name__", "pmap")
+    whole.__name__ = str(getattr(fun, "__name__", "pmap"))
     compiled = jit(whole, static_argnums=static, donate_argnums=donated)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -95,7 +95,7 @@ def pmap(
             raise errors.for_user(error)  # noqa: B904
         return compiled(*_with(some, fixed), **by_name)
 
-    mapped.__name__ = getattr(fun, "__name__", "pmap")
+    mapped.__name__ = str(getattr(fun, "__name__", "pmap"))
     mapped.__doc__ = getattr(fun, "__doc__", None)
     mapped.__wrapped__ = fun  # type: ignore[attr-defined]
     mapped.lower = compiled.lower  # type: ignore[attr-defined]

@@ -332,7 +332,7 @@ def checkpoint(
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
-    checkpointed.__name__ = getattr(fun, "__name__", "checkpoint")
+    checkpointed.__name__ = str(getattr(fun, "__name__", "checkpoint"))
     checkpointed.__doc__ = getattr(fun, "__doc__", None)
     checkpointed.__wrapped__ = fun  # type: ignore[attr-defined]
     return checkpointed
@@ -352,7 +352,7 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
         found = iter(given)
         return fun(*[x if i in static else next(found) for i, x in enumerate(args)], **named)
 
-    merged.__name__ = getattr(fun, "__name__", "checkpoint")
+    merged.__name__ = str(getattr(fun, "__name__", "checkpoint"))
     made = record_tree(merged, structure, [type_of(x) for x in leaves])
     return made.structure.unflatten(list(bind(Checkpoint(made.program, policy, prevent_cse), *made.captured, *leaves)))
 

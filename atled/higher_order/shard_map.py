@@ -258,7 +258,7 @@ def shard_map(
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
-    mapped.__name__ = getattr(f, "__name__", "shard_map")
+    mapped.__name__ = str(getattr(f, "__name__", "shard_map"))
     mapped.__doc__ = getattr(f, "__doc__", None)
     mapped.__wrapped__ = f  # type: ignore[attr-defined]
     return mapped

@@ -224,11 +224,11 @@ def grad(
     >>> float(grad(lambda p: p["w"] * p["b"])({"w": 2.0, "b": 3.0})["w"])
     3.0
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, wrt)
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, wrt)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         try:
-            value, found = both.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
+            value, found = both(*args, **kwargs)
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
         return (found, value[1]) if has_aux else found
@@ -250,7 +250,12 @@ def value_and_grad(
     >>> float(value), float(g)
     (9.0, 6.0)
     """
+    return _named_like(public(_value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, wrt)), fun)
 
+
+def _value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, allow_int: bool, wrt: Any
+) -> Callable[..., Any]:
     def both(*args: Any, **kwargs: Any) -> Any:
         chosen = _Chosen(fun, args, argnums, wrt)
         for x in chosen.moving:
@@ -261,14 +266,13 @@ def value_and_grad(
         gradient = back[0] if isinstance(argnums, int) else back
         return ((value, out[2]) if has_aux else value), gradient
 
-    return _named_like(public(both), fun)
+    return both
 
 
 def _named_like(made: Any, f: Any) -> Any:
-    made.__name__ = getattr(f, "__name__", "f")
+    made.__name__ = str(getattr(f, "__name__", "f"))
     made.__doc__ = getattr(f, "__doc__", None)
-    if not hasattr(made, "__wrapped__"):
-        made.__wrapped__ = f
+    made.__wrapped__ = f
     return made
 
 

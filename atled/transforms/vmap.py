@@ -166,7 +166,7 @@ def vmap(
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
-    mapped.__name__ = getattr(fun, "__name__", "vmap")
+    mapped.__name__ = str(getattr(fun, "__name__", "vmap"))
     mapped.__doc__ = getattr(fun, "__doc__", None)
     mapped.__wrapped__ = fun  # type: ignore[attr-defined]
     return mapped

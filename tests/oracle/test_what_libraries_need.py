@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import atled
+from atled.extend import core
+from atled.interpreters import ad
 
 jax = pytest.importorskip("jax")
 
@@ -55,3 +57,45 @@ def test_transposed_derivatives_of_selections(library, kind):
     _, pullback = library.vjp(f, x)
     (out,) = library.linear_transpose(lambda u: pullback(u)[0], x)(direction)
     np.testing.assert_allclose(out, library.jvp(f, (x,), (direction,))[1], rtol=1e-6)
+
+
+class Cube:
+    """A callable without a name."""
+
+    def __call__(self, x):
+        return x * x * x
+
+
+class Odd(Cube):
+    """A callable whose name is no text."""
+
+    __name__ = 3
+
+
+TRANSFORMS = ("jit", "grad", "vmap", "value_and_grad", "jacfwd", "jacrev", "hessian", "custom_jvp", "custom_vjp",
+              "checkpoint", "pmap")  # fmt: skip
+
+
+@LIBRARIES
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_what_is_transformed_can_be_found(library, name):
+    f = Odd() if library is atled else Cube()
+    found = getattr(library, name)(f)
+    while hasattr(found, "__wrapped__"):
+        found = found.__wrapped__
+    assert found is f
+    if name == "vmap":
+        np.testing.assert_array_equal(library.vmap(f)(np.arange(3.0)), [0, 1, 8])
+
+
+def test_tracers_of_one_transformation_have_one_main():
+    def f(x, y):
+        first = core.find_top_trace([x])
+        assert isinstance(x, ad.JVPTracer) and x._trace.main is first.main
+        atled.jvp(lambda z: found.append(z._trace.main) or z * x, (y,), (1.0,))
+        found.append(first.main)
+        return x
+
+    found: list = []
+    atled.jvp(f, (1.0, 2.0), (1.0, 1.0))
+    assert found[0] is not found[1]
