@@ -67,6 +67,8 @@ class ArrayType:
     def strong(self) -> ArrayType:
         return ArrayType(self.shape, self.dtype) if self.weak else self
 
+    strip_weak_type = strong  # the name of JAX
+
     def with_shape(self, shape: tuple[int, ...]) -> ArrayType:
         return ArrayType(shape, self.dtype, self.weak)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from atled.core import tree
+from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.program import Program, Recorder, used
 from atled.core.sharding import Mesh
@@ -189,16 +189,24 @@ class Lowered(_Stage):
 
         return stablehlo.module_text(self._module, debug_info)
 
-    def compile(self, topology: topologies.Topology | None = None, effort: float | None = None) -> Compiled:
+    def compile(
+        self,
+        topology: topologies.Topology | None = None,
+        effort: float | None = None,
+        *,
+        compiler_options: dict[str, Any] | None = None,
+    ) -> Compiled:
         """Compile for the device, or the mesh.
 
         Args:
             topology: a machine that is not here, for arguments without a sharding: its first device. Those with a
                 sharding over a mesh of its devices are compiled for that mesh, also without this.
             effort: how hard the compiler for a topology tries, from -1, which is quick, to 1.
+            compiler_options: none; XLA's are set in XLA_FLAGS, for the process.
         """
         from atled.engine import topology as topologies  # hardly anybody compiles for machines that are not here
 
+        refuse_options("compile", compiler_options)
         program, where, module = self._program, self._where, self._module
         if topology is not None and topologies.of(where) is None:
             if isinstance(where, Spread):
@@ -225,6 +233,17 @@ class Lowered(_Stage):
             return self.compile()
         ready = compiled_anew(self._program, self._where, self._committed, self._donated, self._module)
         return Compiled(ready, self._traced)
+
+
+def refuse_options(name: str, options: dict[str, Any] | None) -> None:
+    """Complain about options of the compiler for one program."""
+    if options:
+        raise NotImplementedError(
+            errors.explained(
+                f"{name}: compiler_options must be None or empty; got {options}.",
+                "XLA_FLAGS in the environment, for all that is compiled.",
+            )
+        )
 
 
 class _Like:

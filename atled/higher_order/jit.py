@@ -29,7 +29,7 @@ from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring, wrap
 from atled.engine.eager import moved
 from atled.engine.execute import EngineError, Executable, Spread, executable, on_pressure
-from atled.higher_order.ahead import Traced, TracedFunction, prepared
+from atled.higher_order.ahead import Traced, TracedFunction, prepared, refuse_options
 from atled.higher_order.call import Call
 from atled.higher_order.compiles import Compile, limit, note, note_models
 from atled.higher_order.expectations import check_expectations
@@ -556,13 +556,7 @@ def jit(
     >>> round(float(f(0.3)), 4), len(f.compiles)
     (1.0, 1)
     """
-    if compiler_options:
-        raise NotImplementedError(
-            errors.explained(
-                f"jit: compiler_options must be None or empty; got {compiler_options}.",
-                "XLA_FLAGS in the environment, for all that is compiled.",
-            )
-        )
+    refuse_options("jit", compiler_options)
     if backend is not None:
         device = device or client.devices(backend)[0]
     options = Options(

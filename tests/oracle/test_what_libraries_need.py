@@ -99,3 +99,41 @@ def test_tracers_of_one_transformation_have_one_main():
     found: list = []
     atled.jvp(f, (1.0, 2.0), (1.0, 1.0))
     assert found[0] is not found[1]
+
+
+@LIBRARIES
+def test_options_of_the_compiler(library):
+    lowered = library.jit(lambda x: x + 1).lower(1.0)
+    assert float(lowered.compile(compiler_options=None)(2.0)) == 3
+    assert float(lowered.compile(compiler_options={})(2.0)) == 3
+
+
+def test_options_of_the_compiler_are_refused():
+    with pytest.raises(NotImplementedError, match="compile: compiler_options must be None or empty"):
+        atled.jit(lambda x: x).lower(1.0).compile(compiler_options={"xla_anything": True})
+
+
+def _core(library):
+    return core if library is atled else __import__("jax.extend", fromlist=["core"]).core
+
+
+@LIBRARIES
+def test_programs_are_closed(library):
+    jnp, c = library.numpy, _core(library)
+    closed = library.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+    again = c.ClosedJaxpr(closed.jaxpr, [])
+    assert isinstance(again, c.ClosedJaxpr) and isinstance(again.jaxpr, c.Jaxpr)
+    (out,) = c.jaxpr_as_fun(again)(jnp.float32(2.0))
+    np.testing.assert_allclose(out, 2 * np.sin(2.0), rtol=1e-6)
+    array = jnp.arange(3.0)
+    closed = library.make_jaxpr(lambda x: x + array)(1.0)
+    other = c.ClosedJaxpr(closed.jaxpr, [10 * array])
+    np.testing.assert_array_equal(c.jaxpr_as_fun(other)(jnp.float32(1.0))[0], [1, 11, 21])
+    assert not isinstance(3, c.ClosedJaxpr)
+
+
+@LIBRARIES
+def test_types_without_weakness(library):
+    weak = library.make_jaxpr(lambda x: x)(1.0).in_avals[0]
+    assert weak.weak_type and not weak.strip_weak_type().weak_type
+    assert weak.strip_weak_type().dtype == weak.dtype

@@ -42,10 +42,38 @@ __all__ = [
     "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
 ]  # fmt: skip
 
-Jaxpr = ClosedJaxpr = Program
+Jaxpr = Program
 AbstractValue = ShapedArray
 Atom = Var | Literal
 Value = Any
+
+
+class _Closing(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Program)
+
+    def __call__(cls, jaxpr: Program, consts: Any = ()) -> Program:
+        consts = list(consts)
+        if len(jaxpr.consts) not in (0, len(consts)) or len(consts) > len(jaxpr.inputs):
+            raise TypeError(
+                f"ClosedJaxpr: a value for each of {len(jaxpr.constvars)} constants is needed; got {len(consts)}."
+            )
+        if not consts:
+            return jaxpr
+        made = Program(jaxpr.inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name, jaxpr.input_names)
+        made.consts = consts
+        return made
+
+
+class ClosedJaxpr(metaclass=_Closing):
+    """A program whose first inputs have values. There is one class for programs, so that each is an instance.
+
+    >>> import atled
+    >>> program = atled.make_jaxpr(lambda x, y: x + y)(1, 2)
+    >>> closed = ClosedJaxpr(program, [3])
+    >>> isinstance(program, ClosedJaxpr), len(closed.invars), [int(x) for x in jaxpr_as_fun(closed)(4)]
+    (True, 1, [7])
+    """
 
 
 class DropVar(Var):
