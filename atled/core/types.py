@@ -80,6 +80,8 @@ class ArrayType:
         inexact = dtypes._INFO[self.dtype][0] in "fc"
         return ArrayType(self.shape, self.dtype if inexact else dtypes.float0)
 
+    to_tangent_aval = at_least_vspace = tangent  # the names of JAX
+
     def __repr__(self) -> str:
         dims = ",".join(map(str, self.shape))
         return f"{'~' if self.weak else ''}{dtypes.short_name(self.dtype)}[{dims}]"

@@ -145,7 +145,7 @@ def inexact_dtype(dtype: Any) -> Any:
     """The dtype in which functions with non-integer results work on a dtype."""
     if dtypes.kind(dtype) in "fc":
         return dtype
-    if _is_narrow(dtype):
+    if dtypes.kind(dtype) in "biu":  # also where dtypes that meet must be equal
         return dtypes.default("f")
     return dtypes.promote((dtype, False), (dtypes.default("f"), False))[0]
 

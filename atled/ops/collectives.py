@@ -23,6 +23,7 @@ class Collective(Op):
     """The family: ops that combine the values that one array has along named axes."""
 
     is_collective = True
+    is_same_for_all = False  # whether what `batch_named` gives has no batch axis
     axes: tuple[Any, ...]
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], *operands: Any) -> Any:
@@ -44,6 +45,8 @@ class Collective(Op):
 class AllReduce(Collective):
     """The family of reductions over named axes: every place gets the result."""
 
+    is_same_for_all = True
+
     reduce: ClassVar[Any]
     hlo: ClassVar[str]
 
@@ -60,8 +63,7 @@ class AllReduce(Collective):
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
         x = x if batched[0] else shape.add_axis(x, size)
-        t = type_of(x)
-        out = shape.broadcast(type(self).reduce(x, (0,)), t.shape, tuple(range(1, t.ndim)))
+        out = type(self).reduce(x, (0,))
         rest = self._without(name)
         return bind(type(self)(rest), out) if rest else out
 
@@ -168,6 +170,7 @@ class AxisIndex(Collective):
 class AllGather(Collective):
     """The values along a named axis side by side, on a new axis or, if `is_tiled`, joined along an old one."""
 
+    is_same_for_all = True
     linear_in = ((0,),)
     axis: int
     size: int
@@ -202,7 +205,7 @@ class AllGather(Collective):
             dims = list(type_of(x).shape[1:])
             dims[self.axis] *= size
             out = shape.reshape(out, dims)
-        return shape.add_axis(out, size)
+        return out
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return bind(self, *primals), bind(self, *tangents)

@@ -60,6 +60,8 @@ class Batch(Interpreter):
             out = op.batch_under(self, batched, *values)
         elif op.is_collective and self.axis_name in op.axes:
             out = op.batch_named(self.axis_name, self.size, batched, *values)
+            if op.is_same_for_all:
+                return out
         else:
             out = op.batch(batched, *values)
         if type(out) is Partly:

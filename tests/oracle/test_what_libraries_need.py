@@ -137,3 +137,58 @@ def test_types_without_weakness(library):
     weak = library.make_jaxpr(lambda x: x)(1.0).in_avals[0]
     assert weak.weak_type and not weak.strip_weak_type().weak_type
     assert weak.strip_weak_type().dtype == weak.dtype
+
+
+@LIBRARIES
+def test_strict_promotion_lets_integers_become_floating(library):
+    jnp = library.numpy
+    i = jnp.arange(3)
+    with library.numpy_dtype_promotion("strict"):
+        for f in (jnp.sin, jnp.mean, jnp.var, lambda x: x / 2, lambda x: x / x[1:2], lambda x: jnp.linspace(0, 1, 3)):
+            found = f(i)
+            assert found.dtype == np.float32
+        for f in (lambda x: x * 2.0, lambda x: x + x.astype("float32")):
+            with pytest.raises((TypeError, ValueError)):
+                f(i)
+
+
+@LIBRARIES
+@pytest.mark.parametrize("kind", ["psum", "pmean", "pmax", "all_gather", "jit", "cond", "scan", "relu"])
+def test_what_collectives_give_is_the_same_for_all(library, kind):
+    """So that a mapped function may return it with `out_axes=None`."""
+    jnp, lax = library.numpy, library.lax
+    x = jnp.arange(8.0).reshape(4, 2)
+
+    def mean(x):
+        return lax.pmean(x, "i")
+
+    f = {
+        "psum": lambda x: lax.psum(x, "i"),
+        "pmean": mean,
+        "pmax": lambda x: lax.pmax(x, "i"),
+        "all_gather": lambda x: lax.all_gather(x, "i").sum(0),
+        "jit": library.jit(lambda x: mean(x) * 2),
+        "cond": lambda x: lax.cond(mean(x)[0] > 0, lambda m: m + 1, lambda m: m, mean(x)),
+        "scan": lambda x: lax.scan(lambda c, _: (mean(c * x), None), jnp.ones(2), None, length=3)[0],
+        "relu": lambda x: library.nn.relu(mean(x)),
+    }[kind]
+    every = library.vmap(f, axis_name="i")
+    one = library.vmap(f, axis_name="i", out_axes=None)
+    assert one(x).shape == (2,)
+    np.testing.assert_allclose(np.broadcast_to(one(x), (4, 2)), every(x), rtol=1e-6)
+    nested = library.vmap(one)(jnp.stack([x, 2 * x]))
+    np.testing.assert_allclose(nested, [one(x), one(2 * x)], rtol=1e-6)
+    if kind == "pmax":  # JAX has no derivative of it
+        return
+    weights = jnp.arange(1.0, 3.0)
+    slope = library.grad(lambda x: (one(x) * weights).sum())(x)
+    np.testing.assert_allclose(slope, library.grad(lambda x: (every(x) * weights).sum())(x) / 4, rtol=1e-6)
+    inside = library.vmap(library.grad(lambda x: (f(x) * weights).sum()), axis_name="i")(x)
+    assert inside.shape == (4, 2)
+
+
+@LIBRARIES
+def test_types_of_tangents(library):
+    typeof = library.typeof
+    assert typeof(np.float32(1)).to_tangent_aval().dtype == np.float32
+    assert typeof(np.int32(1)).to_tangent_aval().dtype == library.dtypes.float0
