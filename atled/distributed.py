@@ -86,7 +86,8 @@ def initialize(
     """Become one of several processes. Returns when all of them are there; call it before the first array is made.
 
     What is not given is read off the environment: `ATLED_COORDINATOR`, `ATLED_NUM_PROCESSES`, `ATLED_PROCESS_ID` and
-    `ATLED_SERVE`, or what SLURM, Open MPI, Kubernetes or Cloud TPU have set.
+    `ATLED_SERVE`, or what SLURM, Open MPI, Kubernetes or Cloud TPU have set. The processes must share a secret:
+    `ATLED_TOKEN`, the file `ATLED_TOKEN_FILE`, or one in the user's cache directory, which is made on first use.
 
     Args:
         coordinator_address: `host:port` where the processes meet; rank 0 serves it, unless somebody else does.

@@ -22,21 +22,22 @@ from typing import Any, NamedTuple
 from atled.engine import wire
 from atled.engine.launch_order import Launched, LaunchOrder
 
-VERSION = 1
+VERSION = 2
+STRANGERS = 512  # connections at a time that have not shown that they know the token
 SHUTDOWN = ":shutdown"  # the barrier of those who launch nothing more
 
 
 class Member:
     """A process that has joined."""
 
-    def __init__(self, rank: int, says: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    def __init__(self, rank: int, says: dict[str, Any], channel: wire.Channel) -> None:
         self.rank = rank
-        self.writer = writer
+        self.channel = channel
         self.heard = time.monotonic()
         self.name = f"process {says.get('pid')} on {says.get('host')}"
 
     def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
-        wire.send(self.writer, message, data)
+        self.channel.send(message, data)
 
 
 class Waiter(NamedTuple):
@@ -64,7 +65,11 @@ class Hub:
         heartbeat: float,
         start_service: Callable[[], tuple[int, Callable[[], None]]],
         home: int | None = None,
+        token: bytes = b"",
     ) -> None:
+        self._token = token
+        self._seen: set[bytes] = set()  # numbers with which connections were opened
+        self._strangers = 0  # connections that have not shown that they know the token
         self.size, self.heartbeat, self.home = size, heartbeat, home
         self._start_service = start_service
         self.members: dict[int, Member] = {}  # those that are here
@@ -115,7 +120,10 @@ class Hub:
 
     def abandon(self) -> None:
         """Close the connections without a word, in a child that was forked."""
-        for found in (*self._server.sockets, *[m.writer.get_extra_info("socket") for m in self.members.values()]):
+        for found in (
+            *self._server.sockets,
+            *[m.channel.writer.get_extra_info("socket") for m in self.members.values()],
+        ):
             os.close(found.fileno())
 
     async def _close(self) -> None:
@@ -125,7 +133,7 @@ class Hub:
         for member in self.members.values():
             member.tell({"is": "closed"})
             with contextlib.suppress(OSError):
-                await asyncio.wait_for(member.writer.drain(), 1)
+                await asyncio.wait_for(member.channel.writer.drain(), 1)
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 task.cancel()  # ends every connection, the tunnels before the service does
@@ -135,28 +143,42 @@ class Hub:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, EOFError, ValueError, KeyError, asyncio.CancelledError):
-            says, _ = await asyncio.wait_for(wire.receive(reader), 30)
-            if says.get("do") == "tunnel" and self._service is not None:
-                there = await asyncio.open_connection("127.0.0.1", self._service[0])
-                try:
-                    await wire.splice((reader, writer), there)
-                finally:
-                    there[1].close()
-            elif says.get("do") == "join":
-                await self._join(says, reader, writer)
-            elif says.get("do") == "hello":
-                wire.send(writer, {"is": "hub"})
+            channel = await self._known(reader, writer)
+            if channel is not None:
+                await self._serve(channel)
         writer.close()
 
-    async def _join(self, says: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _known(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> wire.Channel | None:
+        if self._strangers >= STRANGERS:
+            return None
+        self._strangers += 1
+        try:
+            return await wire.accept(reader, writer, self._token, self._seen)
+        finally:
+            self._strangers -= 1
+
+    async def _serve(self, channel: wire.Channel) -> None:
+        says, _ = await asyncio.wait_for(channel.receive(), 30)
+        if says.get("do") == "tunnel" and self._service is not None:
+            there = await asyncio.open_connection("127.0.0.1", self._service[0])
+            try:
+                await wire.splice(*there, channel)
+            finally:
+                there[1].close()
+        elif says.get("do") == "join":
+            await self._join(says, channel)
+        elif says.get("do") == "hello":
+            channel.send({"is": "hub"})
+
+    async def _join(self, says: dict[str, Any], channel: wire.Channel) -> None:
         refusal = self._refusal(says)
         if refusal:
-            wire.send(writer, refusal)
+            channel.send(refusal)
             if refusal["is"] == "refused":
                 self._tell_all({"is": "note", "why": refusal["why"]})
-            await writer.drain()
+            await channel.writer.drain()
             return
-        member = self.members[says["rank"]] = Member(says["rank"], says, writer)
+        member = self.members[says["rank"]] = Member(says["rank"], says, channel)
         member.tell({"is": "present", "ranks": sorted(self.members)})
         self._is_changed = True
         if len(self.members) == self.size:
@@ -164,7 +186,7 @@ class Hub:
         end = "its process ended, or its connection broke"
         try:
             while True:
-                message, data = await wire.receive(reader)
+                message, data = await channel.receive()
                 member.heard = time.monotonic()
                 if message["do"] == "leave":
                     end = message["why"]
@@ -241,7 +263,7 @@ class Hub:
                 if now - member.heard > self.heartbeat:
                     why = f"nothing was heard of it for {self.heartbeat:g} s: it hangs, or cannot be reached"
                     self._left(member, why, is_loss=True)
-                    member.writer.close()
+                    member.channel.close()
 
     def _announce(self) -> None:
         """What is not urgent is said to all at once: with many processes, one message for each would be too many."""

@@ -42,7 +42,8 @@ class HubLost(Exception):  # noqa: N818
 class Member:
     """One process of a world."""
 
-    def __init__(self, host: str, port: int, rank: int, size: int, timeout: float) -> None:
+    def __init__(self, host: str, port: int, rank: int, size: int, timeout: float, token: bytes) -> None:
+        self._token = token
         self.host, self.port, self.rank, self.size = host, port, rank, size
         self.lost: dict[int | None, str] = {}  # rank -> why; None is a hub that is no member's
         self.left: dict[int, str] = {}  # ranks that went as they should
@@ -61,7 +62,7 @@ class Member:
         self._heard = time.monotonic()
         self._background = wire.Background("atled-member")
         try:
-            self._reader, self._writer = self._background.run(self._join(timeout))
+            self._channel = self._background.run(self._join(timeout))
         except BaseException:
             self._background.stop()
             raise
@@ -74,42 +75,46 @@ class Member:
 
     # -- joining -----------------------------------------------------------------------------------------------------
 
-    async def _join(self, timeout: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _join(self, timeout: float) -> wire.Channel:
         until = time.monotonic() + timeout
         state = {"why": "nobody answers there"}
         while True:
             try:
                 async with asyncio.timeout_at(asyncio.get_running_loop().time() + until - time.monotonic()):
-                    streams = await self._try(state)
-                    if streams is not None:
-                        return streams
+                    channel = await self._try(state)
+                    if channel is not None:
+                        return channel
                     await asyncio.sleep(0.1)
             except TimeoutError:
                 raise Unanswered(state["why"]) from None
 
-    async def _try(self, state: dict[str, str]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    async def _try(self, state: dict[str, str]) -> wire.Channel | None:
         """Connect, say who this is, and wait until all are there; `state` says what it has come to."""
         try:
-            reader, writer = await asyncio.open_connection(self.host, self.port, limit=wire.LINE)
+            streams = await asyncio.open_connection(self.host, self.port, limit=wire.LINE)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             state["why"] = f"nobody answers there ({reason.lower()})"
             return None
+        state["why"] = "what answers there is no coordinator of atled, or has another token (see ATLED_TOKEN)"
+        try:
+            channel = await wire.introduce(*streams, self._token)
+        except (OSError, EOFError, ValueError):
+            return None
         says = {"do": "join", "version": hub.VERSION, "rank": self.rank, "processes": self.size}
-        wire.send(writer, {**says, "pid": os.getpid(), "host": socket.gethostname()})
+        channel.send({**says, "pid": os.getpid(), "host": socket.gethostname()})
         is_joined = False
         try:
-            state["why"] = "what answers there is no coordinator of atled"
             notes: list[str] = []
             while True:
-                message, _ = await wire.receive(reader)
+                message, _ = await channel.receive()
                 match message["is"]:
                     case "ready":
                         is_joined = True
                         self._home, self.heartbeat = message["home"], message["heartbeat"]
                         self._heard = time.monotonic()
-                        await self._open_tunnel(writer)
-                        return reader, writer
+                        await self._open_tunnel(channel)
+                        return channel
                     case "refused":
                         raise Refused(message["why"], message.get("argument", ""))
                     case "later":
@@ -126,23 +131,23 @@ class Member:
             return None
         finally:
             if not is_joined:
-                writer.close()
+                channel.close()
 
-    async def _open_tunnel(self, writer: asyncio.StreamWriter) -> None:
-        self.local_address = writer.get_extra_info("sockname")[0]
+    async def _open_tunnel(self, channel: wire.Channel) -> None:
+        self.local_address = channel.writer.get_extra_info("sockname")[0]
         self._tunnels = await asyncio.start_server(self._tunnel, "127.0.0.1", 0)
         self.tunnel_port = self._tunnels.sockets[0].getsockname()[1]
 
     async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._ends.append(writer)
         with contextlib.suppress(OSError, asyncio.CancelledError):
-            with contextlib.suppress(OSError):
-                there = await asyncio.open_connection(self.host, self.port)
-                wire.send(there[1], {"do": "tunnel"})
+            with contextlib.suppress(OSError, EOFError, ValueError):
+                there = await wire.connect(self.host, self.port, self._token)
+                there.send({"do": "tunnel"})
                 try:
-                    await wire.splice((reader, writer), there)
+                    await wire.splice(reader, writer, there)
                 finally:
-                    there[1].close()
+                    there.close()
             while await reader.read(2**16):
                 pass  # the hub is gone: hold the line, say nothing
         writer.close()
@@ -152,7 +157,7 @@ class Member:
     async def _listen(self) -> None:
         with contextlib.suppress(OSError, EOFError, ValueError):
             while True:
-                message, data = await wire.receive(self._reader)
+                message, data = await self._channel.receive()
                 self._heard = time.monotonic()
                 match message["is"]:
                     case "answer":
@@ -186,7 +191,7 @@ class Member:
         for question in list(self._questions.values()):
             question.set_exception(HubLost())
         self._questions.clear()
-        self._writer.close()
+        self._channel.writer.close()
 
     async def _tick(self) -> None:
         pause = min(0.5, self.heartbeat / 4)
@@ -197,10 +202,10 @@ class Member:
             if now - last > pause + 1:  # this process itself was asleep
                 self._heard = now
             last = now
-            if now - self._heard > self.heartbeat and not self._writer.is_closing():
+            if now - self._heard > self.heartbeat and not self._channel.writer.is_closing():
                 self._lose_hub(f"nothing was heard of it for {self.heartbeat:g} s: it hangs, or cannot be reached")
             self.on_tick()
-            wire.send(self._writer, {"do": "ping"})
+            self._channel.send({"do": "ping"})
             if self.has_failed:
                 self.on_failure()
 
@@ -208,7 +213,7 @@ class Member:
 
     def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
         """Say something that needs no answer."""
-        self._background.loop.call_soon_threadsafe(wire.send, self._writer, message, data)
+        self._background.loop.call_soon_threadsafe(self._channel.send, message, data)
 
     def ask(self, message: dict[str, Any], data: bytes = b"") -> Future[tuple[dict[str, Any], bytes]]:
         """Ask the hub; the future gives its answer, or raises HubLost."""
@@ -216,11 +221,11 @@ class Member:
         answer: Future[tuple[dict[str, Any], bytes]] = Future()
 
         def put() -> None:
-            if self._writer.is_closing():
+            if self._channel.writer.is_closing():
                 answer.set_exception(HubLost())
             else:
                 self._questions[number] = answer
-                wire.send(self._writer, {**message, "number": number}, data)
+                self._channel.send({**message, "number": number}, data)
 
         self._background.loop.call_soon_threadsafe(put)
         return answer
@@ -242,10 +247,10 @@ class Member:
         async def last_words() -> None:
             self._tunnels.close()
             await wire.turns()
-            wire.send(self._writer, {"do": "leave", "why": why, "is_loss": is_loss})
+            self._channel.send({"do": "leave", "why": why, "is_loss": is_loss})
             with contextlib.suppress(OSError):
-                await asyncio.wait_for(self._writer.drain(), 1)
-            self._writer.close()
+                await asyncio.wait_for(self._channel.writer.drain(), 1)
+            self._channel.writer.close()
 
         with contextlib.suppress(TimeoutError):
             self._background.run(last_words(), 2)
@@ -253,4 +258,4 @@ class Member:
 
     def abandon(self) -> None:
         """Close the connection without a word, in a child that was forked."""
-        os.close(self._writer.get_extra_info("socket").fileno())
+        os.close(self._channel.writer.get_extra_info("socket").fileno())

@@ -9,6 +9,7 @@ programs can meet and give wrong sums, so results carry the `Mark` of their laun
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import socket
@@ -24,6 +25,7 @@ import jaxlib.utils as utils  # pyright: ignore[reportMissingImports]
 from atled.engine import client, wire
 from atled.engine.hub import Hub
 from atled.engine.member import HubLost, Member
+from atled.engine.token import token
 
 # The engine's own heartbeats, in seconds: never, because what they find ends the process. The hub does better.
 _NEVER = 1_000_000
@@ -177,15 +179,27 @@ def world() -> World | None:
 
 def start_hub(host: str, port: int, size: int, heartbeat: float, home: int | None = None) -> Hub:
     """Serve a world of so many processes at an address; raises OSError if that is not possible."""
-    return Hub(host, port, size, heartbeat, lambda: _start_service(size), home)
+    return Hub(host, port, size, heartbeat, lambda: _start_service(size), home, token())
 
 
 def is_hub(host: str, port: int) -> bool:
     """Whether a hub answers at an address."""
-    with contextlib.suppress(OSError, ValueError), socket.create_connection((host, port), timeout=2) as line:
-        line.sendall(b'{"do": "hello"}\n')
-        return json.loads(line.makefile("rb").readline()) == {"is": "hub"}
-    return False
+
+    async def ask() -> bool:
+        channel = await wire.connect(host, port, token())
+        channel.send({"do": "hello"})
+        try:
+            return (await channel.receive())[0] == {"is": "hub"}
+        finally:
+            channel.close()
+
+    background = wire.Background("atled-hello")
+    try:
+        return background.run(ask(), 2)
+    except (OSError, ValueError, EOFError, TimeoutError):
+        return False
+    finally:
+        background.stop()
 
 
 def _start_service(size: int) -> tuple[int, Callable[[], None]]:
@@ -211,7 +225,7 @@ def _start_service(size: int) -> tuple[int, Callable[[], None]]:
 def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub | None, visible: Any = None) -> None:
     """Join a world, and make the engine's clients for it; returns when all have."""
     global _world
-    member = Member(host, port, rank, size, timeout)
+    member = Member(host, port, rank, size, timeout, token())
     made = World(member, hub)
     member.on_tick, member.on_report, member.on_failure = made.flush, made.report, made.break_off
     try:
@@ -337,7 +351,7 @@ def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[d
         try:
             header, data = make()
         finally:  # if it failed, it will for the others, too: they find out themselves
-            text = json.dumps(header).encode()
+            text = json.dumps([header, _digest(name, data)]).encode()
             made.member.ask({"do": "set", "key": f"made/{name}", "overwrite": True}, text + b"\n" + data)
         return header, data
     while True:
@@ -345,7 +359,12 @@ def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[d
         _raise_failure(made)
         if "error" not in message:
             text, _, data = found.partition(b"\n")
-            return (json.loads(text), data) if data else make()
+            header, said = json.loads(text)
+            return (header, data) if data and said == _digest(name, data) else make()
+
+
+def _digest(name: str, data: bytes) -> str:
+    return hashlib.sha256(name.encode() + data).hexdigest()
 
 
 # -- for the launch path -----------------------------------------------------------------------------------------------

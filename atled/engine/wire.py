@@ -1,4 +1,4 @@
-"""Messages between processes: a line of JSON, which may be followed by bytes; and a thread that runs asyncio.
+"""Messages between processes: an authenticated line of JSON, which may be followed by bytes; a thread for asyncio.
 
 Nothing here knows the engine. `hub.py` is the side that listens, `member.py` the side that connects.
 """
@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
+import itertools
 import json
+import secrets
 import threading
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+GREETING = b"atled-2"
 LINE = 2**20  # bytes that a message may have, without those that follow it
 CHUNK = 2**20  # bytes that may follow
 
@@ -34,39 +39,109 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def receive(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
-    """The next message and its bytes; raises EOFError at the end, ValueError if it is none of ours."""
-    line = await reader.readline()
-    if not line:
-        raise EOFError
-    message = json.loads(line)
-    if not isinstance(message, dict):
-        raise ValueError("a message is a JSON object")
-    size = message.get("size", 0)
-    return message, await reader.readexactly(size) if size else b""
+class Channel:
+    """A connection on which every message is authenticated.
+
+    Who connects sends a random number, with a code that only those who know the token can make; the other side answers
+    in the same way, or not at all. Both numbers and the token make the key of the codes of all further messages. Each
+    code also covers the number of its message and the direction, so that none can be repeated or left out.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: bytes, is_hub: bool) -> None:
+        self.reader, self.writer, self._key = reader, writer, key
+        self._names = (b"hub", b"member") if is_hub else (b"member", b"hub")  # of this side, and of the other
+        self._sent, self._received = itertools.count(), itertools.count()
+
+    def send(self, message: dict[str, Any], data: bytes = b"") -> None:
+        """Put a message on its way; nothing happens if the other side is gone."""
+        if data:
+            message = {**message, "size": len(data), "sum": _code(self._key, data)}
+        if not self.writer.is_closing():
+            text = json.dumps(message).encode()
+            code = _code(self._key, self._names[0], str(next(self._sent)).encode(), text)
+            self.writer.write(code.encode() + b" " + text + b"\n" + data)
+
+    async def receive(self) -> tuple[dict[str, Any], bytes]:
+        """The next message and its bytes; raises EOFError at the end, ValueError if it is none of ours."""
+        line = await self.reader.readline()
+        if not line:
+            raise EOFError
+        code, _, text = line.rstrip(b"\n").partition(b" ")
+        right = _code(self._key, self._names[1], str(next(self._received)).encode(), text)
+        if not hmac.compare_digest(code, right.encode()):
+            raise ValueError("a message whose code is wrong")
+        message = json.loads(text)
+        size = message.get("size", 0)
+        data = await self.reader.readexactly(size) if size else b""
+        if size and not hmac.compare_digest(message["sum"], _code(self._key, data)):
+            raise ValueError("a message whose bytes were changed")
+        return message, data
+
+    def close(self) -> None:
+        self.writer.close()
 
 
-def send(writer: asyncio.StreamWriter, message: dict[str, Any], data: bytes = b"") -> None:
-    """Put a message on its way; nothing happens if the other side is gone."""
-    if data:
-        message = {**message, "size": len(data)}
-    if not writer.is_closing():
-        writer.write(json.dumps(message).encode() + b"\n" + data)
+def _code(key: bytes, *parts: bytes) -> str:
+    found = hashlib.blake2b(key=hashlib.blake2b(key, digest_size=32).digest(), digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()
 
 
-async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass bytes on until there are no more, or nobody takes them."""
-    with contextlib.suppress(OSError):
-        while data := await reader.read(2**16):
-            writer.write(data)
-            await writer.drain()
+async def connect(host: str, port: int, token: bytes) -> Channel:
+    """A channel to a hub; raises OSError if nobody answers."""
+    return await introduce(*await asyncio.open_connection(host, port, limit=LINE), token)
 
 
-async def splice(
-    here: tuple[asyncio.StreamReader, asyncio.StreamWriter], there: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-) -> None:
-    """Pass bytes both ways until one side ends."""
-    ways = [asyncio.ensure_future(pump(here[0], there[1])), asyncio.ensure_future(pump(there[0], here[1]))]
+async def introduce(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: bytes) -> Channel:
+    """A connection to a hub as a channel; raises EOFError or ValueError if the other side does not know the token."""
+    try:
+        mine = secrets.token_hex(16).encode()
+        writer.write(b" ".join([GREETING, mine, _code(token, b"open", mine).encode()]) + b"\n")
+        line = await reader.readline()
+        if not line:
+            raise EOFError
+        theirs, _, code = line.rstrip(b"\n").partition(b" ")
+        if not hmac.compare_digest(code, _code(token, b"accept", mine, theirs).encode()):
+            raise ValueError("what answers there does not know the token")
+        return Channel(reader, writer, (_code(token, mine, theirs)).encode(), is_hub=False)
+    except BaseException:
+        writer.close()
+        raise
+
+
+async def accept(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: bytes, seen: set[bytes]
+) -> Channel | None:
+    """The channel to somebody who has connected and knows the token; None for anybody else, who hears nothing."""
+    line = await asyncio.wait_for(reader.readline(), 10)
+    words = line.rstrip(b"\n").split(b" ")
+    if len(words) != 3 or words[0] != GREETING or words[1] in seen:
+        return None
+    if not hmac.compare_digest(words[2], _code(token, b"open", words[1]).encode()):
+        return None
+    seen.add(words[1])  # a recording of this opens nothing
+    mine = secrets.token_hex(16).encode()
+    writer.write(mine + b" " + _code(token, b"accept", words[1], mine).encode() + b"\n")
+    return Channel(reader, writer, _code(token, words[1], mine).encode(), is_hub=True)
+
+
+async def splice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, channel: Channel) -> None:
+    """Pass bytes both ways, as messages on the channel, until one side ends."""
+
+    async def out() -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(2**16):
+                channel.send({}, data)
+                await channel.writer.drain()
+
+    async def back() -> None:
+        with contextlib.suppress(OSError, EOFError, ValueError):
+            while True:
+                writer.write((await channel.receive())[1])
+                await writer.drain()
+
+    ways = [asyncio.ensure_future(out()), asyncio.ensure_future(back())]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:

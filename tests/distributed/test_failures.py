@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +14,8 @@ import pytest
 from worlds import ROOT, WORKER, Process, free_port, run, started
 
 from atled import distributed
+from atled.engine import hub, wire
+from atled.engine.token import token
 
 HEARTBEAT = 1
 
@@ -98,10 +100,15 @@ def test_a_process_that_dies_while_the_world_begins():
     worker = Process("join", 0, 2, service.address, "initialization_timeout=30")
     try:
         host, port = service.address.split(":")
-        with socket.create_connection((host, int(port))) as line, line.makefile("r") as heard:
-            line.sendall(b'{"do": "join", "version": 1, "rank": 1, "processes": 2}\n')
-            while json.loads(heard.readline())["is"] != "ready":
+
+        async def joins_and_dies() -> None:
+            channel = await wire.connect(host, int(port), token())
+            channel.send({"do": "join", "version": hub.VERSION, "rank": 1, "processes": 2})
+            while (await channel.receive())[0]["is"] != "ready":
                 pass
+            channel.close()
+
+        asyncio.run(joins_and_dies())
         (said,) = worker.end()
     finally:
         worker.kill()

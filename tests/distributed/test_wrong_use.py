@@ -70,7 +70,7 @@ def test_those_who_do_not_come():
             service.shutdown()
     reasons = (
         "nobody answers there (connection refused)",
-        "what answers there is no coordinator of atled",
+        "what answers there is no coordinator of atled, or has another token (see ATLED_TOKEN)",
         "missing: ranks 0, 2",
     )
     for address, reason, heard in zip(addresses, reasons, said, strict=True):

@@ -1,0 +1,63 @@
+"""The secret that the processes of a world share: who does not have it gets no answer from the hub.
+
+`ATLED_TOKEN` has it, or the file that `ATLED_TOKEN_FILE` names. Without them it is in a file of the user's own, made on
+first use; processes on one machine, or with one home directory, need nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+
+_ADVICE = (
+    "\n  try: ATLED_TOKEN, the same long random text for all processes; or a file with it, named by ATLED_TOKEN_FILE."
+)
+
+
+def token() -> bytes:
+    """The secret of this process."""
+    given = os.environ.get("ATLED_TOKEN")
+    if given:
+        return given.strip().encode()
+    path = os.environ.get("ATLED_TOKEN_FILE")
+    if path:
+        try:
+            return _read(path)
+        except OSError as error:
+            raise ValueError(
+                f"distributed: ATLED_TOKEN_FILE={path!r} cannot be read ({error.strerror}).{_ADVICE}"
+            ) from None
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    path = os.path.join(base, "atled", "token")
+    try:
+        if not os.path.exists(path):
+            _make(path)
+        return _read(path)
+    except OSError as error:
+        raise RuntimeError(
+            f"distributed: the secret that processes share cannot be kept in {path} ({error.strerror}).{_ADVICE}"
+        ) from None
+
+
+def _make(path: str) -> None:
+    """A new secret, unless another process is faster."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    draft = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_hex(32))
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        os.unlink(draft)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        if os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
+            raise PermissionError(1, "others can read it; chmod 600")
+        found = file.read(4096).strip()
+    if not found:
+        raise OSError(1, "it is empty")
+    return found

@@ -1,0 +1,98 @@
+"""Processes know each other by a secret: without it, the hub says nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+
+import pytest
+from strangers import attack, recording
+
+from atled import distributed
+from atled.engine import wire
+from atled.engine.token import token
+
+
+def test_strangers_hear_nothing():
+    service = distributed.serve("127.0.0.1:0", 2)
+    host, port = service._hub.host, service._hub.port
+    recorded = recording(host, port, token())
+    assert attack(host, port, 300, recorded) == []
+    assert service.present == []
+    recording(host, port, token())  # it still answers those who know
+    service.shutdown()
+
+
+def test_another_token(monkeypatch):
+    service = distributed.serve("127.0.0.1:0", 2)
+    monkeypatch.setenv("ATLED_TOKEN", "another")
+    with pytest.raises(TimeoutError, match="has another token"):
+        distributed.initialize(service.address, 2, 1, initialization_timeout=1, serve=False)
+    service.shutdown()
+
+
+@pytest.mark.parametrize("part", ["nothing", "code", "text", "data", "again"])
+def test_what_was_changed_on_the_way_is_refused(part):
+    async def go() -> None:
+        found = asyncio.get_running_loop().create_future()
+
+        async def serve(reader, writer):
+            channel = await wire.accept(reader, writer, b"secret", set())
+            assert channel is not None
+            received = []
+            try:
+                for _ in range(2):
+                    received.append(await channel.receive())
+            except (ValueError, EOFError) as error:
+                received.append(error)
+            found.set_result(received)
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        channel = await wire.connect("127.0.0.1", server.sockets[0].getsockname()[1], b"secret")
+        sent: list[bytes] = []
+        real, channel.writer.write = channel.writer.write, sent.append  # type: ignore[method-assign]
+        channel.send({"n": 1}, b"data")
+        line, _, data = sent[0].partition(b"\n")
+        if part == "code":
+            line = bytes([line[0] ^ 1]) + line[1:]
+        elif part == "text":
+            line = line.replace(b'"n": 1', b'"n": 2')
+        elif part == "data":
+            data = b"dota"
+        real((line + b"\n" + data) * (2 if part == "again" else 1))
+        channel.writer.write_eof()
+        first, *rest = await asyncio.wait_for(found, 10)
+        if part in ("nothing", "again"):
+            assert first[0]["n"] == 1 and first[1] == b"data"
+            assert isinstance(rest[0], EOFError if part == "nothing" else ValueError)
+        else:
+            assert isinstance(first, ValueError)
+        channel.close()
+        server.close()
+
+    asyncio.run(go())
+
+
+def test_where_it_comes_from(tmp_path, monkeypatch):
+    monkeypatch.delenv("ATLED_TOKEN", raising=False)
+    monkeypatch.delenv("ATLED_TOKEN_FILE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = token()
+    path = tmp_path / "atled" / "token"
+    assert len(made) == 64 and token() == made and stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert os.listdir(path.parent) == ["token"]
+    path.chmod(0o644)
+    with pytest.raises(RuntimeError, match=r"others can read it.*\n  try: ATLED_TOKEN"):
+        token()
+    own = tmp_path / "own"
+    own.write_text("mine\n")
+    own.chmod(0o600)
+    monkeypatch.setenv("ATLED_TOKEN_FILE", str(own))
+    assert token() == b"mine"
+    monkeypatch.setenv("ATLED_TOKEN_FILE", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match=r"ATLED_TOKEN_FILE=.*cannot be read"):
+        token()
+    monkeypatch.setenv("ATLED_TOKEN", "given")
+    assert token() == b"given"
