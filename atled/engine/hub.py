@@ -85,6 +85,7 @@ class Hub:
         self._agreeing: dict[tuple[tuple[int, ...], int], list[Waiter]] = {}
         self._confirming: list[tuple[LaunchOrder, int, Waiter]] = []  # who wants to know that so many launches agree
         self._has_mismatch = False
+        self._leaving: set[int] = set()  # ranks that are at the last barrier
         self._background = wire.Background("atled-hub")
         try:
             self._server, self.host, self.port = self._background.run(self._listen(host, port))
@@ -240,11 +241,7 @@ class Hub:
         else:
             self._left_since[member.rank] = why
         del self.members[member.rank]
-        for name, waiters in list(self._barriers.items()):
-            if member.rank in self._ranks_of(name):
-                del self._barriers[name]
-                for waiter, _ in waiters.values():
-                    waiter.answer({"error": "gone", "ranks": [member.rank]})
+        self._forsake(member.rank)
         self._confirm()
 
     async def _watch(self) -> None:
@@ -346,14 +343,12 @@ class Hub:
     def _wait_at(self, waiter: Waiter, name: str, timeout: float, data: bytes) -> None:
         """A barrier, to which everybody brings bytes, and from which everybody takes those of all."""
         ranks = self._ranks_of(name)
-        absent = [r for r in ranks if r in self.gone]
+        if name == SHUTDOWN:
+            self._leave(waiter.member.rank)
+        absent = [r for r in ranks if r in self.gone or (r in self._leaving and name != SHUTDOWN)]
         if absent:
             waiter.answer({"error": "gone", "ranks": absent})
             return
-        if name == SHUTDOWN:
-            for order in self._orders.values():
-                if waiter.member.rank in order.ranks:
-                    self._check(order.finish(waiter.member.rank))
         here = self._barriers.setdefault(name, {})
         here[waiter.member.rank] = (waiter, data)
         if len(here) == len(ranks):
@@ -363,6 +358,22 @@ class Hub:
                 other.answer({"sizes": [len(b) for b in brought]}, b"".join(brought))
         else:
             asyncio.get_running_loop().call_later(timeout, self._end_barrier, name, waiter)
+
+    def _leave(self, rank: int) -> None:
+        """Somebody shuts down: launches nothing more, and comes to no other barrier."""
+        self._leaving.add(rank)
+        self._forsake(rank, SHUTDOWN)
+        for order in self._orders.values():
+            if rank in order.ranks:
+                self._check(order.finish(rank))
+
+    def _forsake(self, rank: int, but: str = "") -> None:
+        """End the barriers to which somebody will not come."""
+        for name, waiters in list(self._barriers.items()):
+            if name != but and rank in self._ranks_of(name):
+                del self._barriers[name]
+                for waiter, _ in waiters.values():
+                    waiter.answer({"error": "gone", "ranks": [rank]})
 
     def _end_barrier(self, name: str, waiter: Waiter) -> None:
         """Somebody has waited long enough: everybody at the barrier hears who is missing."""

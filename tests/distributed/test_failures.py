@@ -130,3 +130,19 @@ def test_compiled_functions_that_are_not_the_same_everywhere(kind):
                 continue
             assert said["kind"] == "ProgramMismatch" and said["seconds"] < 10, said
             assert "rank 0 launches <lambda> (worker.py:" in said["text"] and "rank 1 launches" in said["text"]
+
+
+def test_a_process_that_ends_as_it_should_is_noticed_at_once():
+    """Others wait at a barrier, to which it will not come: they waited for as long as it waited for them."""
+    with started("ends_early", 3) as workers:
+        for worker in workers[:2]:
+            said = worker.hear()
+            assert said["kind"] == "PeerLost" and said["ranks"] == [2] and said["seconds"] < 5, said
+
+
+def test_an_interrupt_ends_a_wait():
+    with started("waits", 2) as workers:
+        assert all(worker.hear()["ready"] for worker in workers)
+        time.sleep(1)
+        sent = workers[0].signal(signal.SIGINT)
+        assert workers[0].hear(timeout=20)["interrupted"] and time.time() - sent < 3

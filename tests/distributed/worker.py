@@ -163,6 +163,31 @@ def launches(rank: int, size: int, address: str, kind: str) -> None:
     distributed.shutdown()
 
 
+def ends_early(rank: int, size: int, address: str) -> None:
+    """The last rank ends as programs do, while the others wait at a barrier."""
+    distributed.initialize(address, size, rank)
+    if rank < size - 1:
+        start = time.time()
+        say(**raised(lambda: distributed.barrier("here", timeout=25)), seconds=time.time() - start)
+
+
+def waits(rank: int, size: int, address: str) -> None:
+    """Rank 0 reads a sum for which the others launch nothing, until it is interrupted."""
+    distributed.initialize(address, size, rank)
+    mesh = atled.make_mesh((size,), ("x",))
+    x = atled.make_array_from_callback((size,), NamedSharding(mesh, P("x")), lambda i: np.ones(1, "float32"))
+    add = atled.jit(lambda x: x.sum())
+    float(np.asarray(add(x)))
+    say(ready=True)
+    if rank == 0:
+        try:
+            float(np.asarray(add(x)))
+        except KeyboardInterrupt:
+            say(interrupted=True)
+    else:
+        time.sleep(60)
+
+
 def generations(rank: int, size: int, address: str, count: str, offset: str = "0") -> None:
     """World after world in the same process: what is left of each?"""
     from atled import jit
