@@ -208,13 +208,14 @@ def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:
 
     program, captured = record(find, [*[type_of(x) for x in constants], *types], "custom_root")
     k = len(captured)
-    moves = [t.tangent() for t in program.input_types[k:] if t.tangent().kind != "0"]
+    moves = [t.tangent() for t in program.input_types if t.tangent().kind != "0"]
 
     def rule(*operands: Any) -> list[Any]:
         inputs, given = operands[: len(program.inputs)], iter(operands[len(program.inputs) :])
         x = list(bind(op, *inputs))
         values = inputs[k : k + n]
-        speeds = [Zero(type_of(v).tangent()) if type_of(v).tangent().kind == "0" else next(given) for v in values]
+        every = [Zero(type_of(v).tangent()) if type_of(v).tangent().kind == "0" else next(given) for v in inputs]
+        speeds = every[k : k + n]  # how `solve` finds the root does not matter, nor what it closes over
         has = tuple([type(t) is not Zero for t in speeds])
         made, _ = jvp_program(residual.program, (*has, *[False] * len(x)), (True,) * len(residual.program.outputs))
         out = evaluate(made, [*values, *x, *[t for t in speeds if type(t) is not Zero]])
@@ -230,5 +231,5 @@ def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:
     def make() -> Program:
         return record(rule, [*program.input_types, *moves], "custom_root")[0]
 
-    op = CustomJvp(program, Later(make), k)
+    op = CustomJvp(program, Later(make), 0)
     return structure.unflatten(list(bind(op, *captured, *constants, *start)))

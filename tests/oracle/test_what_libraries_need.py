@@ -192,3 +192,26 @@ def test_types_of_tangents(library):
     typeof = library.typeof
     assert typeof(np.float32(1)).to_tangent_aval().dtype == np.float32
     assert typeof(np.int32(1)).to_tangent_aval().dtype == library.dtypes.float0
+
+
+@LIBRARIES
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_roots_whose_solver_closes_over_what_moves(library, is_compiled):
+    """Derivatives come from the equation alone; how its root is found does not matter."""
+    jnp, lax = library.numpy, library.lax
+
+    def root(t):
+        def solve(_, x):
+            return lax.fori_loop(0, 20, lambda i, x: x - (x**2 - t["a"]) / (2.0 * x), x)
+
+        return lax.custom_root(lambda x: x**2 - t["a"], t["start"], solve, lambda g, y: y / g(jnp.ones_like(y)))
+
+    f = library.jit(root) if is_compiled else root
+    at = {"a": jnp.float32(4.0), "start": jnp.float32(1.0)}
+    assert abs(float(f(at)) - 2) < 1e-6
+    slope = library.grad(f)(at)
+    assert abs(float(slope["a"]) - 0.25) < 1e-6 and float(slope["start"]) == 0
+    second = library.grad(lambda a: library.grad(f)({**at, "a": a})["a"])(at["a"])
+    assert abs(float(second) + 1 / 32) < 1e-6
+    batch = library.vmap(lambda a: library.grad(f)({**at, "a": a})["a"])(jnp.array([1.0, 4.0]))
+    np.testing.assert_allclose(batch, [0.5, 0.25], rtol=1e-6)
