@@ -54,8 +54,14 @@ def _put(leaf: Any, target: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A tree of arrays as NumPy arrays."""
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    """A tree of arrays as NumPy arrays. Random keys and traced values, which NumPy cannot hold, stay as they are."""
+    return tree.map(_on_host, x)
+
+
+def _on_host(leaf: Any) -> Any:
+    if not isinstance(leaf, Array) or isinstance(leaf, Tracer) or leaf.type.kind == "k":
+        return leaf
+    return np.asarray(leaf)
 
 
 def block_until_ready(x: Any) -> Any:

@@ -215,3 +215,14 @@ def test_roots_whose_solver_closes_over_what_moves(library, is_compiled):
     assert abs(float(second) + 1 / 32) < 1e-6
     batch = library.vmap(lambda a: library.grad(f)({**at, "a": a})["a"])(jnp.array([1.0, 4.0]))
     np.testing.assert_allclose(batch, [0.5, 0.25], rtol=1e-6)
+
+
+@LIBRARIES
+def test_values_that_numpy_cannot_hold_stay(library):
+    jnp, get = library.numpy, library.device_get
+    assert float(library.jit(lambda x: get(x) * 2)(1.0)) == 2
+    assert float(library.grad(lambda x: get({"x": x})["x"] * 2)(1.0)) == 2
+    np.testing.assert_array_equal(library.vmap(lambda x: get(x) * 2)(jnp.ones(2)), [2, 2])
+    key = library.random.key(0)
+    assert get(key).dtype == key.dtype
+    assert type(get(jnp.ones(2))) is np.ndarray
