@@ -176,9 +176,15 @@ def vmap(
 
 def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, args: Any, kwargs: Any) -> Any:
     leaves, structure = tree.flatten((args, kwargs))
-    for x in leaves:
-        type_of(x)  # complains if it is not an array
-    axes = _flat_axes("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
+    try:
+        axes = _flat_axes("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
+    except ValueError:
+        for x in leaves:
+            type_of(x)  # what is no array is the better message
+        raise
+    for x, a in zip(leaves, axes, strict=True):
+        if a is not None:
+            type_of(x)  # complains if it is not an array
     size = _batch_size(leaves, axes, axis_size, structure)
     operands = [x if a is None else _to_front(x, a) for x, a in zip(leaves, axes, strict=True)]
     out_structure: list[Any] = []

@@ -226,3 +226,11 @@ def test_values_that_numpy_cannot_hold_stay(library):
     key = library.random.key(0)
     assert get(key).dtype == key.dtype
     assert type(get(jnp.ones(2))) is np.ndarray
+
+
+@LIBRARIES
+def test_what_is_not_mapped_need_not_be_an_array(library):
+    out = library.vmap(lambda x, f: f["f"](x) * f["n"], in_axes=(0, None))(np.arange(3.0), {"f": abs, "n": 2})
+    np.testing.assert_array_equal(out, [0, 2, 4])
+    with pytest.raises(TypeError):
+        library.vmap(lambda x, f: f(x))(np.arange(3.0), abs)
