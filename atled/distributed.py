@@ -239,6 +239,9 @@ def shutdown(timeout: float = 30) -> None:
     """
     world = processes.world()
     late = None
+    if world is not None and world.is_broken_off and world.failure() is None:
+        processes.end("it was interrupted", is_loss=True)
+        return
     if world is not None and world.failure() is None and not world.member.left:
         try:
             processes.exchange(world, "shutdown", b"", timeout)

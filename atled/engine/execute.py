@@ -249,7 +249,11 @@ class _Together:
         mark = processes.launched(self.number)
         if self.calls_back:  # they see values before there are results
             processes.confirm(mark)
-        return _Marked(self.execute(buffers), mark)
+        mark.world.is_launching = True
+        try:
+            return _Marked(self.execute(buffers), mark)
+        finally:
+            mark.world.is_launching = False
 
 
 class _Marked:

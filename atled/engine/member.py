@@ -209,6 +209,10 @@ class Member:
             if self.has_failed:
                 self.on_failure()
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self._background.loop
+
     # -- for the program ---------------------------------------------------------------------------------------------
 
     def tell(self, message: dict[str, Any], data: bytes = b"") -> None:

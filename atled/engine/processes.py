@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -62,13 +63,15 @@ class World:
         self.launches: list[int] = []  # not reported yet
         self._reporting = threading.Lock()
         self._disconnecting = threading.Lock()
-        self._is_broken_off = False
+        self.is_broken_off = False
         self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group and number in it
         self.counts: dict[tuple[int, ...], int] = {}  # group -> programs that it has agreed on
         self.made: dict[tuple[int, ...], int] = {}  # group -> launches
         self.confirmed: dict[tuple[int, ...], int] = {}  # group -> launches that all are known to have made alike
         self.launching = threading.Lock()
         self.is_awaited = False  # somebody wants to know of the next launches
+        self.is_launching = False  # the engine has been called, and has not returned
+        self._interrupts: tuple[socket.socket, socket.socket] | None = None
         self.exchanges = 0
 
     @property
@@ -123,10 +126,49 @@ class World:
         self.is_awaited = True
         self.flush()
 
+    def watch_interrupts(self) -> None:
+        """Let Ctrl-C end a launch: the engine may wait in it for the others, and Python's handlers wait for the engine.
+
+        The system writes the number of each signal to a socket, on which the member's thread listens.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+        if before != -1:  # somebody else listens
+            signal.set_wakeup_fd(before)
+            ours.close()
+            theirs.close()
+            return
+        self._interrupts = (ours, theirs)
+        loop = self.member.loop
+
+        def heard() -> None:
+            if signal.SIGINT in ours.recv(64) and self.is_launching:
+                loop.call_later(0.5, lambda: self.is_launching and self.break_off())
+
+        loop.call_soon_threadsafe(loop.add_reader, ours, heard)
+
+    def ignore_interrupts(self) -> None:
+        """Undo `watch_interrupts`."""
+        found, self._interrupts = self._interrupts, None
+        if found is None:
+            return
+        ours, theirs = found
+        if threading.current_thread() is threading.main_thread():
+            before = signal.set_wakeup_fd(-1)
+            if before not in (-1, theirs.fileno()):
+                signal.set_wakeup_fd(before)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self.member.loop.call_soon_threadsafe(self.member.loop.remove_reader, ours)
+        theirs.close()
+
     def break_off(self) -> None:
         """Let everything raise that waits for a lost process in the engine."""
-        if not self._is_broken_off:
-            self._is_broken_off = True
+        if not self.is_broken_off:
+            self.is_broken_off = True
             # Who waits to be connected asks the coordination service for addresses, and this ends the question. It
             # takes a second if the service is gone, too.
             threading.Thread(target=self.disconnect, name="atled-break-off", daemon=True).start()
@@ -248,6 +290,7 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
         member.leave(f"it could not initialize: {type(error).__name__}", is_loss=True)
         raise
     _world = made
+    made.watch_interrupts()
 
 
 def _listening() -> set[tuple[str, int]]:
@@ -285,6 +328,7 @@ def end(why: str = "it shut down", is_loss: bool = False) -> None:
     client.reset()
     if made is None:
         return
+    made.ignore_interrupts()
     made.disconnect()
     made.member.leave(why, is_loss)
     if made.hub is not None:
@@ -297,6 +341,8 @@ def _after_fork() -> None:
     made, _world = _world, None
     if made is not None:
         client.world = None
+        if made._interrupts is not None:
+            signal.set_wakeup_fd(-1)
         made.member.abandon()
         if made.hub is not None:
             made.hub.abandon()
