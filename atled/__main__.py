@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from atled import port
+from atled import doctor, port
 from atled.checkpoints import commands
 from atled.checkpoints.format import CheckpointError
 from atled.data import fetching
@@ -17,9 +17,10 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run a command, and give what the process ends with."""
     parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
     parser.add_argument("--version", action="version", version=f"atled {__version__}")
-    found = parser.add_subparsers(required=True, metavar="checkpoint | data | port")
+    found = parser.add_subparsers(required=True, metavar="checkpoint | data | doctor | port")
     commands.add(found)
     fetching.add(found)
+    doctor.add(found)
     port.add(found)
     options = parser.parse_args(args)
     try:

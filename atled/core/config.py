@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -478,10 +479,18 @@ def from_environment() -> None:
             continue
         value: Any = text
         if kind == "bool":
-            value = text.lower() not in ("0", "false", "off", "no", "")
+            value = _WORDS.get(text.lower())
         elif kind == "int":
-            value = int(text)
-        update(name, value)
+            value = int(text) if text.isdecimal() else None
+        if value is not None:
+            update(name, value)
+        else:
+            wanted = "0 or 1" if kind == "bool" else "a whole number"
+            malformed["ATLED_" + name.upper()] = f"ATLED_{name.upper()} must be {wanted}; got {text!r}."
 
 
+_WORDS = {**dict.fromkeys(("0", "false", "off", "no", ""), False), **dict.fromkeys(("1", "true", "on", "yes"), True)}
+malformed: dict[str, str] = {}  # variables that cannot be read: said at once, an error when a device is first used
 from_environment()
+if malformed:
+    warnings.warn(f"config: {' '.join(malformed.values())}", RuntimeWarning, stacklevel=2)

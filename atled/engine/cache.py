@@ -49,13 +49,16 @@ def key(program_digest: str, options: str, platform: str, device: Any) -> str:
 
 def directory() -> str | None:
     """The cache directory, made on first use; None if the cache is off or the place is not private."""
-    if not scope().cache:
-        return None
+    return _prepared(place()) if scope().cache else None
+
+
+def place() -> str:
+    """Where compiled programs are kept if the cache is on; nothing is made."""
     chosen = scope().cache_dir
     if chosen is None:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         chosen = os.path.join(base, "atled")
-    return _prepared(os.path.join(chosen, "executables"))
+    return os.path.join(chosen, "executables")
 
 
 @functools.cache
@@ -92,15 +95,21 @@ def load(key: str) -> tuple[dict[str, Any], bytes] | None:
             data = file.read()
     except OSError:
         return None
-    start = len(_MAGIC) + 32
-    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(key, data[start:]):
+    if not is_unharmed(key, data):
         discard(key)
         return None
     with contextlib.suppress(OSError):
         os.utime(name)  # the least recently used go first
+    start = len(_MAGIC) + 32
     (length,) = struct.unpack_from("<I", data, start)
     header = json.loads(data[start + 4 : start + 4 + length])
     return header, data[start + 4 + length :]
+
+
+def is_unharmed(key: str, data: bytes) -> bool:
+    """Whether a file has what was written under its name."""
+    start = len(_MAGIC) + 32
+    return data[: len(_MAGIC)] == _MAGIC and data[len(_MAGIC) : start] == _checksum(key, data[start:])
 
 
 def _checksum(key: str, payload: bytes) -> bytes:

@@ -68,6 +68,8 @@ def clients() -> dict[str, Any]:
 
 
 def _make_clients() -> dict[str, Any]:
+    for said in config.malformed.values():
+        raise ValueError(f"devices: {said}")
     asked = [p.strip() for p in os.environ.get("ATLED_PLATFORMS", "").split(",") if p.strip()]
     found: dict[str, Any] = {}
     names = {"gpu": ("cuda", "rocm")}
@@ -103,6 +105,8 @@ def _make_clients() -> dict[str, Any]:
 
 def _cpu_client() -> Any:
     count = os.environ.get("ATLED_NUM_CPU_DEVICES")
+    if count and not (count.isdecimal() and int(count)):
+        raise ValueError(f"devices: ATLED_NUM_CPU_DEVICES must be a positive number; got {count!r}.")
     devices = {"num_devices": int(count)} if count else {}  # else as XLA_FLAGS says
     if world is None or world.size == 1:
         return _jax.get_tfrt_cpu_client(asynchronous=True, **devices)
