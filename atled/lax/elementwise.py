@@ -1,4 +1,4 @@
-"""Elementwise functions by their short names: operands of one dtype, and of one shape or scalars.
+"""Elementwise functions by their short names: operands of one dtype and number of axes, or scalars.
 
 `accuracy` asks for a way of computing. There is one way on CPUs and GPUs, which is the accurate one, so there is
 nothing to choose: what is asked for is only checked.
@@ -10,7 +10,8 @@ import enum
 from typing import Any, NamedTuple
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike
+from atled.core.array import Array, ArrayLike, type_of
+from atled.numpy.promotion import broadcast_to
 from atled.ops import conversion, elementary, elementwise, special
 
 
@@ -32,6 +33,20 @@ class Tolerance(NamedTuple):
 def _check(name: str, accuracy: Any) -> None:
     if not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise TypeError(f"{name}: the accuracy is an AccuracyMode, a Tolerance or None; got {accuracy!r}.")
+
+
+def _alike(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
+    """Two operands of as many axes, each of length one made as long as the other's."""
+    first, second = type_of(x).shape, type_of(y).shape
+    if first == second or len(first) != len(second):
+        return x, y
+    dims = tuple([n if m == 1 else m for m, n in zip(first, second)])
+    found = [v if old == dims else broadcast_to(v, dims) for v, old in ((x, first), (y, second)) if _fits(old, dims)]
+    return (found[0], found[1]) if len(found) == 2 else (x, y)
+
+
+def _fits(shape: tuple[int, ...], dims: tuple[int, ...]) -> bool:
+    return all([m in (1, n) for m, n in zip(shape, dims)])
 
 
 # -- of one operand ---------------------------------------------------------------------------------------------------
@@ -275,7 +290,7 @@ def tanh(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> A
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """x ** y for a fixed integer y."""
-    return elementwise.integer_pow(x, y)
+    return elementwise.integer_pow(*_alike(x, y))
 
 
 # -- of several operands ----------------------------------------------------------------------------------------------
@@ -283,107 +298,107 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """x + y."""
-    return elementwise.add(x, y)
+    return elementwise.add(*_alike(x, y))
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point (y, x): the arc tangent of x / y in the right quadrant."""
-    return elementary.atan2(x, y)
+    return elementary.atan2(*_alike(x, y))
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """x & y."""
-    return elementwise.logical_and(x, y)
+    return elementwise.logical_and(*_alike(x, y))
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """x | y."""
-    return elementwise.logical_or(x, y)
+    return elementwise.logical_or(*_alike(x, y))
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """x ^ y."""
-    return elementwise.logical_xor(x, y)
+    return elementwise.logical_xor(*_alike(x, y))
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """The complex number x + iy."""
-    return conversion.complex(x, y)
+    return conversion.complex(*_alike(x, y))
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """x / y; integers are rounded towards zero."""
-    return elementwise.div(x, y)
+    return elementwise.div(*_alike(x, y))
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """x == y."""
-    return elementwise.eq(x, y)
+    return elementwise.eq(*_alike(x, y))
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """x >= y."""
-    return elementwise.ge(x, y)
+    return elementwise.ge(*_alike(x, y))
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """x > y."""
-    return elementwise.gt(x, y)
+    return elementwise.gt(*_alike(x, y))
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """x <= y."""
-    return elementwise.le(x, y)
+    return elementwise.le(*_alike(x, y))
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """x < y."""
-    return elementwise.lt(x, y)
+    return elementwise.lt(*_alike(x, y))
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of x and y; NaN if either is."""
-    return elementwise.maximum(x, y)
+    return elementwise.maximum(*_alike(x, y))
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y; NaN if either is."""
-    return elementwise.minimum(x, y)
+    return elementwise.minimum(*_alike(x, y))
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """x != y."""
-    return elementwise.ne(x, y)
+    return elementwise.ne(*_alike(x, y))
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """x ** y."""
-    return elementary.pow(x, y)
+    return elementary.pow(*_alike(x, y))
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of x / y, with the sign of x."""
-    return elementary.rem(x, y)
+    return elementary.rem(*_alike(x, y))
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x << y."""
-    return elementwise.shift_left(x, y)
+    return elementwise.shift_left(*_alike(x, y))
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x >> y, keeping the sign."""
-    return elementwise.shift_right_arithmetic(x, y)
+    return elementwise.shift_right_arithmetic(*_alike(x, y))
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x >> y, filling with zeros."""
-    return elementwise.shift_right_logical(x, y)
+    return elementwise.shift_right_logical(*_alike(x, y))
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """x - y."""
-    return elementwise.sub(x, y)
+    return elementwise.sub(*_alike(x, y))
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
@@ -391,7 +406,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
     if out_dtype is not None:
         dtype = dtypes.canonical(out_dtype)
         x, y = conversion.convert(x, dtype), conversion.convert(y, dtype)
-    return elementwise.mul(x, y)
+    return elementwise.mul(*_alike(x, y))
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
