@@ -411,7 +411,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The next number after x1 towards x2."""
-    return elementary.nextafter(x1, x2)
+    return elementary.nextafter(*_alike(x1, x2))
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
