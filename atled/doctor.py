@@ -20,8 +20,10 @@ import tempfile
 import time
 from typing import Any
 
+import atled
+import atled.numpy as jnp
 from atled.core import config
-from atled.engine import cache, client, plugins
+from atled.engine import cache, client, execute, plugins
 from atled.engine.topology import size
 from atled.version import __version__
 
@@ -148,8 +150,13 @@ def memory() -> tuple[int, int]:
     return 0, 0
 
 
+def known_variables() -> set[str]:
+    """The variables that mean something to atled."""
+    return {f"ATLED_{name.upper()}" for name in config.NAMES} | _OTHERS
+
+
 def _environment(report: Report) -> None:
-    known = {f"ATLED_{name.upper()}" for name in config.NAMES} | _OTHERS
+    known = known_variables()
     for name in sorted(n for n in os.environ if n.startswith("ATLED_") or n in _ENGINE):
         report.row(name, repr(os.environ[name]))
         if name.startswith("ATLED_") and name not in known:
@@ -299,10 +306,6 @@ def _described(devices: Any) -> str:
 
 
 def _basics() -> dict[str, Any]:
-    import atled
-    import atled.numpy as jnp
-    from atled.engine import execute
-
     devices = atled.devices()
     x = jnp.arange(1.0, 5.0)
 
@@ -347,9 +350,6 @@ def _basics() -> dict[str, Any]:
 
 
 def _collective() -> dict[str, Any]:
-    import atled
-    import atled.numpy as jnp
-
     began = time.perf_counter()
     found = atled.pmap(lambda v: atled.lax.psum(v, "i"), axis_name="i")(jnp.asarray([1.0, 2.0]))
     if found.tolist() != [3, 3]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -96,6 +98,14 @@ def test_a_plugin_that_is_no_library(tmp_path):
     assert status == 0 and "not used: ATLED_PLATFORMS is cpu" in out, out
     status, out = doctor(tmp_path, PYTHONPATH=path, ATLED_PLATFORMS="cuda")
     assert status == 1 and "xla_cuda_plugin.so" in out and "not used: " in out, out
+
+
+def test_it_knows_the_variables():
+    from atled import doctor
+
+    sources = [f.read_text() for f in pathlib.Path(doctor.__file__).parent.rglob("*.py")]
+    read = {name for text in sources for name in re.findall(r"""["'](ATLED_[A-Z0-9_]*[A-Z0-9])["']""", text)}
+    assert read <= doctor.known_variables()
 
 
 def test_it_is_not_loaded_by_import(tmp_path):
