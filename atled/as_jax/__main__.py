@@ -1,4 +1,4 @@
-"""`python -m atled.as_jax script.py …`, or `-m module …`: run a program written for JAX, with atled."""
+"""`python -m atled.as_jax script.py …`, `-m module …` or `-c code …`: run a program written for JAX, with atled."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def main() -> None:
         sys.argv = arguments[1:]
         with _children():
             runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        return
+    if arguments[0] == "-c":
+        if len(arguments) < 2:
+            raise SystemExit("atled.as_jax: -c needs a text to run.")
+        sys.argv = ["-c", *arguments[2:]]
+        with _children():
+            exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
         return
     if not os.path.exists(arguments[0]):
         raise SystemExit(f"atled.as_jax: there is no file {arguments[0]}.")

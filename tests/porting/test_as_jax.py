@@ -81,6 +81,12 @@ def test_modules_and_pytest_run_under_the_command(tmp_path):
     assert code == 0 and "1 passed" in out, out + errors
 
 
+def test_a_text_runs_under_the_command(tmp_path):
+    text = "import sys, jax; print('atled' in jax.jit.__module__, sys.argv)"
+    code, out, errors = run("-m", "atled.as_jax", "-c", text, "a", path=tmp_path)
+    assert code == 0 and out.strip() == "True ['-c', 'a']", errors
+
+
 def test_the_real_one_is_refused():
     if importlib.util.find_spec("jax") is None:
         pytest.skip("there is no real one")
