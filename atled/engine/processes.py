@@ -161,9 +161,13 @@ class World:
             before = signal.set_wakeup_fd(-1)
             if before not in (-1, theirs.fileno()):
                 signal.set_wakeup_fd(before)
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            self.member.loop.call_soon_threadsafe(self.member.loop.remove_reader, ours)
         theirs.close()
+
+        def close() -> None:
+            self.member.loop.remove_reader(ours)
+            ours.close()
+
+        self.member.loop.call_soon_threadsafe(close)
 
     def break_off(self) -> None:
         """Let everything raise that waits for a lost process in the engine."""
