@@ -1,6 +1,7 @@
 """Training scripts of JAX libraries, as their documentation writes them: `python ported_training.py NAME` on JAX,
 `python -m atled.as_jax ported_training.py NAME` here. Prints losses and times as JSON; `ported.py` compares."""
 
+import itertools
 import json
 import sys
 import time
@@ -84,7 +85,7 @@ def nnx():
 
     class Net(nnx.Module):
         def __init__(self, rngs):
-            self.layers = nnx.List([nnx.Linear(n, m, rngs=rngs) for n, m in zip(SIZES, SIZES[1:])])
+            self.layers = nnx.List([nnx.Linear(n, m, rngs=rngs) for n, m in itertools.pairwise(SIZES)])
             self.norm = nnx.LayerNorm(SIZES[1], rngs=rngs)
 
         def __call__(self, x):
@@ -158,7 +159,7 @@ def optax():
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam(), optax.add_decayed_weights(1e-4),
                             optax.scale_by_learning_rate(rate))  # fmt: skip
     keys = jax.random.split(jax.random.key(0), 3)
-    params = [(jax.random.normal(k, s) / s[0] ** 0.5, jnp.zeros(s[1])) for k, s in zip(keys, zip(SIZES, SIZES[1:]))]
+    params = [(jax.random.normal(k, s) / s[0] ** 0.5, jnp.zeros(s[1])) for k, s in zip(keys, itertools.pairwise(SIZES))]
 
     def loss(params, x, y):
         for w, b in params[:-1]:

@@ -8,6 +8,7 @@ import stat
 
 import pytest
 from strangers import attack, recording
+from worlds import Process
 
 from atled import distributed
 from atled.engine import wire
@@ -24,12 +25,15 @@ def test_strangers_hear_nothing():
     service.shutdown()
 
 
-def test_another_token(monkeypatch):
+def test_another_token():
     service = distributed.serve("127.0.0.1:0", 2)
-    monkeypatch.setenv("ATLED_TOKEN", "another")
-    with pytest.raises(TimeoutError, match="has another token"):
-        distributed.initialize(service.address, 2, 1, initialization_timeout=1, serve=False)
-    service.shutdown()
+    worker = Process("join", 1, 2, service.address, "initialization_timeout=1", ATLED_TOKEN="another")
+    try:
+        (said,) = worker.end()
+    finally:
+        worker.kill()
+        service.shutdown()
+    assert said["kind"] == "TimeoutError" and "has another token" in said["text"]
 
 
 @pytest.mark.parametrize("part", ["nothing", "code", "text", "data", "again"])

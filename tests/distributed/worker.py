@@ -173,6 +173,7 @@ def ends_early(rank: int, size: int, address: str) -> None:
 
 def waits(rank: int, size: int, address: str) -> None:
     """Rank 0 reads a sum for which the others launch nothing, until it is interrupted."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs without
     distributed.initialize(address, size, rank)
     mesh = atled.make_mesh((size,), ("x",))
     x = atled.make_array_from_callback((size,), NamedSharding(mesh, P("x")), lambda i: np.ones(1, "float32"))
