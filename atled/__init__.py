@@ -36,7 +36,7 @@ from atled.engine.client import (
     process_index,
 )  # fmt: skip
 from atled.engine.eager import Evaluate
-from atled.higher_order.jit import clear_caches, eval_shape, jit, make_program
+from atled.staging.jit import clear_caches, eval_shape, jit, make_program
 from atled.transfer import block_until_ready, device_get, device_put
 from atled.transforms.grad import (
     grad,
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         errors,
         experimental,
         export,
+        ffi,
         flatten_util,
         image,
         inspect,
@@ -126,14 +127,14 @@ if TYPE_CHECKING:
     from atled.environment import copy_to_host_async, live_arrays, print_environment_info, process_indices
     from atled.higher_order.callbacks import effects_barrier, io_callback, pure_callback
     from atled.higher_order.custom import custom_jvp, custom_vjp
-    from atled.higher_order.nans import find_nans
-    from atled.higher_order.pmap import pmap
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
-    from atled.higher_order.scopes import ensure_compile_time_eval, fwd_and_bwd, named_call
     from atled.higher_order.shard_map import shard_map
     from atled.numpy.indexing import ds
     from atled.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from atled.sharding import P, reshard, smap
+    from atled.staging.nans import find_nans
+    from atled.staging.pmap import pmap
+    from atled.staging.scopes import ensure_compile_time_eval, fwd_and_bwd, named_call
 
 trace.install(Evaluate())
 make_jaxpr = make_program  # the names that JAX programs use
@@ -141,9 +142,9 @@ typeof = type_of
 # What is loaded when it is first asked for: folders and files, and names out of files.
 _MODULES = (
     "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed",
-    "dlpack", "dtypes", "errors", "experimental", "export", "flatten_util", "image", "inspect", "lax", "metrics",
-    "monitoring", "nn", "optim", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "topologies",
-    "train", "tree_util", "typing",
+    "dlpack", "dtypes", "errors", "experimental", "export", "ffi", "flatten_util", "image", "inspect", "lax",
+    "metrics", "monitoring", "nn", "optim", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util",
+    "topologies", "train", "tree_util", "typing",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -171,10 +172,10 @@ _NAMES = {
     "sharding": ("P", "reshard", "smap"),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),
-    "higher_order.nans": ("find_nans",),
-    "higher_order.pmap": ("pmap",),
+    "staging.nans": ("find_nans",),
+    "staging.pmap": ("pmap",),
     "higher_order.remat": ("checkpoint", "checkpoint_policies", "remat"),
-    "higher_order.scopes": ("ensure_compile_time_eval", "fwd_and_bwd", "named_call"),
+    "staging.scopes": ("ensure_compile_time_eval", "fwd_and_bwd", "named_call"),
     "higher_order.shard_map": ("shard_map",),
 }  # fmt: skip
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
@@ -198,8 +199,8 @@ __all__ = [
     "default_device", "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
     "devices", "disable_jit", "distributed", "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref",
     "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
-    "experimental", "explain_cache_misses", "export", "find_nans", "flatten_util", "float0", "free_ref", "freeze",
-    "fwd_and_bwd", "grad", "hessian", "image", "inspect", "io_callback", "jacfwd", "jacobian", "jacrev",
+    "experimental", "explain_cache_misses", "export", "ffi", "find_nans", "flatten_util", "float0", "free_ref",
+    "freeze", "fwd_and_bwd", "grad", "hessian", "image", "inspect", "io_callback", "jacfwd", "jacobian", "jacrev",
     "jax2tf_associative_scan_reductions", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize",
     "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",

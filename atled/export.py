@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,10 +25,47 @@ from atled.engine import client
 from atled.engine.array import as_array
 
 __all__ = [
-    "Exported", "default_export_platform", "deserialize", "export", "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
+    "DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export",
+    "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip
 _MAGIC = b"atled.export.1\n"
+minimum_supported_calling_convention_version = maximum_supported_calling_convention_version = 1  # of our files
+_CUSTOM_CALL = re.compile(r'custom_call @(?:"([^"]*)"|([\w$.-]+))')
+
+
+class DisabledSafetyCheck:
+    """What `export` lets pass: a call of a function that is registered with `ffi`, by its name.
+
+    >>> DisabledSafetyCheck.custom_call("rms").is_custom_call()
+    'rms'
+    """
+
+    def __init__(self, _impl: str) -> None:
+        self._impl = _impl
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Another platform than the one of the export, which loading does not ask for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """A function of this name, which must be registered where the exported function is called."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The name of the function, None for another check."""
+        return self._impl.partition(":")[2] or None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
+
+    def __hash__(self) -> int:
+        return hash(self._impl)
+
+    def __repr__(self) -> str:
+        return self._impl
 
 
 class CallExported(Op):
@@ -54,7 +92,13 @@ class CallExported(Op):
 
 
 class Exported:
-    """A function that can be called, under `jit` too, and written to a file with `serialize`."""
+    """A function that can be called, under `jit` too, and written to a file with `serialize`.
+
+    >>> import atled, atled.numpy as jnp
+    >>> double = export(atled.jit(lambda x: 2 * x))(jnp.ones(3))
+    >>> double.call(jnp.arange(3.0))
+    Array([0., 2., 4.], dtype=float32)
+    """
 
     def __init__(
         self, name: str, data: bytes, captured: Sequence[np.ndarray], inputs: Sequence[ArrayType],
@@ -94,8 +138,8 @@ def export(
 ) -> Callable[..., Exported]:
     """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
 
-    The platform is the one that is here; `platforms` may name no other. There is nothing to check that
-    `disabled_checks` could let pass.
+    The platform is the one that is here; `platforms` may name no other. Calls of functions that are registered with
+    `ffi` are an error, unless `disabled_checks` lets them pass: see `DisabledSafetyCheck`.
 
     >>> import atled, atled.numpy as jnp
     >>> saved = export(atled.jit(jnp.sin))(jnp.zeros(2)).serialize()
@@ -119,6 +163,14 @@ def export(
             raise NotImplementedError(
                 f"export: {found.name} uses {', '.join(sorted(module.uses))}, which exists only inside this library."
             )
+        allowed = {c.is_custom_call() for c in disabled_checks}
+        text = stablehlo.module_text(module)
+        foreign = sorted({a or b for a, b in _CUSTOM_CALL.findall(text)} - allowed)
+        if foreign:
+            raise ValueError(
+                f"export: {found.name} calls {', '.join(foreign)}, which may mean something else elsewhere."
+                f"\n  try: disabled_checks=[DisabledSafetyCheck.custom_call({foreign[0]!r})]."
+            )
         count = len(found.captured)
         return Exported(
             found.name, stablehlo.to_portable(module), [np.asarray(x) for x in found.captured],
@@ -129,7 +181,13 @@ def export(
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The function that `serialize` wrote; refuses bytes that were altered."""
+    """The function that `serialize` wrote; refuses bytes that were altered.
+
+    >>> import atled, atled.numpy as jnp
+    >>> blob = export(atled.jit(lambda x: 2 * x))(jnp.ones(3)).serialize()
+    >>> deserialize(blob).call(jnp.arange(3.0))
+    Array([0., 2., 4.], dtype=float32)
+    """
     blob = bytes(blob)
     start = len(_MAGIC) + 32
     if blob[: len(_MAGIC)] != _MAGIC:

@@ -16,10 +16,10 @@ from atled import numpy as jnp
 from atled.core import dtypes, errors
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axes
-from atled.higher_order.jit import library_function
 from atled.lax import Precision
 from atled.numpy.creation import static_shape
 from atled.numpy.promotion import cast, operand_type, promote_inexact
+from atled.staging.jit import library_function
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 

@@ -43,7 +43,13 @@ class AbstractRef:
 
 
 class Ref:
-    """A place for an array. See `new_ref`."""
+    """A place for an array. See `new_ref`.
+
+    >>> x = new_ref(array([1, 2, 3]))
+    >>> x[0] = 9
+    >>> x[...]
+    Array([9, 2, 3], dtype=int32)
+    """
 
     __slots__ = ("_home", "_value")
     __array_priority__ = 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
@@ -38,6 +39,19 @@ def get_mesh() -> Mesh:
     return current_mesh() or NO_MESH
 
 
+@dataclasses.dataclass(frozen=True)
+class AbstractDevice:
+    """What kind of devices a mesh is meant for that has none.
+
+    >>> AbstractMesh((2,), ("i",), abstract_device=AbstractDevice("TPU v5e", 1, "tpu")).abstract_device.platform
+    'tpu'
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+
 class AbstractMesh:
     """The names and sizes of a mesh's axes, without devices.
 
@@ -46,7 +60,10 @@ class AbstractMesh:
     (2, 8)
     """
 
-    def __init__(self, axis_sizes: Any, axis_names: Any, axis_types: Any = None, **_: Any) -> None:
+    def __init__(
+        self, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *, abstract_device: AbstractDevice | None = None
+    ) -> None:
+        self.abstract_device = abstract_device
         self.axis_sizes, self.axis_names = tuple(axis_sizes), tuple(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(f"AbstractMesh: each axis must have a name; got {axis_sizes} and {axis_names}.")
@@ -79,12 +96,14 @@ class AbstractMesh:
         return self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractMesh) and (self.shape_tuple, self.axis_types) == (
-            other.shape_tuple, other.axis_types,
-        )  # fmt: skip
+        return isinstance(other, AbstractMesh) and self._key == other._key
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.shape_tuple, self.axis_types, self.abstract_device
 
     def __hash__(self) -> int:
-        return hash((self.shape_tuple, self.axis_types))
+        return hash(self._key)
 
     def __repr__(self) -> str:
         axes = ", ".join([f"{name!r}: {size}" for name, size in self.shape_tuple])

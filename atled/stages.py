@@ -9,9 +9,9 @@ True
 
 from typing import runtime_checkable
 
-from atled.higher_order.ahead import ArgInfo, Compiled, Lowered
-from atled.higher_order.ahead import TracedFunction as Traced
-from atled.higher_order.jit import Jitted
+from atled.staging.ahead import ArgInfo, Compiled, Lowered
+from atled.staging.ahead import TracedFunction as Traced
+from atled.staging.jit import Jitted
 
 CompilerOptions = dict[str, str | bool]
 Wrapped = runtime_checkable(Jitted)

@@ -1,4 +1,4 @@
-"""Machines that are not here, by name: compile for them, and learn what a program takes of each chip.
+"""Hardware you don't have, by name: compile for them, and learn what a program takes of each chip.
 
 >>> from atled import topologies
 >>> topologies.chips()["cuda"][:3]

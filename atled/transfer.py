@@ -49,12 +49,18 @@ def _put(leaf: Any, target: Any) -> Any:
     if isinstance(target, NamedSharding):
         target.check(t.shape, "device_put")
     if isinstance(leaf, DeviceArray):
+        _engine.check_there(leaf._buffer)
         return leaf if target is None else _engine.device_put(leaf, target)
     return _engine.to_device(leaf, device=target)
 
 
 def device_get(x: Any) -> Any:
-    """A tree of arrays as NumPy arrays. Random keys and traced values, which NumPy cannot hold, stay as they are."""
+    """A tree of arrays as NumPy arrays. Random keys and traced values, which NumPy cannot hold, stay as they are.
+
+    >>> import atled.numpy as jnp
+    >>> device_get({"a": jnp.array([1, 2])})
+    {'a': array([1, 2], dtype=int32)}
+    """
     return tree.map(_on_host, x)
 
 
@@ -65,7 +71,12 @@ def _on_host(leaf: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until every array of a tree is computed; raises if one of them failed."""
+    """Wait until every array of a tree is computed; raises if one of them failed.
+
+    >>> import atled.numpy as jnp
+    >>> block_until_ready({"a": jnp.array([1, 2]) + 1})
+    {'a': Array([2, 3], dtype=int32)}
+    """
     for leaf in tree.leaves(x):
         if isinstance(leaf, Array):
             leaf.block_until_ready()

@@ -83,15 +83,20 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Any, Any]] | None = None,
 ) -> None:
-    """Register a class whose flatten function gives (key, child) pairs."""
+    """Register a class whose flatten function gives (key, child) pairs.
+
+    >>> class Cell:
+    ...     def __init__(self, x): self.x = x
+    >>> register_pytree_with_keys(Cell, lambda c: ([(GetAttrKey("x"), c.x)], None), lambda _, xs: Cell(*xs))
+    >>> [keystr(path) for path, _ in tree_leaves_with_path([Cell(1)])]
+    ['[0].x']
+    """
 
     def flatten(x: Any) -> tuple[Any, Any]:
-        if flatten_func is not None:
-            return flatten_func(x)
         pairs, data = flatten_with_keys(x)
         return [child for _, child in pairs], data
 
-    register_pytree_node(nodetype, flatten, unflatten_func, flatten_with_keys)
+    register_pytree_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)
 
 
 def register_pytree_with_keys_class(cls: _Class) -> _Class:

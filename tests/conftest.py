@@ -18,7 +18,7 @@ WIDE = {
     for name in (
         "nn/test_layer_laws", "nn/test_losses", "nn/test_sequences", "numpy/test_linalg", "numpy/test_mixed_numbers",
         "numpy/test_statistics", "numpy/test_table", "optim/test_optimizer_laws", "scipy/test_special",
-        "scipy/test_stats", "transforms/test_edges",
+        "scipy/test_stats", "structure/test_examples", "transforms/test_edges",
     )
 }  # fmt: skip
 

@@ -30,7 +30,15 @@ KEY = "key<fry>"  # the dtype of random keys, which are kept as two words of uin
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, not there, or not one of the tree that is asked for."""
+    """A checkpoint that is damaged, not there, or not one of the tree that is asked for.
+
+    >>> import tempfile
+    >>> from atled import checkpoints
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     checkpoints.manifest(path)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    CheckpointError: checkpoints: /tmp/run has no checkpoint: there is no manifest in it.
+    """
 
 
 class Damaged(CheckpointError):  # noqa: N818

@@ -30,6 +30,14 @@ def save(path: Any, tree: Any, *, more: Any = None) -> None:
         path: a directory, a URL such as `s3://bucket/run`, or a dict, which is tensorstore's spec of a store.
         tree: arrays and numbers in modules, dicts, lists, …; they are kept by their paths.
         more: what JSON can hold, kept along; `manifest(path).more` gives it.
+
+    >>> import tempfile
+    >>> from atled import checkpoints
+    >>> import atled.numpy as jnp
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     checkpoints.save(path, {"w": jnp.arange(3)})
+    ...     print(checkpoints.load(path, like={"w": jnp.zeros(3, "int32")}))
+    {'w': Array([0, 1, 2], dtype=int32)}
     """
     writing.write(path, writing.snapshot(tree), writing.plain(more), "save")
 

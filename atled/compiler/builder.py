@@ -47,6 +47,11 @@ class Builder(Protocol):
         ...
 
     @property
+    def manual(self) -> Any:
+        """The mesh of whose devices each runs this block on its own part; None outside of such blocks."""
+        ...
+
+    @property
     def is_spread(self) -> bool:
         """Whether the program runs over several devices, so that the partitioner splits its ops."""
         ...
@@ -109,12 +114,22 @@ class Builder(Protocol):
         ...
 
     def call(
-        self, program: Any, operands: Sequence[Value], is_closed: bool = False, composite: dict[str, Any] | None = None
-    ) -> tuple[Value, ...]:
+        self, program: Any, operands: Sequence[Value], is_closed: bool = False, composite: dict[str, Any] | None = None,
+        marks: dict[str, str] | None = None,
+    ) -> tuple[Value, ...]:  # fmt: skip
         """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one.
 
-        A `composite` has a name for the compiler, a version and attributes, and the program is what it means.
+        A `composite` has a name for the compiler, a version and attributes, and the program is what it means. `marks`
+        are words to the compiler about the call.
         """
+        ...
+
+    def mark(self, x: Value, marks: dict[str, str]) -> Value:
+        """The value, and words to the compiler about the operation that gives it; an argument has none."""
+        ...
+
+    def alike(self, values: Sequence[Value]) -> None:
+        """Let the partitioner split these values in one way."""
         ...
 
     def manual_computation(

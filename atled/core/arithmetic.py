@@ -1,4 +1,5 @@
-"""The few operations that the core itself needs. `ops/` fills them in once, so that imports point down."""
+"""The few operations that the core and the families of ops themselves need. `ops/` fills them in once, so that imports
+point down."""
 
 from __future__ import annotations
 
@@ -8,6 +9,12 @@ from typing import Any
 
 class _Arithmetic:
     add: Callable[[Any, Any], Any]
+    mul: Callable[[Any, Any], Any]
+    select: Callable[[Any, Any, Any], Any]
+    logical_or: Callable[[Any, Any], Any]
+    convert: Callable[[Any, Any], Any]  # to a dtype
+    broadcast: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any]
+    sum: Callable[[Any, tuple[int, ...]], Any]  # along axes
     zeros: Callable[[Any], Any]
     constant: Callable[[Any], Any]  # the op that holds an array
 

@@ -19,6 +19,11 @@ class Array:
     """An immutable n-dimensional array: on a device, or standing for one in a function being transformed.
 
     Arrays come from functions such as `atled.numpy.zeros` and `atled.numpy.asarray`, not from this class.
+
+    >>> import atled.numpy as jnp
+    >>> x = jnp.asarray([1.0, 2.0])
+    >>> isinstance(x, Array), x.at[0].set(5.0)
+    (True, Array([5., 2.], dtype=float32))
     """
 
     __slots__ = ()
@@ -185,7 +190,11 @@ def unwrapped(x: Any) -> Any:
 
 
 def type_of(x: Any) -> ArrayType:
-    """The type of an array, NumPy array, Python number, or anything that says its `type`."""
+    """The type of an array, NumPy array, Python number, or anything that says its `type`.
+
+    >>> type_of(np.ones((2, 3), "float32"))
+    f32[2,3]
+    """
     if isinstance(x, Array):
         return x.type
     kind = x.__class__
@@ -221,7 +230,7 @@ def _integer_dtype(n: int) -> Any:
 
 
 _PYTHON: dict[Any, str] = {bool: "b", int: "i", float: "f", complex: "c"}
-# NumPy's default scalars come out of ordinary arithmetic (np.sqrt(2)), so they give way as Python numbers do.
+# NumPy's default scalars come out of ordinary arithmetic (np.sqrt(2)), so they are weakly typed, as Python numbers are.
 WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "c"}
 
 

@@ -300,7 +300,14 @@ def enable_x64(new_val: bool = True) -> override:
 
 
 def numpy_dtype_promotion(new_val: str) -> override:
-    """`"strict"` refuses to mix dtypes inside a `with` block; `"standard"` promotes them."""
+    """`"strict"` refuses to mix dtypes inside a `with` block; `"standard"` promotes them.
+
+    >>> import atled.numpy as jnp
+    >>> with numpy_dtype_promotion("strict"):
+    ...     jnp.array([1.0]) + jnp.array([1])  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    PromotionError: promotion: numpy_dtype_promotion is 'strict', and float32 meets int32.
+    """
     if new_val not in ("standard", "strict"):
         raise ValueError(f"numpy_dtype_promotion: the mode is 'standard' or 'strict'; got {new_val!r}.")
     return override(promotion=new_val)
@@ -321,27 +328,59 @@ def numpy_rank_promotion(new_val: str) -> override:
 
 
 def default_matmul_precision(new_val: str | None) -> override:
-    """The precision of dot products and convolutions that do not name one, inside a `with` block."""
+    """The precision of dot products and convolutions that do not name one, inside a `with` block.
+
+    >>> import atled.numpy as jnp
+    >>> with default_matmul_precision("highest"):
+    ...     print(jnp.ones((2, 2)) @ jnp.ones(2))
+    [2. 2.]
+    """
     return override(matmul_precision=new_val)
 
 
 def default_device(new_val: Any) -> override:
-    """Where new arrays go inside a `with` block."""
+    """Where new arrays go inside a `with` block.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with default_device(atled.devices()[0]):
+    ...     print(jnp.ones(2).device == atled.devices()[0])
+    True
+    """
     return override(default_device=new_val)
 
 
 def disable_jit(disable: bool = True) -> override:
-    """Run functions under `jit` as plain Python inside a `with` block, to step through them with a debugger."""
+    """Run functions under `jit` as plain Python inside a `with` block, to step through them with a debugger.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with disable_jit():
+    ...     atled.jit(lambda x: print(x))(jnp.array([1, 2]))
+    [1 2]
+    """
     return override(jit=not disable)
 
 
 def debug_nans(new_val: bool = True) -> override:
-    """Raise `FloatingPointError` where a NaN arises inside a `with` block: the op, the line, the step, the lane."""
+    """Raise `FloatingPointError` where a NaN arises inside a `with` block: the op, the line, the step, the lane.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with debug_nans():
+    ...     atled.jit(jnp.log)(jnp.array([1.0, -1.0]))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    FloatingPointError: log: the result has a nan that its operands do not have.
+    """
     return override(debug_nans=bool(new_val))
 
 
 def debug_infs(new_val: bool = True) -> override:
-    """As `debug_nans`, for infinities."""
+    """As `debug_nans`, for infinities.
+
+    >>> import atled, atled.numpy as jnp
+    >>> with debug_infs():
+    ...     atled.jit(lambda x: 1 / x)(jnp.zeros(2))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    FloatingPointError: div: the result has an inf that its operands do not have.
+    """
     return override(debug_infs=bool(new_val))
 
 

@@ -28,11 +28,21 @@ class KeyDtype:
 
 
 class extended(np.generic):  # noqa: N801
-    """The kind of dtypes that NumPy does not know, for `issubdtype`."""
+    """The kind of dtypes that NumPy does not know, for `issubdtype`.
+
+    >>> from atled import random
+    >>> issubdtype(random.key(0).dtype, extended)
+    True
+    """
 
 
 class prng_key(extended):  # noqa: N801
-    """The kind of random keys, for `issubdtype`."""
+    """The kind of random keys, for `issubdtype`.
+
+    >>> from atled import random
+    >>> issubdtype(random.key(0).dtype, prng_key)
+    True
+    """
 
 
 key_dtype = KeyDtype()
@@ -211,7 +221,11 @@ def finfo(dtype: Any) -> FloatInfo:
 
 
 def iinfo(dtype: Any) -> Any:
-    """Machine limits of an integer dtype, or of the dtype of an array, of all widths."""
+    """Machine limits of an integer dtype, or of the dtype of an array, of all widths.
+
+    >>> iinfo("int8").min, iinfo("int4").max
+    (-128, 7)
+    """
     return ml_dtypes.iinfo(canonical(_dtype_of(dtype)))
 
 
@@ -281,7 +295,13 @@ _UP: dict[Any, tuple[Any, ...]] = {
 
 
 class PromotionError(TypeError):
-    """Dtypes that have no common dtype met, or `numpy_dtype_promotion("strict")` is on and dtypes differ."""
+    """Dtypes that have no common dtype met, or `numpy_dtype_promotion("strict")` is on and dtypes differ.
+
+    >>> import atled.numpy as jnp
+    >>> jnp.ones(2, "float8_e4m3fn") + jnp.ones(2, "float32")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    PromotionError: promotion: float8_e4m3fn and float32 have no common dtype.
+    """
 
 
 @functools.cache

@@ -18,11 +18,19 @@ from atled.core.source import Source, describe, here, is_library_file
 
 
 class JAXTypeError(TypeError):
-    """What the type errors of this file are, under the name that programs for JAX catch. Nothing raises it itself."""
+    """What the type errors of this file are, under the name that programs for JAX catch. Nothing raises it itself.
+
+    >>> issubclass(TracerBoolConversionError, JAXTypeError)
+    True
+    """
 
 
 class JAXIndexError(IndexError):
-    """What the index errors of this file are, under the name that programs for JAX catch. Nothing raises it itself."""
+    """What the index errors of this file are, under the name that programs for JAX catch. Nothing raises it itself.
+
+    >>> issubclass(NonConcreteBooleanIndexError, JAXIndexError)
+    True
+    """
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -31,6 +39,11 @@ class ConcretizationTypeError(JAXTypeError):
     Under `jit` a function runs once with placeholders, to see what it computes. `float(x)`, `x.item()`, shapes and
     sizes that depend on `x` need a number at that moment, and there is none yet. Keep the computation in arrays, or
     make the argument static: `jit(f, static_argnames="n")`.
+
+    >>> import atled
+    >>> atled.jit(float)(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ConcretizationTypeError: float: a Python value was asked of a traced ~f32[], whose value is not known here.
     """
 
 
@@ -39,6 +52,11 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     Under `jit` both outcomes must be in the program: use `numpy.where(c, a, b)` to choose between values, `lax.cond`
     to choose what to compute, `&`, `|` and `~` on arrays, or make the argument static.
+
+    >>> import atled
+    >>> atled.jit(lambda x: 1 if x > 0 else 0)(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    TracerBoolConversionError: bool: the truth value of a traced bool[] is not known here.
     """
 
 
@@ -46,6 +64,11 @@ class TracerArrayConversionError(JAXTypeError):
     """A NumPy function, or `numpy.asarray`, met an array whose value is not known yet.
 
     Use the function of the same name in `atled.numpy`, or compute with NumPy outside of `jit`.
+
+    >>> import atled, numpy
+    >>> atled.jit(numpy.asarray)(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    TracerArrayConversionError: numpy.asarray: a NumPy array was asked of a traced ~f32[].
     """
 
 
@@ -54,6 +77,11 @@ class TracerIntegerConversionError(JAXTypeError):
 
     Index an array instead of a list (`atled.numpy.asarray(items)[i]`), use `lax.fori_loop` instead of `range`, or make
     the argument static.
+
+    >>> import atled
+    >>> atled.jit(lambda i: [10, 20][i])(1)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    TracerIntegerConversionError: index: a Python integer was asked of a traced ~i32[], whose value is not known here.
     """
 
 
@@ -62,6 +90,11 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
     Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or
     `x.at[mask].set(v)` to write through the mask.
+
+    >>> import atled, atled.numpy as jnp
+    >>> atled.jit(lambda x: x[x > 0])(jnp.ones(3))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    NonConcreteBooleanIndexError: index: a traced mask bool[3] selects an unknown number of elements.
     """
 
 
@@ -69,6 +102,13 @@ class KeyReuseError(JAXTypeError):
     """A random key was used twice, inside of `debug_key_reuse`, so the same random numbers come again.
 
     Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
+
+    >>> import atled
+    >>> key = atled.random.key(0)
+    >>> with atled.debug_key_reuse():
+    ...     atled.random.normal(key) + atled.random.normal(key)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    KeyReuseError: random.normal: this key was used before, in <module>, train.py:2.
     """
 
 
@@ -76,6 +116,11 @@ class ShapeError(ValueError, TypeError):
     """Operands whose axes do not fit each other were multiplied.
 
     NumPy raises a ValueError here, JAX a TypeError; code that expects either catches it.
+
+    >>> import atled.numpy as jnp
+    >>> jnp.ones((2, 3)) @ jnp.ones((2, 3))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ShapeError: matmul: the last axis of f32[2,3] and the second to last axis of f32[2,3] must have the same length.
     """
 
 
@@ -84,6 +129,13 @@ class UnexpectedTracerError(RuntimeError):
 
     A function under `jit`, `grad` or `vmap` stored one of its intermediate values somewhere outside (a list, an
     attribute, a global) by side effect, and the value was used later. Return the value from the function instead.
+
+    >>> import atled
+    >>> kept = []
+    >>> atled.jit(lambda x: kept.append(x))(1.0)
+    >>> kept[0] + 1  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    UnexpectedTracerError: leaked value: a ~f32[] made inside jit escaped by a side effect and was used later.
     """
 
 

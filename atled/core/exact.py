@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import struct
 from typing import Any
 
@@ -25,17 +26,18 @@ def exact(x: Any) -> Any:
     >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact(float("nan")) == exact(float("nan"))
     (False, False, True)
     """
-    kind = x.__class__
-    if kind is str or kind is int or x is None:
+    kind = type(x)  # not what its `__class__` says
+    if kind in _ATOMS:
         return x
     if kind is tuple:
         for v in x:
-            of = v.__class__
-            if of is not int and of is not str and v is not None:
-                return (tuple, *[exact(v) for v in x])
+            if v.__class__ not in _ATOMS:
+                return (tuple, *[v if v.__class__ in _ATOMS else exact(v) for v in x])
         return x
-    make = _MAKERS.get(kind)
-    return make(x) if make is not None else _other(kind, x)
+    return (_MAKERS.get(kind) or _maker(kind))(x)
+
+
+_ATOMS = frozenset([str, int, type(None)])  # values that are their own keys
 
 
 class Interned:
@@ -72,14 +74,14 @@ def _dict(x: Any) -> Any:
 
 
 def _array(x: Any) -> Any:
-    return (np.ndarray, x.dtype, x.shape, x.tobytes() if x.dtype != object else exact(x.ravel().tolist()))
+    return (np.ndarray, x.dtype, x.shape, x.tobytes() if not x.dtype.hasobject else exact(x.ravel().tolist()))
 
 
 _MAKERS: dict[Any, Any] = {
     bool: lambda x: (bool, x),
     float: _float,
     complex: lambda x: (complex, struct.pack("<dd", x.real, x.imag)),
-    list: lambda x: (list, *[exact(v) for v in x]),
+    list: lambda x: (list, *[v if v.__class__ in _ATOMS else exact(v) for v in x]),
     dict: _dict,
     set: lambda x: (set, frozenset([exact(v) for v in x])),
     frozenset: lambda x: (frozenset, frozenset([exact(v) for v in x])),
@@ -92,26 +94,62 @@ _MAKERS: dict[Any, Any] = {
 }
 
 
-def _other(kind: Any, x: Any) -> Any:
-    if isinstance(x, Interned):
-        return x
-    if isinstance(x, np.generic) and kind.__module__ in ("numpy", "ml_dtypes"):
-        return kind, x.dtype, x.tobytes()
-    if isinstance(x, tuple) and kind.__eq__ is tuple.__eq__:  # a named tuple
-        return (kind, *[exact(v) for v in x])
-    if isinstance(x, dict) and kind.__eq__ in (dict.__eq__, collections.OrderedDict.__eq__):
-        return _dict(x)
+def _maker(kind: Any) -> Any:
+    """What makes the keys of a class that is not in the table; it is looked up there from then on."""
+    if len(_MAKERS) > 2000:  # classes made while running
+        for of in [k for k in _MAKERS if k not in _OURS]:
+            del _MAKERS[of]
+    return _MAKERS.setdefault(kind, _choose(kind))
+
+
+def _choose(kind: Any) -> Any:
+    if issubclass(kind, Interned):
+        return lambda x: x
+    if issubclass(kind, np.generic) and kind.__module__ in ("numpy", "ml_dtypes"):
+        return lambda x: (kind, x.dtype, x.tobytes())
+    parts: Any
+    equal = kind.__eq__
     names = _fields(kind)
-    if names is not None:
-        return (kind, *[exact(getattr(x, n, None)) for n in names])
-    return kind, x
+    if issubclass(kind, tuple) and equal is tuple.__eq__:  # a named tuple
+        parts = iter
+    elif issubclass(kind, dict) and equal in (dict.__eq__, collections.OrderedDict.__eq__):
+        return lambda x: _dict(x) if kind.__eq__ is equal else _again(x)
+    elif names is None:
+        return lambda x: (kind, x)
+    else:  # of one name, the getter would give no tuple
+        parts = operator.attrgetter(*names) if len(names) > 1 else _failing
+
+    def key(x: Any) -> Any:
+        if kind.__eq__ is not equal:
+            return _again(x)
+        try:
+            found = parts(x)
+        except AttributeError:
+            found = [getattr(x, n, None) for n in names or ()]
+        return (kind, *[v if v.__class__ in _ATOMS else exact(v) for v in found])
+
+    return key
 
 
-@functools.lru_cache(maxsize=1024)
+def _failing(x: Any) -> Any:
+    raise AttributeError
+
+
+def _again(x: Any) -> Any:
+    """The key of an object whose class was given another `__eq__` since its maker was chosen."""
+    _MAKERS.pop(type(x), None)
+    return exact(x)
+
+
 def _fields(kind: Any) -> tuple[str, ...] | None:
     """The fields by which a dataclass compares itself; None for other classes, and if it has its own `__eq__`."""
     fields = getattr(kind, "__dataclass_fields__", None)
     code = getattr(kind.__eq__, "__code__", None)
     if fields is None or code is None or code.co_filename != "<string>":  # what `dataclass` writes
         return None
+    if not code.co_qualname.startswith("__create_fn__.<locals>."):  # nor what was written in `exec` or `python -c`
+        return None
     return tuple([name for name, f in fields.items() if f.compare and f._field_type.name == "_FIELD"])
+
+
+_OURS = frozenset(_MAKERS)

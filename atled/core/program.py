@@ -20,7 +20,12 @@ from atled.core.types import ArrayType
 
 
 class Var:
-    """A value in a program, defined once."""
+    """A value in a program, defined once.
+
+    >>> import atled
+    >>> type(atled.make_jaxpr(lambda x: x + 2.0)(1.0).jaxpr.eqns[0].invars[0]).__name__
+    'Var'
+    """
 
     __slots__ = ("type",)
 
@@ -36,7 +41,12 @@ class Var:
 
 
 class Literal:
-    """A scalar written into a program."""
+    """A scalar written into a program.
+
+    >>> import atled
+    >>> type(atled.make_jaxpr(lambda x: x + 2.0)(1.0).jaxpr.eqns[0].invars[1]).__name__
+    'Literal'
+    """
 
     __slots__ = ("type", "value")
 
@@ -115,7 +125,12 @@ def primitive_of(op: type) -> Primitive:
 
 
 class Equation:
-    """`results = op(operands)`, and the user's line that it comes from."""
+    """`results = op(operands)`, and the user's line that it comes from.
+
+    >>> import atled
+    >>> [e.primitive.name for e in atled.make_jaxpr(lambda x: x * x + 1)(2.0).jaxpr.eqns]
+    ['mul', 'add']
+    """
 
     __slots__ = ("op", "operands", "results", "source")
 
@@ -155,7 +170,12 @@ class Equation:
 
 
 class Program:
-    """A function written down: inputs, equations in order, outputs. Immutable; compared by identity."""
+    """A function written down: inputs, equations in order, outputs. Immutable; compared by identity.
+
+    >>> import atled
+    >>> len(atled.make_jaxpr(lambda x: x * x + 1)(2.0).jaxpr.eqns)
+    2
+    """
 
     __slots__ = ("__weakref__", "consts", "derived", "equations", "input_names", "inputs", "name", "outputs")
 

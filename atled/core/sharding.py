@@ -27,6 +27,10 @@ class AxisType(enum.Enum):
     """Who decides how arrays are split along an axis of a mesh. Here it is the compiler, `Auto`, always.
 
     Programs for JAX may ask for others: they compute the same, and types of arrays say nothing of their sharding.
+
+    >>> import atled
+    >>> atled.make_mesh((1,), ("x",), devices=atled.devices()[:1], axis_types=(AxisType.Auto,)).shape
+    {'x': 1}
     """
 
     Auto = enum.auto()
@@ -177,7 +181,13 @@ class set_mesh:  # noqa: N801
 
 
 def current_mesh() -> Mesh | None:
-    """The mesh that is set here, or None."""
+    """The mesh that is set here, or None.
+
+    >>> import atled
+    >>> with set_mesh(atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])):
+    ...     print(current_mesh().shape)
+    {'x': 1}
+    """
     return scope().mesh
 
 
@@ -231,7 +241,12 @@ class PartitionSpec(tuple):
 
 
 class Sharding:
-    """How an array is laid out over devices."""
+    """How an array is laid out over devices.
+
+    >>> import atled.numpy as jnp
+    >>> isinstance(jnp.zeros(3).sharding, Sharding)
+    True
+    """
 
     __slots__ = ()
     memory_kind: Any = None
@@ -289,7 +304,12 @@ def _is_here(device: Any) -> bool:
 
 
 class SingleDeviceSharding(Sharding):
-    """The whole array on one device."""
+    """The whole array on one device.
+
+    >>> import atled
+    >>> SingleDeviceSharding(atled.devices()[0]).shard_shape((4, 2))
+    (4, 2)
+    """
 
     __slots__ = ("device", "memory_kind")
 

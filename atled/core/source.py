@@ -68,6 +68,10 @@ class Source:
         return self.scopes.rstrip("/")
 
     @property
+    def traceback(self) -> Source:  # JAX has a list of places there
+        return self
+
+    @property
     def position(self) -> tuple[int, int]:
         """Line and column, both counted from one; zero where the code object does not know."""
         line, _, column, _ = self.span
@@ -123,6 +127,11 @@ class _Scoped(Source):
 class _ScopedBackward(_Scoped):
     __slots__ = ()
     is_backward = True
+
+
+def scoped(source: Source, names: str) -> Source:
+    """The same place, where these names of scopes hold, each with a slash."""
+    return _Scoped(source.code, source.lasti, names)
 
 
 def backward(source: Any) -> Any:

@@ -119,7 +119,12 @@ _CHOICE = "numpy.where(c, a, b) to choose values, lax.cond to choose what to com
 
 
 class Tracer(Array):
-    """An array inside a transformation. Subclasses add what their interpreter knows of it."""
+    """An array inside a transformation. Subclasses add what their interpreter knows of it.
+
+    >>> import atled
+    >>> atled.jit(lambda x: print(isinstance(x, Tracer)))(1.0)
+    True
+    """
 
     __slots__ = ("interpreter", "type")
     interpreter: Any

@@ -11,6 +11,7 @@ import builtins
 import collections
 import copy
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -243,9 +244,16 @@ def register_static(cls: type) -> type:
 
 
 class Structure:
-    """A tree without its leaves. Compares and hashes by value, exactly: the keys 1 and True differ."""
+    """A tree without its leaves. Compares and hashes by value, exactly: the keys 1 and True differ.
 
-    __slots__ = ("_hash", "_kinds", "changes", "children", "is_one", "key", "kind", "meta", "num_leaves")
+    >>> structure({"a": [1, 2]}) == structure({"a": [3, 4]})
+    True
+    """
+
+    __slots__ = (
+        "__weakref__", "_hash", "_kinds", "changes", "children", "is_one", "is_plain",
+        "key", "kind", "meta", "num_leaves",
+    )  # fmt: skip
 
     def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[Structure, ...], changes: bool = False) -> None:
         self.kind = kind  # the node's class; None for a leaf
@@ -253,6 +261,7 @@ class Structure:
         self.key = key  # of `meta`, by which structures are compared
         self.changes = changes  # `meta` is a dict or list, which somebody may change
         self.is_one = False  # there is no other object that is equal to it
+        self.is_plain = False  # and its data are numbers and texts
         self.children = children
         self.num_leaves = sum([c.num_leaves for c in children]) if kind is not None else 1
         self._hash: int | None = None
@@ -319,6 +328,12 @@ class Structure:
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` that stand where this structure has leaves."""
         found: list[Any] = []
+        try:
+            if _take(self, tree, found):
+                return found
+        except RecursionError:
+            pass
+        found.clear()  # once more, with paths, to say where they differ
         waiting: list[Any] = [(self, tree, ())]  # a stack of its own, because trees may be deeper than Python's
         while waiting:
             structure, part, path = waiting.pop()
@@ -347,7 +362,7 @@ class _Star:
 
 
 LEAF = Structure(None, None, None, ())
-LEAF.is_one = True
+LEAF.is_one = LEAF.is_plain = True
 
 
 def _leaf() -> Structure:
@@ -355,22 +370,30 @@ def _leaf() -> Structure:
 
 
 _interned: dict[Any, Structure] = {}
+_interned_while_used: weakref.WeakValueDictionary[Any, Structure] = weakref.WeakValueDictionary()
 
 
 def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structure:
-    """A structure; there is one object for equal ones whose data are plain values."""
+    """A structure; there is one object for equal ones, if equal data are the same data."""
     key = meta if meta is None else exact(meta)
-    if key is meta or _is_plain(meta):
+    table: Any = _interned if key is meta else _table(meta)
+    if table is not None:
         name = (kind, key, *builtins.map(id, children))  # of children that are in here, too
-        found = _interned.get(name)
+        found = table.get(name)
         if found is not None:
             return found
+        if table is _interned and not builtins.all([c.is_plain for c in children]):
+            table = _interned_while_used
+            found = table.get(name)
+            if found is not None:
+                return found
         made = Structure(kind, meta, key, children)
         if builtins.all([c.is_one for c in children]):
             if len(_interned) > 20_000:
                 _interned.clear()
             made.is_one = True
-            made = _interned.setdefault(name, made)
+            made.is_plain = table is _interned
+            made = table.setdefault(name, made)
         return made
     try:
         hash(meta)
@@ -382,11 +405,23 @@ def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structu
 _PLAIN = {int, float, complex, bool, str, bytes, type(None)}
 
 
-def _is_plain(meta: Any) -> bool:
-    """Whether data that is equal by its key is the same in all respects."""
-    if type(meta) is tuple:
-        return builtins.all([_is_plain(v) for v in meta])
-    return type(meta) in _PLAIN
+def _table(meta: Any) -> Any:
+    """Where structures with such data are kept: plain values for long, objects equal to themselves alone while used."""
+    if type(meta) is not tuple:
+        return _interned if type(meta) in _PLAIN else _interned_while_used if _is_itself(meta) else None
+    table: Any = _interned
+    for v in meta:
+        if type(v) not in _PLAIN:
+            inner = _table(v)
+            if inner is None:
+                return None
+            if inner is not _interned:
+                table = inner
+    return table
+
+
+def _is_itself(x: Any) -> bool:
+    return type(x).__eq__ is object.__eq__ and type(x).__hash__ is not None
 
 
 def _copied(meta: Any) -> Any:
@@ -465,7 +500,11 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
 
 def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
-    """The tree of a structure and its leaves; the inverse of `flatten`."""
+    """The tree of a structure and its leaves; the inverse of `flatten`.
+
+    >>> unflatten(structure({"a": [0, 0]}), [1, 2])
+    {'a': [1, 2]}
+    """
     structure = treedef
     leaves = leaves if isinstance(leaves, builtins.list) else builtins.list(leaves)
     if len(leaves) != structure.num_leaves:
@@ -511,6 +550,25 @@ class TreeError(ValueError):
     """Two trees that must have the same structure do not; the message names the path where they differ."""
 
 
+def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
+    """Add the subtrees that stand where a structure has leaves; whether the tree has that structure."""
+    if structure.kind is None:
+        found.append(tree)
+        return True
+    if type(tree) is not structure.kind:
+        return False
+    children, meta = _nodes[structure.kind].flatten(tree)
+    children = tuple(children)
+    if len(children) != len(structure.children) or (meta if meta is None else exact(meta)) != structure.key:
+        return False
+    for s, child in zip(structure.children, children):
+        if s.kind is None:
+            found.append(child)
+        elif not _take(s, child, found):
+            return False
+    return True
+
+
 def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple[Structure, Any, tuple[Any, ...]]]:
     """The children of a node, each with its structure and its path; or says that the node is another one."""
     if type(tree) is not structure.kind:
@@ -537,12 +595,20 @@ def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """The leaves of a tree, in order."""
+    """The leaves of a tree, in order.
+
+    >>> leaves({"b": [1, 2], "a": 3})
+    [3, 1, 2]
+    """
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Structure:
-    """The structure of a tree."""
+    """The structure of a tree.
+
+    >>> structure({"a": [1, 2]})
+    Structure({'a': [*, *]})
+    """
     return flatten(tree, is_leaf)[1]
 
 
@@ -564,18 +630,30 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], b
 def reduce(
     function: Callable[[Any, Any], Any], tree: Any, initializer: Any = ..., is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """Fold the leaves of a tree with a function of two arguments."""
+    """Fold the leaves of a tree with a function of two arguments.
+
+    >>> reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+    6
+    """
     found = leaves(tree, is_leaf)
     return functools.reduce(function, found) if initializer is ... else functools.reduce(function, found, initializer)
 
 
 def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether every leaf is true."""
+    """Whether every leaf is true.
+
+    >>> all({"a": True, "b": [1, 0]})
+    False
+    """
     return builtins.all(leaves(tree, is_leaf))
 
 
 def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_to_transpose: Any) -> Any:
-    """Turn a tree of trees inside out: from the outer structure of inner ones to the inner one of outer ones."""
+    """Turn a tree of trees inside out: from the outer structure of inner ones to the inner one of outer ones.
+
+    >>> transpose(structure([0, 0]), structure({"a": 0}), [{"a": 1}, {"a": 2}])
+    {'a': [1, 2]}
+    """
     outer, inner = outer_treedef, inner_treedef
     subtrees = outer.flatten_up_to(pytree_to_transpose)
     if inner is None:
@@ -613,7 +691,11 @@ def leaves_with_path(
 def flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[Any], Structure]:
-    """The leaves with their paths, and the structure."""
+    """The leaves with their paths, and the structure.
+
+    >>> [(keystr(path), x) for path, x in flatten_with_path({"a": [1, 2]})[0]]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
     found: list[Any] = []
     test = is_leaf if is_leaf_takes_path or is_leaf is None else lambda path, x: is_leaf(x)
     return found, _walk_path(tree, (), found, test)
@@ -623,14 +705,22 @@ def map_with_path(
     f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:  # fmt: skip
-    """As `map`, with the path of each leaf as the first argument."""
+    """As `map`, with the path of each leaf as the first argument.
+
+    >>> map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1, 2]})
+    {'a': ["['a'][0]=1", "['a'][1]=2"]}
+    """
     found, shape = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [shape.flatten_up_to(r) for r in rest]
     return shape.unflatten([f(p, x, *xs) for (p, x), *xs in zip(found, *others, strict=True)])
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
-    """A path as text, such as `['layers'][0].weight`."""
+    """A path as text, such as `['layers'][0].weight`.
+
+    >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("weight")))
+    "['layers'][0].weight"
+    """
     if simple:
         return separator.join([str(k[0]) if isinstance(k, tuple) else str(k) for k in keys])
     return separator.join([str(k) for k in keys])
@@ -642,12 +732,20 @@ def declared(path: Iterable[Any]) -> Any:
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether no item is a node."""
+    """Whether no item is a node.
+
+    >>> all_leaves([1, 2]), all_leaves([1, [2]])
+    (True, False)
+    """
     return builtins.all([_node_of(type(x)) is None or (is_leaf is not None and is_leaf(x)) for x in iterable])
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree with the structure of `full_tree` whose leaves come from those of the prefix, as `is_leaf` finds them."""
+    """A tree with the structure of `full_tree` whose leaves come from those of the prefix, as `is_leaf` finds them.
+
+    >>> broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
+    {'a': [1, 1], 'b': 2}
+    """
     out: list[Any] = []
     found, shape = flatten(prefix_tree, is_leaf)
     for value, subtree in zip(found, shape.flatten_up_to(full_tree), strict=True):

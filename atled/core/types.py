@@ -15,7 +15,11 @@ open_sharding: list[Any] = []  # a function of the number of axes, set by `shard
 
 
 class ArrayType:
-    """Shape and dtype of an array; `weak` when the dtype gives way to others, as Python numbers do."""
+    """Shape and dtype of an array; `weak` when the dtype gives way to others, as Python numbers do.
+
+    >>> ArrayType((2, 3), dtypes.float32)
+    f32[2,3]
+    """
 
     __slots__ = ("dtype", "shape", "weak")
     dtype: Any
@@ -91,7 +95,11 @@ class ArrayType:
 
 
 class Zero:
-    """A tangent or cotangent that is zero everywhere, kept symbolic so that no work is done on it."""
+    """A tangent or cotangent that is zero everywhere, kept symbolic so that no work is done on it.
+
+    >>> Zero(ArrayType((2, 3), dtypes.float32))
+    Zero(f32[2,3])
+    """
 
     __slots__ = ("type",)
 
@@ -107,7 +115,11 @@ class Zero:
 
 
 class Linear:
-    """Stands for an operand that an equation is linear in, where its transpose is asked for."""
+    """Stands for an operand that an equation is linear in, where its transpose is asked for.
+
+    >>> Linear(ArrayType((2, 3), dtypes.float32)).shape
+    (2, 3)
+    """
 
     __slots__ = ("type",)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import functools
 import sys
 import weakref
 from collections.abc import Iterable
@@ -130,6 +131,9 @@ class DeviceArray(Array):
 
     def copy_to_host_async(self) -> None:
         """Start bringing the values to the host; a later read will find them there."""
+
+    def _on_host(self) -> np.ndarray:
+        return to_numpy(self._buffer)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if suspects:
@@ -263,7 +267,7 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
     """The error of a computation, with the user's line that launched it; an exception of a callback as it is."""
     text = " ".join(str(error).split())
     execute.flush()
-    processes = sys.modules.get("atled.engine.processes")
+    processes = sys.modules.get("atled.engine.world.processes")
     blamed = None if processes is None else processes.explain(error)
     if blamed is not None:
         return errors.for_user(blamed)  # type: ignore[return-value]
@@ -285,6 +289,12 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
     return ExecutionError(f"execution failed: {text[:2000]}{place}")
 
 
+def check_there(buffer: Any) -> None:
+    """Complain about a buffer whose memory was given away."""
+    if buffer.is_deleted():
+        raise failed(buffer, RuntimeError("deleted"))
+
+
 def put(host: np.ndarray, placed: Placed) -> Any:
     """A buffer with a copy of host data."""
     sharding = placed.sharding
@@ -302,13 +312,35 @@ def put(host: np.ndarray, placed: Placed) -> Any:
     )
 
 
-def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]]) -> Any:
-    """A buffer of parts, NumPy arrays that nobody else writes to or buffers; those of other processes are left out."""
+def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = True) -> Any:
+    """A buffer of parts, NumPy arrays that nobody else writes to or buffers; those of other processes are left out.
+
+    Parts that other processes hold, too, are compared with theirs at the first launch, if `compares`.
+    """
     mine = [(d, x) for d, x in parts if d.process_index == d.client.process_index()]
     layout, committed = execute.layout_of(placed), placed.committed
-    return _jax.batched_device_put(
+    made = _jax.batched_device_put(
         placed, layout, [x for _, x in mine], [d for d, _ in mine], committed=committed, enable_x64=True
     )
+    if compares and not placed.sharding.is_fully_addressable:
+        from atled.engine.world import processes
+
+        shared = _shared(placed.sharding, placed.shape)
+        processes.was_put(
+            made, {shared[d]: x if isinstance(x, np.ndarray) else _words(x) for d, x in mine if d in shared}
+        )
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def _shared(sharding: Any, shape: tuple[int, ...]) -> dict[Any, str]:
+    """The devices whose part of an array other processes hold, too, and which part that is; one for each part."""
+    parts: dict[str, list[Any]] = {}
+    for device, index in zip(sharding.devices, sharding.indices(shape)):
+        parts.setdefault(str(index), []).append(device)
+    shared = {name: devices for name, devices in parts.items() if len({d.process_index for d in devices}) > 1}
+    mine = {name: [d for d in ds if d.process_index == d.client.process_index()] for name, ds in shared.items()}
+    return {devices[0]: name for name, devices in mine.items() if devices}
 
 
 def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> DeviceArray:
@@ -326,6 +358,7 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
 
 def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArray:
     """An array on another device, or with another sharding."""
+    check_there(x._buffer)
     placed, source = x._placed, x.sharding
     target: Any = where if isinstance(where, Sharding) else execute.on_device(where)
     made = Placed(placed.type, target, committed)
@@ -360,6 +393,7 @@ def bring(execute: Any, waiting: list[tuple[int, Placed]], buffers: list[Any]) -
 
 def _copied_to(buffer: Any, placed: Placed) -> Any:
     """The parts of a buffer, each on another device or in another memory."""
+    check_there(buffer)
     layout, devices = execute.layout_of(placed), execute.device_list(placed.sharding.devices)
     copy = _jax.ArrayCopySemantics.ALWAYS_COPY
     (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
@@ -376,6 +410,8 @@ def copied(x: DeviceArray) -> DeviceArray:
 
 def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
     """An array split in another way over the same devices, by a program that only moves data."""
+    if dtypes.bits(x.dtype) < 4 and x.is_fully_addressable:  # which collectives of the CPU get wrong
+        return wrap(put(to_numpy(x._buffer), Placed(x.type, target, True)))
     inputs = [Var(x.type)]
     program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
     ready = execute.executable(program, execute.Spread(target.mesh, (x.sharding,), (target,)))
@@ -387,7 +423,12 @@ _unpackers: dict[Placed, Any] = {}  # executables that read what is narrower tha
 
 
 class Shard:
-    """One device's part of an array: which part it is, and its data."""
+    """One device's part of an array: which part it is, and its data.
+
+    >>> import atled.numpy as jnp
+    >>> jnp.array([1, 2]).addressable_shards[0].data
+    Array([1, 2], dtype=int32)
+    """
 
     __slots__ = ("data", "device", "index", "replica_id")
 
@@ -403,7 +444,7 @@ def shards(x: DeviceArray) -> list[Shard]:
     sharding, t = x.sharding, x.type
     mark = getattr(x._buffer, "mark", None)
     if mark is not None:  # of a launch by several processes
-        from atled.engine import processes
+        from atled.engine.world import processes
 
         processes.confirm(mark)
         processes.await_result(x._buffer)
@@ -422,8 +463,7 @@ def shards(x: DeviceArray) -> list[Shard]:
 
 def _parts(buffer: Any) -> list[Any]:
     """The buffers of a buffer, one a device of this process."""
-    if buffer.is_deleted():
-        raise failed(buffer, RuntimeError("deleted"))
+    check_there(buffer)
     return execute.parts_of(buffer)
 
 
@@ -465,6 +505,7 @@ def reach(number: int) -> int:
 def forget() -> None:
     """Drop the cached scalars, and programs that move or read arrays."""
     _movers.clear()
+    _shared.cache_clear()
     _unpackers.clear()
     _typed_scalars.clear()
     config.forget_scalars()
@@ -529,6 +570,11 @@ _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
+def _words(buffer: Any) -> np.ndarray:
+    """What is in the memory of a buffer of one device, also of keys."""
+    return np.asarray(memoryview(buffer)) if buffer.aval.type.kind == "k" else to_numpy(buffer)
+
+
 def _view(buffer: Any) -> np.ndarray:
     """A view of a dtype that the buffer protocol does not know, through the address in its DLPack capsule."""
     placed = buffer.aval
@@ -575,7 +621,10 @@ def _unpacked(buffer: Any) -> np.ndarray:
         if len(_unpackers) >= 1024:
             _unpackers.clear()
         device = placed.sharding.device
-        raw = device.client.compile_and_load(text, execute.device_list((device,)), _jax.CompileOptions())
+        made = _jax.CompileOptions()
+        assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
+        made.device_assignment = made.executable_build_options.device_assignment = assignment
+        raw = device.client.compile_and_load(text, execute.device_list((device,)), made)
         _unpackers[placed] = raw
     out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
     (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])

@@ -15,6 +15,7 @@ import json
 import os
 import stat
 import struct
+import sys
 import threading
 import warnings
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import jaxlib._jax as _jax
 import jaxlib.version
 
+from atled.core import source
 from atled.core.config import scope
 
 _MAGIC = b"atled.executable.1\n"
@@ -31,14 +33,19 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 @functools.cache
 def _machine(platform: str, device: Any) -> str:
     """What compiled code depends on besides the program: versions, lowering code, flags and the hardware."""
-    parts = [jaxlib.version.__version__, os.environ.get("XLA_FLAGS", ""), platform]
-    parts.append(str(_jax.get_topology_for_devices([device]).fingerprint()))
+    parts = [os.environ.get("XLA_FLAGS", ""), *runtime(device)]
     for folder in ("compiler", "engine", "ops", "higher_order", "numpy", "lax", "scipy"):
         for entry in sorted(os.scandir(os.path.join(_PACKAGE, folder)), key=lambda e: e.name):
             if entry.name.endswith(".py"):
                 found = entry.stat()
                 parts.append(f"{folder}/{entry.name}:{found.st_size}:{found.st_mtime_ns}")
     return "\n".join(parts)
+
+
+def runtime(device: Any) -> list[str]:
+    """What compiled code needs where it runs: the engine's version, the platform and the hardware."""
+    fingerprint = _jax.get_topology_for_devices([device]).fingerprint()
+    return [jaxlib.version.__version__, device.platform, str(fingerprint)]
 
 
 def key(program_digest: str, options: str, platform: str, device: Any) -> str:
@@ -67,14 +74,20 @@ def _prepared(path: str) -> str | None:
         os.makedirs(path, mode=0o700, exist_ok=True)
         found = os.stat(path)
     except OSError as error:
-        warnings.warn(f"compile cache: {path} cannot be used ({error.strerror}); it is off.", stacklevel=4)
+        _warn(f"{path} cannot be used ({error.strerror}); it is off.")
         return None
     if not is_private(found):
-        warnings.warn(
-            f"compile cache: others may write to {path}, so it is not used. Run: chmod 700 {path}", stacklevel=4
-        )
+        _warn(f"others may write to {path}, so it is not used. Run: chmod 700 {path}")
         return None
     return path
+
+
+def _warn(text: str) -> None:
+    """A warning about the cache, for the line of the user who compiles."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and source.is_library_file(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"compile cache: {text}", stacklevel=level)
 
 
 def is_private(found: os.stat_result) -> bool:
@@ -137,9 +150,12 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC + _checksum(key, payload) + payload)
         os.replace(temporary, os.path.join(path, key))
-    except OSError:
+    except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if (path, error.errno) not in _failed:  # once, because each compile would say it
+            _failed.add((path, error.errno))
+            _warn(f"{path} cannot be written to ({error.strerror}); what is compiled now is not kept.")
         return
     _written[path] = _written.get(path, scope().cache_bytes) + len(payload)
     if _written[path] > scope().cache_bytes // 8:  # also on the first write of a process
@@ -147,6 +163,7 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
         evict(path, scope().cache_bytes)
 
 
+_failed: set[tuple[str, int | None]] = set()
 _written: dict[str, int] = {}  # bytes written since the last look at the directory
 
 

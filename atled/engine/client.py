@@ -159,7 +159,11 @@ all_devices[0] = devices
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Any]:
-    """The devices of this process, or of the one that is named."""
+    """The devices of this process, or of the one that is named.
+
+    >>> all(d.process_index == process_index() for d in local_devices())
+    True
+    """
     if process_index is None:
         return list(_client(backend).local_devices())
     return [d for d in devices(backend) if d.process_index == process_index]
@@ -176,27 +180,47 @@ def _client(platform: str | None) -> Any:
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are in all processes."""
+    """How many devices there are in all processes.
+
+    >>> device_count() == len(devices())
+    True
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has."""
+    """How many devices this process has.
+
+    >>> local_device_count() == len(local_devices())
+    True
+    """
     return len(local_devices(backend=backend))
 
 
 def process_index(backend: str | None = None) -> int:
-    """Which of the processes this is."""
+    """Which of the processes this is.
+
+    >>> process_index()
+    0
+    """
     return _client(backend).process_index()
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes share the devices."""
+    """How many processes share the devices.
+
+    >>> process_count()
+    1
+    """
     return len({d.process_index for d in devices(backend)})
 
 
 def default_backend() -> str:
-    """The platform that arrays go to by default: `cpu`, `cuda`, `rocm` or `tpu`."""
+    """The platform that arrays go to by default: `cpu`, `cuda`, `rocm` or `tpu`.
+
+    >>> default_backend() in ("cpu", "cuda", "rocm", "tpu")
+    True
+    """
     return next(iter(clients()))
 
 

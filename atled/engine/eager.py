@@ -52,7 +52,7 @@ class Evaluate(Interpreter):
             raise failed(gone[0], error) from None
         made = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
         if here.is_watched and (here.debug_nans or here.debug_infs):
-            from atled.engine.watch import check  # builds on this file
+            from atled.engine.watch import check  # loaded when somebody looks for NaNs
 
             check(op, arrays, made)
         return made

@@ -17,6 +17,7 @@ import os
 import re
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
@@ -235,7 +236,7 @@ class _Together:
         self.number: int | None = None
 
     def __call__(self, buffers: Sequence[Any]) -> Any:
-        from atled.engine import processes  # loaded where there are several
+        from atled.engine.world import processes  # loaded where there are several
 
         if self.number is None:
             try:
@@ -246,7 +247,7 @@ class _Together:
             said = str(place) if place is not None else ""
             name = f"{name} {_description(self.where)}"
             self.number = processes.agree(name, self.program.name, said, self.ranks)
-        mark = processes.launched(self.number)
+        mark = processes.launched(self.number, buffers)
         if self.calls_back:  # they see values before there are results
             processes.confirm(mark)
         mark.world.is_launching = True
@@ -272,7 +273,15 @@ class _Marked:
 
 
 def effects_barrier() -> None:
-    """Wait until the effects of all programs that were launched have happened: prints, callbacks."""
+    """Wait until the effects of all programs that were launched have happened: prints, callbacks.
+
+    >>> import atled
+    >>> def run():
+    ...     atled.jit(lambda x: atled.debug.print("x is {}", x))(3)
+    ...     effects_barrier()
+    >>> run()
+    x is 3
+    """
     while _running:
         try:
             _running.popleft().block_until_ready()
@@ -370,8 +379,13 @@ _loaded: dict[Any, Any] = {}  # (digest, device, donated) -> loaded executable; 
 _LOADED_LIMIT = 4096
 
 
+transforms: list[Any] = []  # names of functions of users that change modules; what they make is kept nowhere
+
+
 def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (), module: Any = None) -> Any:
     """The loaded executable of a program, from memory, from disk, or new."""
+    if transforms:
+        return _compile(program, where, donated, module)[0]
     try:
         name = digest(program)
     except NotPortable:
@@ -380,7 +394,6 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
     with _one_at_a_time(memory_key):
         raw = _loaded.pop(memory_key, None)
         if raw is None:
-            _relieve_sometimes()
             raw = _from_disk_or_new(program, name, where, donated, module)
             while len(_loaded) >= _LOADED_LIMIT:
                 with contextlib.suppress(StopIteration, RuntimeError):  # other threads take out, too
@@ -393,13 +406,26 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
 # crashes when there are no more. Before that, everything that can be made again from disk is dropped.
 on_pressure: list[Callable[[], None]] = []
 MAPPINGS = 24_000
-_EVERY = 128  # programs, between looks at the mappings
-_loads = itertools.count(1)
+_NEEDED = 512  # mappings that must be left for a program to be compiled
+_EACH = 64  # more than most programs take
+_unlooked = [0, 0.0]  # mappings that may be taken before the next look, which takes a millisecond, and until when
 
 
-def _relieve_sometimes() -> None:
-    if next(_loads) % _EVERY == 0:
-        relieve(MAPPINGS)
+def _make_room() -> None:
+    """Look at the memory mappings before another program takes some; complain if there are too few left."""
+    _unlooked[0] -= _EACH
+    if _unlooked[0] > 0 and time.monotonic() < _unlooked[1]:  # other parts of the program take mappings, too
+        return
+    most = _mappings_allowed()
+    relieve(min(MAPPINGS, most // 2))
+    taken = _mappings()
+    if most - taken < _NEEDED:
+        raise MemoryError(
+            f"compile: this process has {taken:,} memory mappings of {most:,} that Linux allows, too few for another "
+            "program.\n  try: sysctl vm.max_map_count=1000000, fewer files that are mapped at the same time, or "
+            "atled.clear_caches()."
+        )
+    _unlooked[:] = min((most - taken) // 4, 128 * _EACH), time.monotonic() + 0.2
 
 
 def relieve(limit: int) -> None:
@@ -409,6 +435,14 @@ def relieve(limit: int) -> None:
             drop()
         _loaded.clear()
         gc.collect()
+
+
+def _mappings_allowed() -> int:
+    try:
+        with open("/proc/sys/vm/max_map_count", "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 1 << 40  # another system
 
 
 def _mappings() -> int:
@@ -428,7 +462,7 @@ def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[
         return _compiled_by_one(program, key, where, donated, module)
     if found is not None:
         try:
-            return _revived(found, where)
+            return revived(*found, where)
         except (RuntimeError, ValueError):
             cache.discard(key)
     raw, uses = _compile(program, where, donated, module)
@@ -437,18 +471,18 @@ def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[
     return raw
 
 
-def _revived(found: tuple[dict[str, Any], bytes], where: Where) -> Any:
-    """A program that was compiled elsewhere, or earlier."""
-    header, blob = found
+def revived(header: dict[str, Any], blob: bytes, where: Where, options: Any = None) -> Any:
+    """A program that was compiled elsewhere, or earlier; with options, for other devices."""
     for kind in header["uses"]:
         register(kind)
+    _make_room()
     devices = devices_of(where)
-    return devices[0].client.deserialize_executable(blob, device_list(devices), None)
+    return devices[0].client.deserialize_executable(blob, device_list(devices), options)
 
 
 def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
     """A program over several processes, which the first that comes compiles for all."""
-    from atled.engine import processes  # loaded where there are several
+    from atled.engine.world import processes  # loaded where there are several
 
     made: list[Any] = []
 
@@ -459,7 +493,7 @@ def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[in
 
     found = processes.once(key, make)
     cache.store(key, *found)
-    return made[0] if made else _revived(found, where)
+    return made[0] if made else revived(*found, where)
 
 
 def _description(where: Where) -> str:
@@ -540,6 +574,7 @@ def lowered(program: Program, where: Where, donated: tuple[int | None, ...]) -> 
 
 def compile_module(module: Any, program: Program, where: Where) -> Any:
     """Hand a built module to the compiler."""
+    _make_room()
     for kind in module.uses:
         register(kind)
     devices = devices_of(where)

@@ -54,6 +54,11 @@ def make_array_from_process_local_data(
     """An array of which each process gives its own part, as one NumPy array.
 
     The global shape is found from the sharding, where every process has an equal block of it, or given.
+
+    >>> import atled
+    >>> whole = atled.sharding.SingleDeviceSharding(atled.devices()[0])
+    >>> make_array_from_process_local_data(whole, np.arange(3, dtype="int32"))
+    Array([0, 1, 2], dtype=int32)
     """
     local = np.asarray(local_data)
     counts, places = tiles(sharding, local.ndim)
@@ -85,7 +90,14 @@ def make_array_from_process_local_data(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> DeviceArray:
-    """An array of parts that are on their devices already, without a copy. `dtype` says what they must be."""
+    """An array of parts that are on their devices already, without a copy. `dtype` says what they must be.
+
+    >>> import atled, atled.numpy as jnp
+    >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])
+    >>> split = atled.sharding.NamedSharding(mesh, atled.sharding.PartitionSpec("x"))
+    >>> make_array_from_single_device_arrays((3,), split, [jnp.array([1, 2, 3])])
+    Array([1, 2, 3], dtype=int32)
+    """
     dims, found = tuple(shape), {a.device: a for a in arrays}
     part, here = sharding.shard_shape(dims), [d for d in sharding.devices if d in sharding.addressable_devices]
     if set(found) != set(here) or len(arrays) != len(here):

@@ -8,14 +8,16 @@ options hold here, too.
 from __future__ import annotations
 
 import html
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from atled.core import dtypes
 from atled.core.sharding import SingleDeviceSharding
 from atled.engine import client
-from atled.engine.array import DeviceArray, Shard, shards, to_numpy
+
+if TYPE_CHECKING:  # arrays show themselves by this file
+    from atled.engine.array import DeviceArray, Shard
 
 _LIMIT = 100_000  # elements; arrays of many short axes have more in their corners
 
@@ -35,12 +37,12 @@ def _fetched(x: DeviceArray, positions: list[np.ndarray]) -> np.ndarray:
     is_narrow = dtypes.bits(x.dtype) < 8
     is_view = next(iter(x.devices())).platform == "cpu" and not is_narrow
     if is_view:
-        return to_numpy(x._buffer)[np.ix_(*positions)] if positions else to_numpy(x._buffer)
+        return x._on_host()[np.ix_(*positions)] if positions else x._on_host()
     part: Any = x if is_whole else x[np.ix_(*positions)]
     if is_narrow:  # a conversion that is compiled once
         wide = "float32" if x.type.kind == "f" else "int8" if x.type.kind == "i" else "uint8"
-        return to_numpy(part.astype(wide)._buffer).astype(x.dtype)
-    return to_numpy(part._buffer)
+        return part.astype(wide)._on_host().astype(x.dtype)
+    return part._on_host()
 
 
 def _corners(x: DeviceArray, edge: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +53,7 @@ def _corners(x: DeviceArray, edge: int) -> tuple[np.ndarray, np.ndarray]:
         return out, np.ones(out.shape, bool)
     shape = tuple([len(p) for p in positions])
     out, is_here = np.zeros(shape, x.dtype), np.zeros(shape, bool)
-    for part in shards(x):
+    for part in x.addressable_shards:
         places, inside = _within(part, x.shape, positions)
         if all([p.size for p in places]) and not is_here[np.ix_(*places)].all():
             out[np.ix_(*places)] = _fetched(part.data, inside)

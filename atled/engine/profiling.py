@@ -1,9 +1,16 @@
 """The profiler of the engine, as it is."""
 
 from jaxlib._profile_data import ProfileData, ProfileEvent, ProfilePlane
-from jaxlib._profiler import ProfileOptions, ProfilerSession, TraceMe, register_subprocess, start_server
+from jaxlib._profiler import (
+    ProfileOptions,
+    ProfilerSession,
+    TraceMe,
+    get_profiled_instructions_proto,
+    register_subprocess,
+    start_server,
+)
 
 __all__ = [
     "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane", "ProfilerSession", "TraceMe",
-    "register_subprocess", "start_server",
+    "get_profiled_instructions_proto", "register_subprocess", "start_server",
 ]  # fmt: skip

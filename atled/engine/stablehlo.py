@@ -28,18 +28,28 @@ from atled.core.source import Source
 from atled.core.types import ArrayType
 
 
-def _make_context() -> ir.Context:
+def upstream() -> ir.DialectRegistry:
+    """The dialects that come with MLIR."""
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
+    return registry
+
+
+def make_context() -> ir.Context:
+    """A context that knows the dialects of modules."""
+    return prepare(ir.Context())
+
+
+def prepare(context: ir.Context) -> ir.Context:
+    """Let a context know the dialects of modules."""
+    context.append_dialect_registry(upstream())
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
     context.dialects["func"]  # loads it
     return context
 
 
-context = _make_context()
+context = make_context()
 lock = threading.RLock()  # one module is built at a time; building is pure Python, so nothing is lost
 _create = ir.Operation.create
 
@@ -166,6 +176,7 @@ class Module:
         self.is_spread = False  # over several devices
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
         self.channels = 0  # one for each collective
+        self.alike = 0  # groups of values that are split in one way
         self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
 
     def function(self, program: Program, platform: str, is_nested: bool, manual: Mesh | None) -> str:
@@ -416,7 +427,7 @@ class BlockBuilder:
 
     def call(
         self, program: Program, operands: Sequence[Value], is_closed: bool = False,
-        composite: dict[str, Any] | None = None,
+        composite: dict[str, Any] | None = None, marks: dict[str, str] | None = None,
     ) -> tuple[Value, ...]:  # fmt: skip
         if not self.module.has_calls or self.places:  # functions do not see what stands around their calls
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
@@ -426,10 +437,26 @@ class BlockBuilder:
             out = self.emit("stablehlo.composite", operands, program.output_types, attributes)
             return (out,) if len(program.output_types) == 1 else out
         attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
-        if is_closed:
-            attributes["mhlo.frontend_attributes"] = {"inlineable": "false"}
+        if is_closed or marks:
+            attributes["mhlo.frontend_attributes"] = {**(marks or {}), **({"inlineable": "false"} if is_closed else {})}
         out = self.emit("func.call", operands, program.output_types, attributes)
         return (out,) if len(program.output_types) == 1 else out
+
+    def mark(self, x: Value, marks: dict[str, str]) -> Value:
+        (handle,) = self.handles((x,))
+        if not isinstance(handle.owner, ir.Block):
+            attributes, name = handle.owner.attributes, "mhlo.frontend_attributes"
+            before = {a.name: a.attr for a in ir.DictAttr(attributes[name])} if name in attributes else {}
+            attributes[name] = _attribute({**before, **marks})
+        return Value(handle, x.type)
+
+    def alike(self, values: Sequence[Value]) -> None:
+        if self.is_spread:
+            number = {"group_id": self.module.alike}
+            self.module.alike += 1
+            for handle in self.handles(values):
+                given = {k: _attribute(v) for k, v in number.items()}
+                _create("sdy.sharding_group", [], [handle], given, loc=self.location, ip=self.ip)
 
     def manual_computation(
         self, mesh: Mesh, axes: Sequence[Any], operands: Sequence[Value], ins: Sequence[PartitionSpec],

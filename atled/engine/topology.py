@@ -12,6 +12,7 @@ from typing import Any
 
 import jaxlib._jax as _jax
 
+from atled.compiler import limits
 from atled.core.program import Program
 from atled.core.sharding import Placed
 from atled.engine import chips, client, plugins, versions
@@ -123,6 +124,7 @@ def unloaded(
         devices, asked = devices_of(where), options(program, where)
         if effort is not None:
             versions.set_effort(asked.executable_build_options, effort)
+        limits.check_without_devices(topology.platform, program)
         module = module or lowered(program, where, donated)
         return devices[0].client.compile(module.module, device_list(devices), asked)
 

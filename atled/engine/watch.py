@@ -16,10 +16,9 @@ import numpy as np
 
 from atled.core import source
 from atled.core.config import override, scope
-from atled.core.trace import Place, state
+from atled.core.trace import Interpreter, Place, bottom, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray, as_array, suspect, suspects, to_numpy
-from atled.engine.eager import Evaluate
 
 
 class Finding:
@@ -71,14 +70,14 @@ class _Birth:
         self.finding, self.lanes, self.number = finding, lanes, number
 
 
-class Watch(Evaluate):
+class Watch(Interpreter):
     """Runs ops one by one and remembers which results are bad, and since when."""
 
     __slots__ = ("count", "infs", "marks", "nans", "outer")
     is_watching = True
 
     def __init__(self, nans: bool = True, infs: bool = False) -> None:
-        super().__init__()
+        super().__init__(0)
         self.nans, self.infs = nans, infs
         # for nan and inf, by identity: an array, and where it went bad
         self.marks: dict[str, dict[int, tuple[Any, tuple[_Birth, ...]]]] = {"nan": {}, "inf": {}}
@@ -95,7 +94,7 @@ class Watch(Evaluate):
             finally:
                 self.outer = before
         arrays = tuple([x if type(x) is DeviceArray else as_array(x) for x in operands])
-        out = super().process(op, arrays)
+        out = bottom().process(op, arrays)
         for x in out if type(out) is tuple else (out,):
             for what in ("nan", "inf"):
                 self.look(what, op, arrays, x)

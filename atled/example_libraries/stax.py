@@ -225,9 +225,34 @@ def _pooling(combine: Callable[..., Any], doc: str, is_mean: bool = False) -> Ca
     return PoolingLayer
 
 
-MaxPool = _pooling(lax.max, "The largest element of each window; `spec` says where N and C are.")
-SumPool = _pooling(lax.add, "The sum of each window; `spec` says where N and C are.")
-AvgPool = _pooling(lax.add, "The mean of each window, padding not counted; `spec` says where N and C are.", True)
+MaxPool = _pooling(
+    lax.max,
+    """The largest element of each window; `spec` says where N and C are.
+
+    >>> _, pool = MaxPool((2,), (2,))
+    >>> pool((), jnp.arange(1.0, 5.0).reshape(1, 4, 1)).ravel()
+    Array([2., 4.], dtype=float32)
+    """,
+)
+SumPool = _pooling(
+    lax.add,
+    """The sum of each window; `spec` says where N and C are.
+
+    >>> _, pool = SumPool((2,), (2,))
+    >>> pool((), jnp.arange(1.0, 5.0).reshape(1, 4, 1)).ravel()
+    Array([3., 7.], dtype=float32)
+    """,
+)
+AvgPool = _pooling(
+    lax.add,
+    """The mean of each window, padding not counted; `spec` says where N and C are.
+
+    >>> _, pool = AvgPool((2,), (2,))
+    >>> pool((), jnp.arange(1.0, 5.0).reshape(1, 4, 1)).ravel()
+    Array([1.5, 3.5], dtype=float32)
+    """,
+    True,
+)
 
 
 # -- layers without parameters ----------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from atled.higher_order.callbacks import io_callback
 
 __all__ = ["io_callback"]
 _MODULES = (
-    "checkify", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "random", "rnn", "shard_map", "sparse",
-    "topologies",
+    "buffer_callback", "checkify", "compute_on", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "pjit",
+    "profiler", "random", "rnn", "scheduling_groups", "serialize_executable", "shard_alike", "shard_map",
+    "source_mapper", "sparse", "topologies", "xla_metadata",
 )  # fmt: skip
 
 

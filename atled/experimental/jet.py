@@ -23,7 +23,9 @@ from atled.higher_order.call import Call
 from atled.higher_order.remat import Checkpoint
 from atled.ops import elementwise as ew
 
-__all__ = ["jet"]
+__all__ = ["def_comp", "def_deriv", "jet"]
+_composed: dict[Any, Callable[..., Any]] = {}  # by primitive of one's own: what it is composed of
+_slopes: dict[Any, Callable[..., Any]] = {}  # its derivative
 
 
 class TaylorTracer(Tracer):
@@ -58,6 +60,9 @@ class Taylor(Interpreter):
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         if type(op) is Call or type(op) is Checkpoint:
             return tuple(evaluate(op.program, operands))
+        own = getattr(op, "primitive", None)
+        if own in _composed:
+            return _composed[own](*operands, **dict(op.items))
         rows = [self.terms(x) for x in operands]
         values = [x if r is None else r[0] for x, r in zip(operands, rows, strict=True)]
         moving = {i for i, r in enumerate(rows) if r is not None}
@@ -118,7 +123,11 @@ class Taylor(Interpreter):
                 Zero(type_of(x).tangent()) if r is None else less.wrap(_derivative(r))
                 for x, r in zip(values, rows, strict=True)
             ]
-            out, moved = op.jvp(primals, tangents)
+            own = getattr(op, "primitive", None)
+            if own in _slopes:
+                out, moved = bind(op, *primals), ew.mul(_slopes[own](*primals), tangents[0])
+            else:
+                out, moved = op.jvp(primals, tangents)
             is_tuple = type(out) is tuple
             pairs = zip(out, moved, strict=True) if is_tuple else [(out, moved)]
             found = [self._integral(less, x, t) for x, t in pairs]
@@ -136,6 +145,16 @@ class Taylor(Interpreter):
     def wrap(self, terms: list[Any]) -> Any:
         """A polynomial; one that has no powers is a plain value."""
         return TaylorTracer(self, terms) if len(terms) > 1 else terms[0]
+
+
+def def_deriv(prim: Any, deriv: Callable[..., Any]) -> None:
+    """Say what the derivative of a primitive of one's own is, which takes one array: a function of that array."""
+    _slopes[prim] = deriv
+
+
+def def_comp(prim: Any, comp: Callable[..., Any], **kwargs: Any) -> None:
+    """Say which functions a primitive of one's own is composed of: a function of its operands and parameters."""
+    _composed[prim] = lambda *operands, **params: comp(*operands, **kwargs, **params)
 
 
 def _total(parts: Sequence[Any]) -> Any:

@@ -12,7 +12,7 @@ from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.engine import client
 from atled.engine.array import shards
 from atled.engine.parts import make_array_from_process_local_data
-from atled.higher_order.jit import jit
+from atled.staging.jit import jit
 
 __all__ = [
     "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array", "host_local_array_to_global_array",

@@ -1,5 +1,5 @@
 """`jit` over a mesh, under its former name."""
 
-from atled.higher_order.jit import jit as pjit
+from atled.staging.jit import jit as pjit
 
 __all__ = ["pjit"]

@@ -17,9 +17,9 @@ from atled import numpy as jnp
 from atled import random
 from atled.core import config
 from atled.core.array import Array, type_of
-from atled.higher_order.jit import jit
 from atled.higher_order.scan import scan
 from atled.nn.functions import sigmoid
+from atled.staging.jit import jit
 from atled.transforms.vmap import vmap
 
 __all__ = [

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from atled.engine import client
-from atled.higher_order.jit import clear_caches
+from atled.engine.mlir import xla_client
+from atled.staging.jit import clear_caches
 
 __all__ = [
     "backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
-    "get_default_device", "register_backend_cache",
+    "get_compile_options", "get_default_device", "register_backend_cache",
 ]  # fmt: skip
 _caches: list[Any] = []  # of others, that are about backends
 
@@ -58,6 +61,42 @@ def clear_in_memory_compilation_cache() -> None:
     >>> clear_in_memory_compilation_cache()
     """
     clear_caches()
+
+
+def get_compile_options(
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
+    env_options_overrides: dict[str, str] | None = None,
+    fdo_profile: bytes | None = None,
+    detailed_logging: bool = True,
+    backend: Any = None,
+) -> Any:
+    """Options for the engine's compiler, for as many replicas and partitions, on devices given as [replica, partition].
+
+    >>> get_compile_options(1, 2).num_partitions
+    2
+    """
+    del detailed_logging, backend
+    made = xla_client.CompileOptions()
+    build = made.executable_build_options
+    made.num_replicas, made.num_partitions = num_replicas, num_partitions
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    if fdo_profile is not None:
+        build.fdo_profile = fdo_profile
+    if env_options_overrides:
+        made.env_option_overrides = list(env_options_overrides.items())
+    if device_assignment is not None:
+        given = np.asarray(device_assignment)
+        grid = given[:, None] if given.ndim == 1 and num_partitions == 1 else given
+        if grid.shape != (num_replicas, num_partitions):
+            raise ValueError(
+                f"get_compile_options: devices must be {num_replicas} x {num_partitions}, replicas by partitions; got "
+                f"{' x '.join(map(str, grid.shape))}."
+            )
+        numbers = [[getattr(d, "id", d) for d in row] for row in grid]
+        made.device_assignment = xla_client.DeviceAssignment.create(np.asarray(numbers, np.int32))
+    return made
 
 
 get_default_device = client.default_device

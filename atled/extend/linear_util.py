@@ -24,7 +24,13 @@ __all__ = [
 
 
 class StoreException(Exception):  # noqa: N818, the name is JAX's
-    """What a transformation gives beside its result was asked for before it ran, or given twice."""
+    """What a transformation gives beside its result was asked for before it ran, or given twice.
+
+    >>> run, more = transformation_with_aux2(lambda f, store, x: f(x), wrap_init(abs))
+    >>> more()  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    StoreException: Store empty: the transformation did not run yet.
+    """
 
 
 class Store:
@@ -54,7 +60,11 @@ class Store:
 
 
 class WrappedFun:
-    """A function, its fixed parameters, and what is around it."""
+    """A function, its fixed parameters, and what is around it.
+
+    >>> wrap_init(lambda x, n: x**n, {"n": 2}).call_wrapped(3)
+    9
+    """
 
     def __init__(
         self, f: Callable[..., Any], call: Callable[..., Any], params: dict[str, Any], debug_info: Any
@@ -87,7 +97,14 @@ def _around(fun: WrappedFun, call: Callable[..., Any]) -> WrappedFun:
 
 
 def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """A transformation that a generator describes."""
+    """A transformation that a generator describes.
+
+    >>> def negated(*args):
+    ...     result = yield args, {}
+    ...     yield -result
+    >>> transformation(negated, wrap_init(max)).call_wrapped(1, 2)
+    -2
+    """
     if fun is None:
         return functools.partial(transformation, gen)
     inner = fun
@@ -101,7 +118,15 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_
 
 
 def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """As `transformation`, for one that gives something beside its result: returns a function for that, too."""
+    """As `transformation`, for one that gives something beside its result: returns a function for that, too.
+
+    >>> def counted(*args):
+    ...     result = yield args, {}
+    ...     yield result, len(args)
+    >>> run, count = transformation_with_aux(counted, wrap_init(max))
+    >>> run.call_wrapped(1, 2), count()
+    (2, 2)
+    """
     if fun is None:
         return functools.partial(transformation_with_aux, gen)
     aux = Store()
@@ -116,7 +141,11 @@ def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = No
 
 
 def transformation2(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """A transformation that is a function of the function inside, and of the arguments."""
+    """A transformation that is a function of the function inside, and of the arguments.
+
+    >>> transformation2(lambda f, *args: -f(*args), wrap_init(max)).call_wrapped(1, 2)
+    -2
+    """
     if fun is None:
         return functools.partial(transformation2, gen)
     return _around(fun, functools.partial(gen, fun.call_wrapped, *gen_args))
@@ -133,6 +162,13 @@ def transformation_with_aux2(
 
     With `use_eq_store`, the store may be filled again with a value equal to the one it holds; functions keep their
     names, whatever `unk_names` is.
+
+    >>> def counted(f, store, *args):
+    ...     store.store(len(args))
+    ...     return f(*args)
+    >>> run, count = transformation_with_aux2(counted, wrap_init(max))
+    >>> run.call_wrapped(1, 2), count()
+    (2, 2)
     """
     if fun is None:
         return functools.partial(transformation_with_aux2, gen, use_eq_store=use_eq_store)
@@ -142,7 +178,13 @@ def transformation_with_aux2(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Of two functions that give something more, that of the transformation which ran: whether the first, and what."""
+    """Of two functions that give something more, that of the transformation which ran: whether the first, and what.
+
+    >>> empty, full = Store(), Store()
+    >>> full.store(3)
+    >>> merge_linear_aux(lambda: empty.val, lambda: full.val)
+    (False, 3)
+    """
     try:
         return True, aux1()
     except StoreException:
@@ -150,7 +192,14 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
 
 
 def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
-    """A function of a wrapped function that remembers what it gave for this one."""
+    """A function of a wrapped function that remembers what it gave for this one.
+
+    >>> traced = cache(lambda fun, x: print("once") or fun.call_wrapped(x))
+    >>> fun = wrap_init(abs)
+    >>> traced(fun, -2), traced(fun, -2)
+    once
+    (2, 2)
+    """
     known: dict[Any, tuple[Any, Any]] = {}
 
     def remembered(fun: WrappedFun, *args: Any) -> Any:

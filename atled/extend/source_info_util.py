@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from atled.core import source
 from atled.core.source import Source as SourceInfo
+from atled.core.trace import state
 
 __all__ = [
     "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
-    "register_exclusion", "reset_name_stack", "set_name_stack", "summarize",
+    "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize", "user_context",
 ]  # fmt: skip
 
 
@@ -30,7 +31,44 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
     >>> summarize(None)
     'unknown'
     """
-    return "unknown" if source_info is None else f"{source_info.file}:{source_info.line} ({source_info.function})"
+    if source_info is None or source_info is source.NOWHERE:
+        return "unknown"
+    return f"{source_info.file}:{source_info.line} ({source_info.function})"
+
+
+def new_source_info() -> SourceInfo:
+    """A place that nobody knows, in no scopes.
+
+    >>> summarize(new_source_info())
+    'unknown'
+    """
+    return source.NOWHERE
+
+
+@contextlib.contextmanager
+def user_context(traceback: SourceInfo | None, *, name_stack: NameStack | None = None) -> Iterator[None]:
+    """A block in which what is recorded comes from a place, that of another equation, in scopes of these names.
+
+    An interpreter of one's own says so of what it makes of an equation.
+
+    >>> import atled, atled.numpy as jnp
+    >>> (equation,) = atled.make_jaxpr(jnp.sin)(1.0).eqns
+    >>> def f(x):
+    ...     with user_context(equation.source_info.traceback, name_stack=new_name_stack("again")):
+    ...         return jnp.cos(x)
+    >>> found = atled.make_jaxpr(f)(1.0).eqns[0].source_info
+    >>> found.line == equation.source_info.line, found.name_stack
+    (True, 'again')
+    """
+    names = "" if name_stack is None else "".join([f"{n}/" for n in name_stack.stack])
+    place = traceback if traceback is None or not names else source.scoped(traceback, names)
+    before = state.source
+    with source.in_scopes(names):
+        state.source = before if place is None else place
+        try:
+            yield
+        finally:
+            state.source = before
 
 
 def register_exclusion(path: str) -> None:

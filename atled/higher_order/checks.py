@@ -47,7 +47,14 @@ class DivisionByZeroError(CheckError):
 
 
 class JaxRuntimeError(ValueError):
-    """A check failed, and its error was thrown. The message says what failed, a note says where."""
+    """A check failed, and its error was thrown. The message says what failed, a note says where.
+
+    >>> from atled.experimental import checkify
+    >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "x is not positive"))(-1.0)
+    >>> error.throw()  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    JaxRuntimeError: x is not positive (`check` failed).
+    """
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

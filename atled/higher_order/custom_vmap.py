@@ -127,7 +127,12 @@ class custom_vmap(Custom):  # noqa: N801
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """A function that `vmap` runs for one lane after another, as `lax.map` does."""
+    """A function that `vmap` runs for one lane after another, as `lax.map` does.
+
+    >>> import atled, atled.numpy as jnp
+    >>> atled.vmap(sequential_vmap(lambda x: x + 1))(jnp.array([1, 2]))
+    Array([2, 3], dtype=int32)
+    """
     made = custom_vmap(f)
 
     def rule(size: int, batched: Sequence[Any], *args: Any) -> Any:

@@ -416,7 +416,7 @@ def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], ma
         return make()
     if found is None:
         found = make()
-        if keeps(whole, now) and all([s.is_one for s in _structures(found)]):
+        if keeps(whole, now) and all([s.is_plain for s in _structures(found)]):
             while len(recordings) >= _RECORDINGS_LIMIT:
                 recordings.pop(next(iter(recordings), None), None)
             recordings[whole] = found

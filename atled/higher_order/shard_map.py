@@ -383,7 +383,7 @@ def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
 
 
 def _check_branches(op: ShardMap, name: str) -> None:
-    """Complain about collectives that some devices reach and others don't: those that do would wait for ever."""
+    """Complain about collectives that some devices reach and others don't: those that do would deadlock."""
 
     def diverges(e: Any, axes: frozenset[Any]) -> None:
         apart = [a for a in op.axes_here if a in axes and op.mesh.shape[a] > 1]

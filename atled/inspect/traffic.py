@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from atled.core.sharding import Mesh
-from atled.higher_order.jit import jit
 from atled.inspect.hlo import Line
 from atled.inspect.reading import Collective, read
+from atled.staging.jit import jit
 
 
 class Collectives:

@@ -23,27 +23,49 @@ __all__ = [
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """A tangent as an array, also if it is a symbolic zero."""
+    """A tangent as an array, also if it is a symbolic zero.
+
+    >>> instantiate_zeros(Zero(type_of(1.0)))
+    Array(0., dtype=float32)
+    """
     return instantiate(tangent)
 
 
 def is_undefined_primal(x: object) -> bool:
-    """Whether a value stands for a linear operand."""
+    """Whether a value stands for a linear operand.
+
+    >>> is_undefined_primal(UndefinedPrimal(type_of(1.0))), is_undefined_primal(1.0)
+    (True, False)
+    """
     return isinstance(x, UndefinedPrimal)
 
 
 def zeros_like_aval(aval: ArrayType) -> Any:
-    """Zeros of a type."""
+    """Zeros of a type.
+
+    >>> import atled.numpy as jnp
+    >>> zeros_like_aval(type_of(jnp.array([1, 2])))
+    Array([0, 0], dtype=int32)
+    """
     return shape.full(aval, 0)
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:
-    """The sum of two tangents."""
+    """The sum of two tangents.
+
+    >>> import atled.numpy as jnp
+    >>> add_jaxvals(jnp.array([1, 2]), jnp.array([10, 20]))
+    Array([11, 22], dtype=int32)
+    """
     return elementwise.add(x, y)
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents, of which each may be a symbolic zero."""
+    """The sum of two tangents, of which each may be a symbolic zero.
+
+    >>> add_tangents(Zero(type_of(1.0)), 2.0)
+    2.0
+    """
     if type(x) is Zero:
         return y
     return x if type(y) is Zero else add_jaxvals(x, y)

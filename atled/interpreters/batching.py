@@ -40,12 +40,22 @@ axis_primitive_batchers = _Table(
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
-    """A value repeated along a new axis. Types do not name axes of a mesh, so `mesh_axis` says nothing."""
+    """A value repeated along a new axis. Types do not name axes of a mesh, so `mesh_axis` says nothing.
+
+    >>> import atled.numpy as jnp
+    >>> broadcast(jnp.array([1, 2]), 3, 0).shape
+    (3, 2)
+    """
     return _numpy.repeat(_numpy.expand_dims(x, axis), sz, axis)
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """A value with the batch as its first axis."""
+    """A value with the batch as its first axis.
+
+    >>> import atled.numpy as jnp
+    >>> bdim_at_front(jnp.ones((2, 3)), 1, 3).shape
+    (3, 2)
+    """
     return broadcast(x, size, 0, mesh_axis) if bdim is None else _numpy.moveaxis(x, bdim, 0)
 
 

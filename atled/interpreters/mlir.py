@@ -7,11 +7,12 @@ a function that is traced. MLIR's bindings are those of `jaxlib.mlir`.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from atled.compiler.builder import Value as BuilderValue
 from atled.core.array import type_of
 from atled.core.program import record_closed
 from atled.core.sharding import Mesh
@@ -21,11 +22,13 @@ from atled.engine.mlir import ir
 from atled.engine.mlir import stablehlo as hlo
 from atled.extend.primitive import Lowering as LoweringRuleContext
 from atled.extend.primitive import ModuleContext, lowerings
+from atled.ops.callback import Host
 
 __all__ = [
     "DEVICE_TO_DEVICE_TYPE",
     "RECV_FROM_HOST_TYPE",
     "SEND_TO_HOST_TYPE",
+    "ConstantHandler",
     "LoweringRule",
     "LoweringRuleContext",
     "Mesh",
@@ -39,15 +42,21 @@ __all__ = [
     "dense_int_array",
     "dense_int_elements",
     "dtype_to_ir_type",
+    "emit_python_callback",
     "flatten_ir_values",
     "i32_attr",
     "i64_attr",
     "ir_attribute",
     "ir_constant",
     "ir_constants",
+    "ir_type_handlers",
+    "jaxpr_subcomp",
     "lower_fun",
+    "make_ir_context",
+    "merge_mlir_modules",
     "module_to_bytecode",
     "module_to_string",
+    "register_constant_handler",
     "register_lowering",
     "shape_tensor",
     "token_type",
@@ -82,26 +91,62 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
-    """The type of an element."""
+    """The type of an element.
+
+    >>> print(dtype_to_ir_type("float32"))
+    f32
+    """
     return aval_to_ir_type(ArrayType((), np.dtype(dtype))).element_type
 
 
 def aval_to_ir_type(ctx: Any, aval: Any = None) -> Any:
-    """The type of an array. The module that it is for, `ctx`, may be left out."""
+    """The type of an array. The module that it is for, `ctx`, may be left out.
+
+    >>> print(aval_to_ir_type(ArrayType((2, 3), np.dtype("float32"))))
+    tensor<2x3xf32>
+    """
     aval = ctx if aval is None else aval
-    with stablehlo.context:
-        return stablehlo.module_type(type_of(aval) if not isinstance(aval, ArrayType) else aval)
+    handler = ir_type_handlers.get(type(aval))
+    return _array_type(type_of(aval)) if handler is None else handler(aval)
+
+
+def _array_type(aval: ArrayType) -> Any:
+    with stablehlo.context, ir.Location.unknown(stablehlo.context):
+        return stablehlo.module_type(aval)
+
+
+# By class: what gives the type in a module of what stands for values of a type of that class.
+ir_type_handlers: dict[type, Callable[..., Any]] = {ArrayType: _array_type}
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """The types of what stands for an array: one."""
+    """The types of what stands for an array: one.
+
+    >>> print(*aval_to_ir_types(None, ArrayType((2, 3), np.dtype("float32"))))
+    tensor<2x3xf32>
+    """
     return (aval_to_ir_type(ctx, aval),)
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
     """A constant, as a value of the module that is being built. Each is written anew; its type is that of the value."""
-    del const_lowering, aval
+    del const_lowering
+    for kind in type(val).__mro__:
+        if kind in _constant_handlers:
+            return _constant_handlers[kind](val, aval)
+    if isinstance(val, (bool, int, float, complex, np.generic)):
+        t = type_of(val)
+        return hlo.constant(stablehlo.dense(np.asarray(val, t.dtype), t.dtype, ()))
     return hlo.constant(ir_attribute(val))
+
+
+ConstantHandler = Callable[..., Any]
+_constant_handlers: dict[type, ConstantHandler] = {}
+
+
+def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
+    """Say how `ir_constant` writes values of a class: a function of the value and of the type asked for, or None."""
+    _constant_handlers[type_] = handler_fun
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[Any, ...]:
@@ -119,8 +164,10 @@ def ir_attribute(val: Any) -> Any:
     with stablehlo.context:
         if isinstance(val, ir.Attribute):
             return val
-        if isinstance(val, str):
+        if isinstance(val, (str, bytes)):
             return ir.StringAttr.get(val)
+        if isinstance(val, np.dtype):
+            return ir.TypeAttr.get(dtype_to_ir_type(val))
         if isinstance(val, dict):
             return ir.DictAttr.get({k: ir_attribute(v) for k, v in val.items()})
         if isinstance(val, (tuple, list)):
@@ -143,37 +190,71 @@ def shape_tensor(ctx: Any, sizes: Any) -> Any:
 
 
 def dense_int_array(xs: Any) -> Any:
-    """Integers as an attribute."""
+    """Integers as an attribute.
+
+    >>> with make_ir_context():
+    ...     print(dense_int_array([1, 2]))
+    array<i64: 1, 2>
+    """
     return ir.DenseI64ArrayAttr.get([int(x) for x in xs])
 
 
 def dense_int_elements(xs: Any) -> Any:
-    """Integers as an attribute that is a tensor."""
+    """Integers as an attribute that is a tensor.
+
+    >>> with make_ir_context():
+    ...     print(dense_int_elements([1, 2]))
+    dense<[1, 2]> : tensor<2xi64>
+    """
     return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))  # type: ignore[arg-type]
 
 
 def i32_attr(i: int) -> Any:
-    """A number of 32 bits as an attribute."""
+    """A number of 32 bits as an attribute.
+
+    >>> with make_ir_context():
+    ...     print(i32_attr(3))
+    3 : i32
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), i)
 
 
 def i64_attr(i: int) -> Any:
-    """A number of 64 bits as an attribute."""
+    """A number of 64 bits as an attribute.
+
+    >>> with make_ir_context():
+    ...     print(i64_attr(3))
+    3 : i64
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
-    """Values and tuples of values as one list."""
+    """Values and tuples of values as one list.
+
+    >>> flatten_ir_values([1, (2, 3)])
+    [1, 2, 3]
+    """
     return [v for x in xs for v in (x if isinstance(x, (tuple, list)) else (x,))]
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """A module as text."""
+    """A module as text.
+
+    >>> import atled
+    >>> "func.func" in module_to_string(atled.jit(lambda x: x + 1).lower(1.0).compiler_ir())
+    True
+    """
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
 def module_to_bytecode(module: Any) -> bytes:
-    """A module as bytes, which MLIR reads."""
+    """A module as bytes, which MLIR reads.
+
+    >>> import atled
+    >>> module_to_bytecode(atled.jit(lambda x: x + 1).lower(1.0).compiler_ir())[:2]
+    b'ML'
+    """
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
@@ -184,3 +265,81 @@ def core_call_lowering(ctx: Any, *args: Any, name: str, backend: Any = None, cal
     del name, backend
     given = [ir_constant(np.asarray(c)) for c in call_jaxpr.consts]
     return ctx.inlined(call_jaxpr, [*given, *args])
+
+
+def emit_python_callback(
+    ctx: Any,
+    callback: Callable[..., Any],
+    token: Any,
+    operands: Sequence[Any],
+    operand_avals: Sequence[Any],
+    result_avals: Sequence[Any],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> tuple[list[Any], Any, Any]:
+    """Write a call of a Python function of NumPy arrays, which gives a sequence of them, and give its values.
+
+    With an effect, it comes after all others so far; `token`, which is given back, does not say it.
+    """
+    del returns_token, partitioned, sharding
+    host = Host(callback, [type_of(t) for t in result_avals], getattr(callback, "__name__", "callback"))
+    given = [BuilderValue(v, type_of(t)) for v, t in zip(operands, operand_avals, strict=True)]
+    made = ctx.build.callback(host.from_engine, given, host.types, has_side_effect)
+    return ctx.build.handles(list(made)), token, None
+
+
+def jaxpr_subcomp(
+    ctx: Any,
+    jaxpr: Any,
+    name_stack: Any,
+    tokens: Any,
+    consts_for_constvars: Sequence[Any],
+    *args: Any,
+    dim_var_values: Any = (),
+    const_lowering: Any = None,
+    outer_traceback: Any = None,
+) -> tuple[list[Any], Any]:
+    """The values that the equations of a program give, written where the module is being built; tokens as they were."""
+    del name_stack, dim_var_values, const_lowering, outer_traceback
+    given = [*consts_for_constvars, *args]
+    values = [BuilderValue(v, t) for v, t in zip(given, jaxpr.input_types, strict=True)]
+    return ctx.build.handles(ctx.build.inline(jaxpr, values)), tokens
+
+
+def make_ir_context() -> Any:
+    """A context of MLIR that knows the dialects of programs.
+
+    >>> with make_ir_context():
+    ...     print(ir.Type.parse("!stablehlo.token"))
+    !stablehlo.token
+    """
+    return stablehlo.make_context()
+
+
+def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
+    """Copy all functions of one module into another, as private ones; the name that `main` has there.
+
+    That is `sym_name`, with a number if the name is taken. Nothing in `dst_module` is renamed.
+    """
+    there = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
+    here = ir.SymbolTable(src_module.operation)
+    names: dict[str, str] = {}
+    for op in src_module.body.operations:
+        old = ir.StringAttr(op.operation.attributes["sym_name"]).value
+        wanted = new = sym_name if old == "main" else old
+        n = 0
+        while new in there or new in names.values() or (new in here and new != old):
+            new, n = f"{wanted}_{n}", n + 1
+        names[old] = new
+    for op in list(src_module.body.operations):
+        operation = op.operation
+        old = ir.StringAttr(operation.attributes["sym_name"]).value
+        if names[old] != old:
+            here.replace_all_symbol_uses(old, names[old], src_module.operation)
+            here.set_symbol_name(operation, names[old])
+        here.set_visibility(operation, "private")
+        there.insert(operation.clone(ip=ir.InsertionPoint(dst_module.body)))
+    return names["main"]

@@ -1,1 +1,41 @@
-"""`jax.interpreters.pxla`: nothing of it is offered."""
+"""Options of the compiler for programs over several devices, under the name of `jax.interpreters.pxla`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from atled.extend.backend import get_compile_options
+
+__all__ = ["create_compile_options"]
+
+
+def create_compile_options(
+    computation: Any,
+    tuple_args: bool,
+    allow_prop_to_inputs: Any,
+    allow_prop_to_outputs: Any,
+    backend: Any,
+    np_dev: Any,
+    compiler_options: dict[str, Any],
+) -> Any:
+    """Options for a program that is split over devices, an array of any shape.
+
+    `allow_prop_to_inputs` and `allow_prop_to_outputs` say of which arguments and results the partitioner may choose how
+    they are split.
+
+    >>> import atled
+    >>> create_compile_options(None, False, [False], [True], None, np.array(atled.devices()[:1]), {}).num_partitions
+    1
+    """
+    del computation
+    options = {k: v for k, v in compiler_options.items() if k != "fdo_profile"}
+    devices = np.reshape(np_dev, (1, -1))
+    profile = compiler_options.get("fdo_profile")
+    made = get_compile_options(1, devices.size, devices, options, profile, backend=backend)
+    build = made.executable_build_options
+    made.parameter_is_tupled_arguments = tuple_args
+    build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)
+    build.allow_spmd_sharding_propagation_to_output = list(allow_prop_to_outputs)
+    return made

@@ -7,7 +7,7 @@ from typing import Any
 
 from atled.core.trace import bind
 from atled.engine.mlir import xla_client
-from atled.higher_order.jit import jit
+from atled.staging.jit import jit
 
 __all__ = ["Backend", "apply_primitive"]
 Backend = xla_client.Client

@@ -215,7 +215,11 @@ class RoundingMethod(enum.IntEnum):
 
 
 def round(x: _ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> _Array:
-    """The nearest integer."""
+    """The nearest integer.
+
+    >>> round(full((2,), 0.5)), round(full((2,), 0.5), RoundingMethod.TO_NEAREST_EVEN)
+    (Array([1., 1.], dtype=float32), Array([0., 0.], dtype=float32))
+    """
     return _rounding[int(rounding_method)](x)
 
 
@@ -225,12 +229,20 @@ def bitcast_convert_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
 
 
 def reduce_precision(operand: _ArrayLike, exponent_bits: int, mantissa_bits: int) -> _Array:
-    """x rounded to fewer bits of exponent and mantissa."""
+    """x rounded to fewer bits of exponent and mantissa.
+
+    >>> reduce_precision(full((), 1.0 + 2**-10), 8, 7)
+    Array(1., dtype=float32)
+    """
     return _conversion.reduce_precision(operand, exponent_bits, mantissa_bits)
 
 
 def convert_element_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
-    """x in another dtype."""
+    """x in another dtype.
+
+    >>> convert_element_type(full((2,), 1.5), "int32")
+    Array([1, 1], dtype=int32)
+    """
     return _conversion.convert(operand, new_dtype)
 
 
@@ -240,7 +252,11 @@ def bitcast(operand: _ArrayLike, new_dtype: Any) -> _Array:
 
 
 def select_n(which: _ArrayLike, *cases: Any) -> _Array:
-    """Case number `which`, elementwise: a bool chooses between two, an integer between any number."""
+    """Case number `which`, elementwise: a bool chooses between two, an integer between any number.
+
+    >>> select_n(iota("int32", 3), full((3,), 10), full((3,), 20), full((3,), 30))
+    Array([10, 20, 30], dtype=int32)
+    """
     if _type_of(which).kind == "b":
         if len(cases) != 2:
             raise ValueError(f"select_n: a bool chooses between two cases; got {len(cases)}.")
@@ -261,7 +277,12 @@ def broadcast(operand: _ArrayLike, sizes: Sequence[int], *, out_sharding: Any = 
 def broadcast_in_dim(
     operand: _ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> _Array:
-    """An array in a larger shape, with its axes at given positions."""
+    """An array in a larger shape, with its axes at given positions.
+
+    >>> broadcast_in_dim(iota("int32", 2), (2, 3), (0,))
+    Array([[0, 0, 0],
+           [1, 1, 1]], dtype=int32)
+    """
     return _placed(_shape.broadcast(operand, shape, broadcast_dimensions), out_sharding, "broadcast_in_dim")
 
 
@@ -294,22 +315,38 @@ def transpose(operand: _ArrayLike, permutation: Sequence[int]) -> _Array:
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> _Array:
-    """Arrays one after another along an axis."""
+    """Arrays one after another along an axis.
+
+    >>> concatenate([iota("int32", 2), full((1,), 7)], 0)
+    Array([0, 1, 7], dtype=int32)
+    """
     return _shape.concatenate(operands, dimension)
 
 
 def split(operand: _ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[_Array]:
-    """An array cut along an axis into parts of given lengths."""
+    """An array cut along an axis into parts of given lengths.
+
+    >>> split(iota("int32", 3), (1, 2))
+    [Array([0], dtype=int32), Array([1, 2], dtype=int32)]
+    """
     return list(_shape.split(operand, sizes, _check_axis("split", axis, _type_of(operand).ndim)))
 
 
 def pad(operand: _ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> _Array:
-    """An array with (low, high, interior) elements added on each axis."""
+    """An array with (low, high, interior) elements added on each axis.
+
+    >>> pad(iota("int32", 3), 9, [(1, 0, 1)])
+    Array([9, 0, 9, 1, 9, 2], dtype=int32)
+    """
     return _shape.pad(operand, padding_value, padding_config)
 
 
 def rev(operand: _ArrayLike, dimensions: Sequence[int]) -> _Array:
-    """The order along axes turned around."""
+    """The order along axes turned around.
+
+    >>> rev(iota("int32", 3), (0,))
+    Array([2, 1, 0], dtype=int32)
+    """
     return _shape.reverse(operand, tuple(dimensions))
 
 
@@ -330,7 +367,11 @@ def expand_dims(array: _ArrayLike, dimensions: Sequence[int]) -> _Array:
 
 
 def collapse(operand: _ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> _Array:
-    """Neighbouring axes joined into one."""
+    """Neighbouring axes joined into one.
+
+    >>> collapse(full((2, 3, 4), 0), 1).shape
+    (2, 12)
+    """
     dims = _type_of(operand).shape
     start, stop, _ = _builtins.slice(start_dimension, stop_dimension).indices(len(dims))
     return _shape.reshape(operand, (*dims[:start], _prod(dims[start:stop]), *dims[stop:]))
@@ -367,7 +408,11 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> _Array:
-    """Products summed over contracting axes, for each index of the batch axes."""
+    """Products summed over contracting axes, for each index of the batch axes.
+
+    >>> dot_general(full((5, 2, 3), 1.0), full((5, 3, 4), 1.0), (((2,), (1,)), ((0,), (0,)))).shape
+    (5, 2, 4)
+    """
     contracting, batch = dimension_numbers
     result = None if preferred_element_type is None else _dtypes.canonical(preferred_element_type)
     out = _contraction.dot_general(lhs, rhs, contracting, batch, _contraction.precision_name(precision), result)
@@ -378,7 +423,11 @@ def dot(
     lhs: _ArrayLike, rhs: _ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
     preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> _Array:  # fmt: skip
-    """Vector and matrix products, or those that `dimension_numbers` says."""
+    """Vector and matrix products, or those that `dimension_numbers` says.
+
+    >>> dot(full((2, 3), 1.0), full((3,), 2.0))
+    Array([6., 6.], dtype=float32)
+    """
     options = {"preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, **options)
@@ -401,7 +450,11 @@ def batch_matmul(lhs: _ArrayLike, rhs: _ArrayLike, precision: Any = None) -> _Ar
 
 
 def reduce_sum(operand: _ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> _Array:
-    """The sum over axes."""
+    """The sum over axes.
+
+    >>> reduce_sum(full((2, 3), 1), (1,))
+    Array([3, 3], dtype=int32)
+    """
     return _placed(_reduction.reduce_sum(operand, tuple(axes)), out_sharding, "reduce_sum")
 
 
@@ -441,7 +494,11 @@ def slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> _Array:
-    """The elements from start up to limit on each axis, in strides."""
+    """The elements from start up to limit on each axis, in strides.
+
+    >>> slice(iota("int32", 6), (1,), (6,), (2,))
+    Array([1, 3, 5], dtype=int32)
+    """
     return _shape.slice(operand, start_indices, limit_indices, strides)
 
 
@@ -467,7 +524,11 @@ def argmin(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """One array, or several in the order of the first ones, sorted along an axis."""
+    """One array, or several in the order of the first ones, sorted along an axis.
+
+    >>> sort(rev(iota("int32", 3), (0,)))
+    Array([0, 1, 2], dtype=int32)
+    """
     several = isinstance(operand, (tuple, list))
     xs = tuple(operand) if several else (operand,)
     out = _sorting.sort(xs, _check_axis("sort", dimension, _type_of(xs[0]).ndim), num_keys, is_stable)
@@ -477,12 +538,20 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 def sort_key_val(
     keys: _ArrayLike, values: _ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[_Array, _Array]:
-    """Keys sorted along an axis, and values in the same order."""
+    """Keys sorted along an axis, and values in the same order.
+
+    >>> sort_key_val(rev(iota("int32", 3), (0,)), iota("int32", 3))
+    (Array([0, 1, 2], dtype=int32), Array([2, 1, 0], dtype=int32))
+    """
     return sort((keys, values), dimension, is_stable)
 
 
 def top_k(operand: _ArrayLike, k: int, *, axis: int = -1) -> tuple[_Array, _Array]:
-    """The k largest elements along an axis, largest first, and their positions."""
+    """The k largest elements along an axis, largest first, and their positions.
+
+    >>> top_k(rev(iota("int32", 5), (0,)), 2)
+    (Array([4, 3], dtype=int32), Array([0, 1], dtype=int32))
+    """
     n = _type_of(operand).ndim
     axis = _check_axis("top_k", axis, n)
     if axis == n - 1:
@@ -541,17 +610,32 @@ def _over_tree(f: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups:
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over named axes; every place gets it."""
+    """The sum over named axes; every place gets it.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: psum(x, "i"), axis_name="i")(iota("int32", 3))
+    Array([3, 3, 3], dtype=int32)
+    """
     return _over_tree(_collectives.psum, x, axis_name, axis_index_groups)
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The largest value over named axes."""
+    """The largest value over named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pmax(x, "i"), axis_name="i")(iota("int32", 3))
+    Array([2, 2, 2], dtype=int32)
+    """
     return _over_tree(_collectives.pmax, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest value over named axes."""
+    """The smallest value over named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pmin(x, "i"), axis_name="i")(iota("int32", 3))
+    Array([0, 0, 0], dtype=int32)
+    """
     return _over_tree(_collectives.pmin, x, axis_name, axis_index_groups)
 
 
@@ -574,17 +658,32 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """The value of one place of a named axis, at all places."""
+    """The value of one place of a named axis, at all places.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pbroadcast(x, "i", 2), axis_name="i")(iota("int32", 3))
+    Array([2, 2, 2], dtype=int32)
+    """
     return _tree.map(lambda v: _collectives.pbroadcast(v, axis_name, source), x)
 
 
 def axis_index(axis_name: Any) -> _Array:
-    """The position along a named axis of the place that the function runs at."""
+    """The position along a named axis of the place that the function runs at.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: 10 * axis_index("i") + x, axis_name="i")(iota("int32", 3))
+    Array([ 0, 11, 22], dtype=int32)
+    """
     return _collectives.axis_index(axis_name)
 
 
 def axis_size(axis_name: Any) -> int:
-    """The number of places along named axes."""
+    """The number of places along named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: x * axis_size("i"), axis_name="i")(iota("int32", 3))
+    Array([0, 3, 6], dtype=int32)
+    """
     return _collectives.axis_size(axis_name)
 
 
@@ -592,7 +691,12 @@ with_sharding_constraint = _placing.with_sharding_constraint
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over named axes."""
+    """The mean over named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(iota("float32", 3))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
     _no_groups(axis_index_groups)
     count = axis_size(axis_name)
     return _tree.map(lambda v: div(_collectives.psum(v, axis_name), count), x)
@@ -604,6 +708,11 @@ def all_gather(
     """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`.
 
     The result counts as shared by all places, whether `to` is "varying" or "reduced": nothing needs to be said of that.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: all_gather(x, "i"), axis_name="i")(iota("int32", 2))
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
     """
     if to not in ("varying", "reduced"):
         raise ValueError(f"all_gather: `to` is 'varying' or 'reduced'; got {to!r}.")
@@ -614,25 +723,46 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """The sum over a named axis, of which every place keeps its slice."""
+    """The sum over a named axis, of which every place keeps its slice.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
+    Array([2, 4], dtype=int32)
+    """
     _no_groups(axis_index_groups)
     return _tree.map(lambda v: _collectives.psum_scatter(v, axis_name, scatter_dimension, tiled), x)
 
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Values sent along a named axis, by pairs of (source, target); places that get nothing have zero."""
+    """Values sent along a named axis, by pairs of (source, target); places that get nothing have zero.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(iota("int32", 3) + 5)
+    Array([0, 5, 6], dtype=int32)
+    """
     return _tree.map(lambda v: _collectives.ppermute(v, axis_name, perm), x)
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Values exchanged along a named axis: place i gets what place perm[i] had."""
+    """Values exchanged along a named axis: place i gets what place perm[i] had.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(iota("int32", 3))
+    Array([2, 0, 1], dtype=int32)
+    """
     return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
 
 
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Slices along one axis dealt out to the places of a named axis, and those received joined along another."""
+    """Slices along one axis dealt out to the places of a named axis, and those received joined along another.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
     _no_groups(axis_index_groups)
 
     def one(v: Any) -> Any:

@@ -11,25 +11,38 @@ import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axis
-from atled.higher_order.jit import library_function
 from atled.higher_order.scan import scan
 from atled.ops import contraction, conversion, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops.placing import placed
+from atled.staging.jit import library_function
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of an array or number; a dtype is its own."""
+    """The dtype of an array or number; a dtype is its own.
+
+    >>> dtype(jnp.array([1, 2])), dtype(1.0)
+    (dtype('int32'), dtype('float32'))
+    """
     return dtypes.canonical(x) if isinstance(x, (np.dtype, type)) else type_of(x).dtype
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
-    """An array to be filled; here it holds zeros."""
+    """An array to be filled; here it holds zeros.
+
+    >>> empty((2, 3), "int8").shape
+    (2, 3)
+    """
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays of one type, along a new axis."""
+    """Arrays of one type, along a new axis.
+
+    >>> stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     types = {type_of(x) for x in operands}
     if len({(t.shape, t.dtype) for t in types}) != 1:
         raise TypeError(f"stack: operands must have one shape and dtype; got {sorted(map(repr, types))}.")
@@ -37,12 +50,20 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The slices along an axis, without it."""
+    """The slices along an axis, without it.
+
+    >>> unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
+    (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
+    """
     return tuple(jnp.unstack(x, axis=axis))
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
-    """An array repeated along each of its axes."""
+    """An array repeated along each of its axes.
+
+    >>> tile(jnp.array([1, 2]), (2,))
+    Array([1, 2, 1, 2], dtype=int32)
+    """
     t = type_of(operand)
     if len(reps) != t.ndim:
         raise ValueError(f"tile: one number for each axis of {t} is needed; got {tuple(reps)}.")
@@ -50,7 +71,11 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """An array with leading axes of length 1, so that it has `rank` axes."""
+    """An array with leading axes of length 1, so that it has `rank` axes.
+
+    >>> broadcast_to_rank(jnp.ones((2, 3)), 4).shape
+    (1, 1, 2, 3)
+    """
     t = type_of(x)
     if rank < t.ndim:
         raise ValueError(f"broadcast_to_rank: the rank must be at least that of {t}; got {rank}.")
@@ -58,7 +83,12 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """An array in the shape of another one."""
+    """An array in the shape of another one.
+
+    >>> broadcast_like(jnp.array([1, 2]), jnp.zeros((2, 2)))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
     return jnp.broadcast_to(arr, type_of(like_arr).shape)
 
 
@@ -83,7 +113,11 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The k largest elements along an axis and their positions; all of them are found, whatever `recall_target`."""
+    """The k largest elements along an axis and their positions; all of them are found, whatever `recall_target`.
+
+    >>> approx_max_k(jnp.array([3.0, 1.0, 2.0]), 2)
+    (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
+    """
     return _approximate("approx_max_k", operand, k, reduction_dimension, aggregate_to_topk, 1)
 
 
@@ -95,13 +129,21 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The k smallest elements along an axis and their positions; all of them are found, whatever `recall_target`."""
+    """The k smallest elements along an axis and their positions; all of them are found, whatever `recall_target`.
+
+    >>> approx_min_k(jnp.array([3.0, 1.0, 2.0]), 2)
+    (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
+    """
     return _approximate("approx_min_k", operand, k, reduction_dimension, aggregate_to_topk, -1)
 
 
 @library_function
 def mulhi(x: Any, y: Any, /) -> Array:
-    """The upper half of the product of two integers, which has twice their bits."""
+    """The upper half of the product of two integers, which has twice their bits.
+
+    >>> mulhi(jnp.array([2**31], "uint32"), jnp.array([6], "uint32"))
+    Array([3], dtype=uint32)
+    """
     s, t = type_of(x), type_of(y)
     if s.kind not in "iu" or s.dtype is not t.dtype or (s.shape != t.shape and () not in (s.shape, t.shape)):
         raise TypeError(f"mulhi: integers of one dtype and shape are needed; got {s} and {t}.")

@@ -16,7 +16,11 @@ from atled.ops.placing import placed
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Positions of (batch, feature, *spatial), (output feature, input feature, *spatial), and as the first."""
+    """Positions of (batch, feature, *spatial), (output feature, input feature, *spatial), and as the first.
+
+    >>> ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1)).rhs_spec
+    (2, 1, 0)
+    """
 
     lhs_spec: tuple[int, ...]
     rhs_spec: tuple[int, ...]
@@ -29,7 +33,11 @@ ConvGeneralDilatedDimensionNumbers = Union[tuple[str, str, str], ConvDimensionNu
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Axes of a convolution from strings such as ("NHWC", "HWIO", "NHWC"); None means batch and features first."""
+    """Axes of a convolution from strings such as ("NHWC", "HWIO", "NHWC"); None means batch and features first.
+
+    >>> conv_dimension_numbers((1, 8, 3), (5, 3, 4), ("NWC", "WIO", "NWC")).lhs_spec
+    (0, 2, 1)
+    """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     n = len(lhs_shape)
@@ -112,7 +120,12 @@ def conv(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """Convolution with batch and features first."""
+    """Convolution with batch and features first.
+
+    >>> import atled.numpy as jnp
+    >>> conv(jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]]), (1,), "VALID")
+    Array([[[21., 32.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -122,7 +135,13 @@ def conv_with_general_padding(
     lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any, lhs_dilation: Any, rhs_dilation: Any,
     precision: Any = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """Convolution with batch and features first, and all paddings and dilations."""
+    """Convolution with batch and features first, and all paddings and dilations.
+
+    >>> import atled.numpy as jnp
+    >>> x, kernel = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]])
+    >>> conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, None)
+    Array([[[10., 21., 32.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -144,6 +163,11 @@ def conv_transpose(
 
     Pairs of padding are those of this convolution; with `use_consistent_padding`, those of the convolution that it is
     the transpose of, as "SAME" and "VALID" are.
+
+    >>> import atled.numpy as jnp
+    >>> x, kernel = jnp.array([[[1.0], [2.0]]]), jnp.array([[[1.0]], [[10.0]]])
+    >>> conv_transpose(x, kernel, (2,), "VALID", dimension_numbers=("NWC", "WIO", "NWC")).ravel()
+    Array([10.,  1., 20.,  2.], dtype=float32)
     """
     n = type_of(lhs).ndim - 2
     if dimension_numbers is None:

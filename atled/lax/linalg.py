@@ -10,14 +10,14 @@ import atled.numpy as jnp
 from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
-from atled.higher_order.jit import library_function
 from atled.higher_order.scan import scan
 from atled.lax.polar import qdwh  # noqa: F401
 from atled.numpy.creation import asarray
 from atled.numpy.linalg import inv, norm
-from atled.ops import conversion, elementwise
+from atled.ops import conversion, elementwise, spectral
 from atled.ops import linalg as _linalg
 from atled.ops import matrices as matrices_ops
+from atled.staging.jit import library_function
 
 
 def _hermitian(x: Any) -> Any:
@@ -127,7 +127,7 @@ def eig(
     """
     _is_there("eig", "implementation", implementation, EigImplementation.LAPACK)
     _is_there("eig", "use_magma", use_magma, False)
-    values, *right = bind(_linalg.Eig(compute_left_eigenvectors or compute_right_eigenvectors), x)
+    values, *right = bind(spectral.Eig(compute_left_eigenvectors or compute_right_eigenvectors), x)
     if not compute_left_eigenvectors:
         return [values, *right]
     left = matrices_ops.adjoint(inv(right[0]))
@@ -141,12 +141,12 @@ def schur(
     """The Schur form, and the unitary matrix that makes it."""
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur: eigenvalues are not sorted here, so sort_eig_vals must be False; got True.")
-    return list(bind(_linalg.Schur(), x))[: 2 if compute_schur_vectors else 1]
+    return list(bind(spectral.Schur(), x))[: 2 if compute_schur_vectors else 1]
 
 
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The packed Hessenberg form and the scales of its reflectors."""
-    return bind(_linalg.Hessenberg(), a)
+    return bind(spectral.Hessenberg(), a)
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
@@ -314,4 +314,4 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     >>> d, e
     (Array([2., 3.], dtype=float32), Array([1.], dtype=float32))
     """
-    return bind(_linalg.Tridiagonal(lower), asarray(a))
+    return bind(spectral.Tridiagonal(lower), asarray(a))

@@ -15,10 +15,10 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.higher_order.branches import cond
-from atled.higher_order.jit import library_function
 from atled.higher_order.loops import while_loop
 from atled.numpy.creation import asarray
 from atled.ops import linalg, matrices
+from atled.staging.jit import library_function
 
 _STEPS = 10  # six are enough for a smallest singular value at the precision of the dtype
 _STABLE = 100.0  # weights from which a step needs the QR decomposition

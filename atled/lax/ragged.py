@@ -9,12 +9,12 @@ import atled.numpy as jnp
 from atled.core import dtypes, errors
 from atled.core.array import Array, type_of
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.higher_order.scan import scan
 from atled.lax.precision import DotDimensionNumbers
 from atled.numpy.promotion import promote_dtypes
 from atled.ops import contraction, conversion, elementwise, shape
 from atled.ops.placing import placed
+from atled.staging.jit import library_function
 
 
 def _tuples(numbers: Any) -> Any:
@@ -23,7 +23,12 @@ def _tuples(numbers: Any) -> Any:
 
 
 class RaggedDotDimensionNumbers:
-    """Which axes of `ragged_dot_general` are summed over and batched, which is cut into groups, which numbers them."""
+    """Which axes of `ragged_dot_general` are summed over and batched, which is cut into groups, which numbers them.
+
+    >>> rows = RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), (1,), ())
+    >>> ragged_dot_general(jnp.ones((1, 3)), jnp.ones((3, 1)), jnp.array([1, 2]), rows).shape
+    (2, 1, 1)
+    """
 
     __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
 

@@ -16,6 +16,7 @@ import numpy as np
 from atled.core import tree
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
+from atled.core.dtypes import kind
 from atled.core.program import record
 from atled.core.types import ArrayType
 from atled.lax.convolution import padding_amounts
@@ -49,12 +50,36 @@ def combination(computation: Callable[[Any, Any], Any], dtype: Any) -> str | Non
     return _KNOWN.get(type(e.op)) if is_plain else None
 
 
-def _elementwise(computation: Callable[..., Any], structure: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+def _elementwise(
+    name: str, computation: Callable[..., Any], structure: Any, xs: Sequence[Any], ys: Sequence[Any]
+) -> list[Any]:
     """A function of numbers, or trees of them, on arrays of one shape."""
     dims = type_of(xs[0]).shape
     flat = [[shape.reshape(v, (prod(dims),)) for v in vs] for vs in (xs, ys)]
     found = tree.leaves(vmap(computation)(*[structure.unflatten(vs) for vs in flat]))
-    return [convert(shape.reshape(v, dims), type_of(x).dtype) for v, x in zip(found, xs, strict=True)]
+    for v, x in zip(found, xs):
+        if type_of(v).dtype != type_of(x).dtype:
+            raise TypeError(
+                f"{name}: a computation must give the dtype that it takes; "
+                f"got {type_of(v).dtype.name} for {type_of(x).dtype.name}.\n  try: operands of the wider dtype."
+            )
+    return [shape.reshape(v, dims) for v, _ in zip(found, xs, strict=True)]
+
+
+def _starts(name: str, structure: Any, init_values: Any, xs: Sequence[Any]) -> list[Any]:
+    """The initial values; complains about those that an operand's dtype cannot hold."""
+    starts: list[Any] = structure.flatten_up_to(init_values)
+    for start, x in zip(starts, xs):
+        t, dtype = type_of(start), type_of(x).dtype
+        is_whole = isinstance(start, (float, np.floating)) and (np.isinf(start) or float(start).is_integer())
+        if _RANK.get(t.kind, 0) > _RANK.get(kind(dtype), 0) and not is_whole:
+            raise TypeError(
+                f"{name}: an initial value must have the dtype of its operand, {dtype.name}; got {t.dtype.name}."
+            )
+    return starts
+
+
+_RANK = {"b": 1, "u": 2, "i": 2, "f": 3, "c": 4}  # kinds of numbers; one holds those of lower rank
 
 
 def _filled(start: Any, like: Any, dims: Sequence[int]) -> Any:
@@ -74,7 +99,7 @@ def reduce(
     24.0
     """
     xs, structure = tree.flatten(operands)
-    starts = structure.flatten_up_to(init_values)
+    starts = _starts("reduce", structure, init_values, xs)
     dims = type_of(xs[0]).shape
     axes = check_axes("reduce", tuple(dimensions), len(dims))
     name = combination(computation, type_of(xs[0]).dtype) if xs[0] is operands else None
@@ -87,14 +112,14 @@ def reduce(
     last = len(rest)
     while count > 1:  # neighbours, so that the order is kept
         even, odd = [[shape.slice_in_axis(r, i, count - count % 2, last, 2) for r in rows] for i in (0, 1)]
-        pairs = _elementwise(computation, structure, even, odd)
+        pairs = _elementwise("reduce", computation, structure, even, odd)
         if count % 2:
             left = [shape.slice_in_axis(r, count - 1, count, last) for r in rows]
             pairs = [shape.concatenate([p, r], last) for p, r in zip(pairs, left)]
         rows, count = pairs, (count + 1) // 2
     first = [_filled(s, x, rest) for s, x in zip(starts, xs, strict=True)]
     if count:
-        first = _elementwise(computation, structure, first, [shape.reshape(r, rest) for r in rows])
+        first = _elementwise("reduce", computation, structure, first, [shape.reshape(r, rest) for r in rows])
     return structure.unflatten([placed(x, out_sharding, "reduce") for x in first])
 
 
@@ -112,11 +137,12 @@ def reduce_window(
     Array([1., 5.], dtype=float32)
     """
     xs, structure = tree.flatten(operand)
-    starts = structure.flatten_up_to(init_value)
+    starts = _starts("reduce_window", structure, init_value, xs)
     dims = type_of(xs[0]).shape
     ones = (1,) * len(dims)
     strides = ones if window_strides is None else tuple(window_strides)
     base, wide = tuple(base_dilation or ones), tuple(window_dilation or ones)
+    _check_sizes(len(dims), window=tuple(window_dimensions), strides=strides, base_dilation=base, window_dilation=wide)
     lengths = [dilated(n, d) for n, d in zip(dims, base, strict=True)]
     reach = [dilated(n, d) for n, d in zip(window_dimensions, wide, strict=True)]
     pairs = padding_amounts("reduce_window", padding, lengths, reach, strides)
@@ -128,13 +154,31 @@ def reduce_window(
     padded = [shape.pad(x, convert(s, type_of(x).dtype), config) for x, s in zip(xs, starts, strict=True)]
     counts = [max((n + low + high - r) // s + 1, 0) for n, (low, high), r, s in zip(lengths, pairs, reach, strides)]
     found = [_filled(s, x, counts) for s, x in zip(starts, xs)]
+    inside = [_inside(n, low, high, d) for n, (low, high), d in zip(dims, pairs, base)]
     for place in itertools.product(*[range(n) for n in window_dimensions] if all(counts) else [()]):
-        parts = padded
+        parts, counted = padded, np.ones(counts, bool)
         for axis, (i, n, d, step) in enumerate(zip(place, counts, wide, strides)):
-            first = i * d
-            parts = [shape.slice_in_axis(p, first, first + (n - 1) * step + 1, axis, step) for p in parts]
-        found = _elementwise(computation, structure, found, parts)
+            first, last = i * d, i * d + (n - 1) * step + 1
+            parts = [shape.slice_in_axis(p, first, last, axis, step) for p in parts]
+            counted &= inside[axis][first:last:step].reshape([n if k == axis else 1 for k in range(len(dims))])
+        if counted.any():  # padding does not count
+            new = _elementwise("reduce_window", computation, structure, found, parts)
+            found = new if counted.all() else [elementwise.select(counted, v, old) for v, old in zip(new, found)]
     return structure.unflatten(found)
+
+
+def _inside(length: int, low: int, high: int, dilation: int) -> Any:
+    """Which places of a padded and dilated axis are elements of it."""
+    own = np.zeros(dilated(length, dilation), bool)
+    own[::dilation] = True
+    own = np.concatenate([np.zeros(max(low, 0), bool), own, np.zeros(max(high, 0), bool)])
+    return own[max(-low, 0) : len(own) - max(-high, 0)]
+
+
+def _check_sizes(ndim: int, **given: tuple[int, ...]) -> None:
+    for name, sizes in given.items():
+        if len(sizes) != ndim or any([n < 1 for n in sizes]):
+            raise TypeError(f"reduce_window: {name} must be a positive number for each of {ndim} axes; got {sizes}.")
 
 
 def _with_start(out: Any, start: Any, combine: str) -> Any:

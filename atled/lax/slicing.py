@@ -20,7 +20,13 @@ from atled.transforms.vmap import vmap
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How the axes of operand, indices and result of `gather` belong together."""
+    """How the axes of operand, indices and result of `gather` belong together.
+
+    >>> rows = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> gather(asarray([[1, 2], [3, 4], [5, 6]]), asarray([[2], [0]]), rows, (1, 2))
+    Array([[5, 6],
+           [1, 2]], dtype=int32)
+    """
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -30,7 +36,13 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the axes of operand, indices and updates of `scatter` belong together."""
+    """How the axes of operand, indices and updates of `scatter` belong together.
+
+    >>> rows = ScatterDimensionNumbers((1,), (0,), (0,))
+    >>> scatter(np.zeros((2, 2), "int32"), asarray([[1]]), asarray([[7, 8]]), rows)
+    Array([[0, 0],
+           [7, 8]], dtype=int32)
+    """
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]
@@ -40,7 +52,11 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens to positions out of bounds."""
+    """What happens to positions out of bounds.
+
+    >>> GatherScatterMode.from_any("clip")
+    <GatherScatterMode.CLIP: 'clip'>
+    """
 
     CLIP = "clip"
     FILL_OR_DROP = "fill"
@@ -63,7 +79,13 @@ def gather(
     slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None,
     fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """Windows of an array at positions."""
+    """Windows of an array at positions.
+
+    >>> windows = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(), start_index_map=(0,))
+    >>> gather(asarray([0, 1, 2, 3]), asarray([[2], [0]]), windows, (2,))
+    Array([[2, 3],
+           [0, 1]], dtype=int32)
+    """
     kind = GatherScatterMode.from_any(mode).value
     fill = default_fill(type_of(operand).dtype) if fill_value is None else fill_value
     axes = indexing.GatherAxes(*[tuple(v) for v in dimension_numbers])
@@ -97,7 +119,12 @@ def scatter_sub(
     operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """An array with updates subtracted in windows at positions."""
+    """An array with updates subtracted in windows at positions.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_sub(asarray([5, 5, 5]), asarray([[0], [2], [2]]), asarray([1, 1, 1]), numbers)
+    Array([4, 5, 3], dtype=int32)
+    """
     options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
     return scatter_add(operand, scatter_indices, elementwise.neg(updates), dimension_numbers, **options)
 
@@ -183,7 +210,11 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: ArrayLike, update: ArrayLike, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Array:
-    """An array with a window overwritten at a position that may be data."""
+    """An array with a window overwritten at a position that may be data.
+
+    >>> dynamic_update_slice(asarray([0, 1, 2, 3]), asarray([7, 8]), (1,))
+    Array([0, 7, 8, 3], dtype=int32)
+    """
     t = type_of(operand)
     update = conversion.convert(update, t.dtype) if type_of(update).weak else update
     starts = (
@@ -202,7 +233,11 @@ def _one_start(operand: Any, start: Any, axis: int) -> list[Any]:
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """A window along one axis at a position that may be data."""
+    """A window along one axis at a position that may be data.
+
+    >>> dynamic_slice_in_dim(asarray([0, 1, 2, 3]), 1, 2)
+    Array([1, 2], dtype=int32)
+    """
     dims = list(type_of(operand).shape)
     axis = check_axis("dynamic_slice_in_dim", axis, len(dims))
     dims[axis] = slice_size
@@ -213,7 +248,11 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """One element along an axis at a position that may be data."""
+    """One element along an axis at a position that may be data.
+
+    >>> dynamic_index_in_dim(asarray([[1, 2], [3, 4]]), 1, keepdims=False)
+    Array([3, 4], dtype=int32)
+    """
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     dims = type_of(out).shape
     axis = check_axis("dynamic_index_in_dim", axis, len(dims))
@@ -223,7 +262,11 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """An array with a window along one axis overwritten."""
+    """An array with a window along one axis overwritten.
+
+    >>> dynamic_update_slice_in_dim(asarray([0, 1, 2, 3]), asarray([7, 8]), 1, 0)
+    Array([0, 7, 8, 3], dtype=int32)
+    """
     starts = _one_start(operand, start_index, check_axis("dynamic_update_slice_in_dim", axis, type_of(operand).ndim))
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
@@ -231,7 +274,11 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """An array with one element along an axis overwritten."""
+    """An array with one element along an axis overwritten.
+
+    >>> dynamic_update_index_in_dim(asarray([0, 1, 2, 3]), 9, 2, 0)
+    Array([0, 1, 9, 3], dtype=int32)
+    """
     axis = check_axis("dynamic_update_index_in_dim", axis, type_of(operand).ndim)
     dims = type_of(update).shape
     if len(dims) != type_of(operand).ndim:
@@ -242,7 +289,11 @@ def dynamic_update_index_in_dim(
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """Elements from start up to limit along one axis."""
+    """Elements from start up to limit along one axis.
+
+    >>> slice_in_dim(asarray([0, 1, 2, 3]), 1, None, stride=2)
+    Array([1, 3], dtype=int32)
+    """
     axis = check_axis("slice_in_dim", axis, type_of(operand).ndim)
     n = type_of(operand).shape[axis]
     start, limit, _ = slice(start_index, limit_index).indices(n)
@@ -250,7 +301,11 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One element along an axis."""
+    """One element along an axis.
+
+    >>> index_in_dim(asarray([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
+    Array([2, 4], dtype=int32)
+    """
     axis = check_axis("index_in_dim", axis, type_of(operand).ndim)
     n = type_of(operand).shape[axis]
     if not -n <= index < n:
@@ -259,7 +314,11 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 
 def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
-    """Elements at index vectors over some axes."""
+    """Elements at index vectors over some axes.
+
+    >>> index_take(asarray([[1, 2], [3, 4]]), (asarray([0, 1]), asarray([1, 0])), (0, 1))
+    Array([2, 3], dtype=int32)
+    """
     vectors = shape.concatenate(
         [shape.reshape(conversion.convert(i, dtypes.int32), (*type_of(i).shape, 1)) for i in idxs], 1
     )

@@ -15,7 +15,11 @@ from atled.ops import random, shape
 
 
 class FftType(enum.IntEnum):
-    """Which Fourier transform `fft` is."""
+    """Which Fourier transform `fft` is.
+
+    >>> FftType.RFFT
+    <FftType.RFFT: 2>
+    """
 
     FFT = 0
     IFFT = 1

@@ -44,7 +44,11 @@ def _lengths(
 def conv_shape_tuple(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
 ) -> tuple[int, ...]:
-    """The shape of a convolution with batch and features first."""
+    """The shape of a convolution with batch and features first.
+
+    >>> conv_shape_tuple((1, 3, 8), (5, 3, 3), (1,), [(0, 0)])
+    (1, 5, 6)
+    """
     if lhs_shape[0] % batch_group_count:
         raise ValueError(f"conv_shape_tuple: {batch_group_count} groups do not divide a batch of {lhs_shape[0]}.")
     lengths = _lengths("conv_shape_tuple", lhs_shape[2:], rhs_shape[2:], strides, pads)
@@ -52,7 +56,11 @@ def conv_shape_tuple(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """For the operands and the result of a convolution, where batch, features and each spatial axis are."""
+    """For the operands and the result of a convolution, where batch, features and each spatial axis are.
+
+    >>> conv_general_permutations(("NWC", "WIO", "NWC"))
+    ((0, 2, 1), (2, 1, 0), (0, 2, 1))
+    """
     dims = (0,) * len(dimension_numbers[0])
     return tuple([tuple(spec) for spec in conv_dimension_numbers(dims, dims, tuple(dimension_numbers))])
 
@@ -64,7 +72,11 @@ def conv_general_shape_tuple(
     padding: Any,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape of a convolution with axes as `dimension_numbers` says."""
+    """The shape of a convolution with axes as `dimension_numbers` says.
+
+    >>> conv_general_shape_tuple((1, 8, 3), (3, 3, 5), (2,), "SAME", ("NWC", "WIO", "NWC"))
+    (1, 4, 5)
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     found = conv_shape_tuple([lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding)
     return tuple([found[out.index(i)] for i in range(len(out))])
@@ -100,7 +112,11 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of a window reduction."""
+    """The shape of a window reduction.
+
+    >>> reduce_window_shape_tuple((8, 8), (2, 2), (2, 2), "VALID")
+    (4, 4)
+    """
     spread = lambda ns, by: [n if not n or by is None else (n - 1) * by[i] + 1 for i, n in enumerate(ns)]  # noqa: E731
     sizes, windows = spread(operand_shape, base_dilation), spread(window_dimensions, window_dilation)
     return tuple(_lengths("reduce_window_shape_tuple", sizes, windows, window_strides, padding))

@@ -14,8 +14,8 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.higher_order.jit import library_function
 from atled.nn.functions import constant, logsumexp, softmax
+from atled.staging.jit import library_function
 
 _NAME = "dot_product_attention"
 

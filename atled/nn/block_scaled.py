@@ -18,8 +18,8 @@ import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.higher_order.custom import custom_vjp
-from atled.higher_order.jit import library_function
 from atled.ops import contraction
+from atled.staging.jit import library_function
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,7 +60,11 @@ class Format:
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
-    """How `scaled_dot_general` quantizes an operand: `mode` is "mxfp8", or "nvfp4" with an optional global scale."""
+    """How `scaled_dot_general` quantizes an operand: `mode` is "mxfp8", or "nvfp4" with an optional global scale.
+
+    >>> get_scaled_dot_general_config("mxfp8").mode
+    'mxfp8'
+    """
     if mode == "nvfp4":
         scale = jnp.ones((1,), "float32") if global_scale is None else global_scale
         return BlockScaleConfig(mode, 16, jnp.float4_e2m1fn, jnp.float8_e4m3fn, scale)
@@ -203,6 +207,11 @@ def scaled_dot_general(
     """A product like `lax.dot_general`, of operands that are quantized by blocks first; without `configs` they are not.
 
     `configs` are those of the two operands and of the cotangent. Derivatives take rounding for the identity.
+
+    >>> configs = [get_scaled_dot_general_config("mxfp8") for _ in range(2)]
+    >>> scaled_dot_general(jnp.ones((1, 2, 32)), jnp.ones((1, 2, 32)), (((2,), (2,)), ((0,), (0,))), configs=configs)
+    Array([[[32., 32.],
+            [32., 32.]]], dtype=float32)
     """
     if implementation is not None:
         warnings.warn("scaled_dot_general: implementation is ignored.", DeprecationWarning, stacklevel=2)

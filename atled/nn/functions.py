@@ -12,7 +12,6 @@ from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
-from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import logaddexp, to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, promote_inexact
@@ -20,6 +19,7 @@ from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import var as _var
 from atled.ops import collectives, conversion, elementary, normalization, reduction, shape, special
 from atled.ops import elementwise as ew
+from atled.staging.jit import LibraryFunction, library_function
 
 _P = ParamSpec("_P")
 
@@ -48,20 +48,35 @@ def relu(x: Any) -> Array:
 
 @_activation
 def relu6(x: Any) -> Array:
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6).
+
+    >>> import atled.numpy as jnp
+    >>> relu6(jnp.array([-1.0, 2.0, 8.0]))
+    Array([0., 2., 6.], dtype=float32)
+    """
     (x,) = promote_inexact("relu6", x)
     return ew.select(ew.le(x, 0), _zero(x), ew.select(ew.ge(x, 6), np.asarray(6, type_of(x).dtype), x))
 
 
 @_activation
 def sigmoid(x: Any) -> Array:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import atled.numpy as jnp
+    >>> sigmoid(jnp.array([-200.0, 0.0, 200.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return elementary.logistic(promote_inexact("sigmoid", x)[0])
 
 
 @_activation
 def softplus(x: Any) -> Array:
-    """log(1 + exp(x))."""
+    """log(1 + exp(x)).
+
+    >>> import atled.numpy as jnp
+    >>> softplus(jnp.array([-200.0, 200.0]))
+    Array([  0., 200.], dtype=float32)
+    """
     (x,) = promote_inexact("softplus", x)
     if type_of(x).kind == "c":
         return logaddexp(x, np.zeros((), type_of(x).dtype))
@@ -70,14 +85,24 @@ def softplus(x: Any) -> Array:
 
 @_activation
 def log_sigmoid(x: Any) -> Array:
-    """log(sigmoid(x))."""
+    """log(sigmoid(x)).
+
+    >>> import atled.numpy as jnp
+    >>> log_sigmoid(jnp.array([-200.0, 200.0])) + 0.0
+    Array([-200.,    0.], dtype=float32)
+    """
     (x,) = promote_inexact("log_sigmoid", x)
     return ew.neg(softplus(ew.neg(x)))
 
 
 @_activation
 def sparse_plus(x: Any) -> Array:
-    """0 below -1, x above 1, and a parabola between."""
+    """0 below -1, x above 1, and a parabola between.
+
+    >>> import atled.numpy as jnp
+    >>> sparse_plus(jnp.array([-1.0, 0.0, 2.0]))
+    Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     (x,) = promote_inexact("sparse_plus", x)
     middle = ew.mul(ew.square(ew.add(x, 1)), 0.25)
     return ew.select(ew.le(x, -1), _zero(x), ew.select(ew.ge(x, 1), x, middle))
@@ -85,7 +110,12 @@ def sparse_plus(x: Any) -> Array:
 
 @_activation
 def sparse_sigmoid(x: Any) -> Array:
-    """0 below -1, 1 above 1, and a line between."""
+    """0 below -1, 1 above 1, and a line between.
+
+    >>> import atled.numpy as jnp
+    >>> sparse_sigmoid(jnp.array([-1.0, 0.0, 2.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     (x,) = promote_inexact("sparse_sigmoid", x)
     inside = ew.minimum(ew.maximum(ew.add(x, 1), _zero(x)), np.asarray(2, type_of(x).dtype))
     return ew.mul(inside, 0.5)
@@ -93,14 +123,24 @@ def sparse_sigmoid(x: Any) -> Array:
 
 @_activation
 def soft_sign(x: Any) -> Array:
-    """x / (1 + abs(x))."""
+    """x / (1 + abs(x)).
+
+    >>> import atled.numpy as jnp
+    >>> soft_sign(jnp.array([-1.0, 0.0, 3.0]))
+    Array([-0.5 ,  0.  ,  0.75], dtype=float32)
+    """
     (x,) = promote_inexact("soft_sign", x)
     return ew.div(x, ew.add(elementary.absolute(x), 1))
 
 
 @_activation
 def silu(x: Any) -> Array:
-    """x * sigmoid(x), also called swish."""
+    """x * sigmoid(x), also called swish.
+
+    >>> import atled.numpy as jnp
+    >>> silu(jnp.array([-200.0, 0.0, 200.0])) + 0.0
+    Array([  0.,   0., 200.], dtype=float32)
+    """
     (x,) = promote_inexact("silu", x)
     return ew.mul(x, elementary.logistic(x))
 
@@ -110,21 +150,35 @@ swish = silu
 
 @_activation
 def mish(x: Any) -> Array:
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    >>> round(float(mish(1.0)), 3)
+    0.865
+    """
     (x,) = promote_inexact("mish", x)
     return ew.mul(x, elementary.tanh(softplus(x)))
 
 
 @library_function
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
-    """x, or a fraction of it below 0."""
+    """x, or a fraction of it below 0.
+
+    >>> import atled.numpy as jnp
+    >>> leaky_relu(jnp.array([-4.0, 2.0]), negative_slope=0.25)
+    Array([-1.,  2.], dtype=float32)
+    """
     x, slope = broadcast("leaky_relu", promote_inexact("leaky_relu", x, negative_slope))
     return ew.select(ew.ge(x, 0), x, ew.mul(x, slope))
 
 
 @_activation
 def hard_tanh(x: Any) -> Array:
-    """x kept between -1 and 1; integers stay integers."""
+    """x kept between -1 and 1; integers stay integers.
+
+    >>> import atled.numpy as jnp
+    >>> hard_tanh(jnp.array([-2.0, 0.5, 2.0]))
+    Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     if type_of(x).kind not in "iu":
         (x,) = promote_inexact("hard_tanh", x)
     one = np.ones((), type_of(x).dtype)
@@ -133,14 +187,24 @@ def hard_tanh(x: Any) -> Array:
 
 @_activation
 def hard_sigmoid(x: Any) -> Array:
-    """relu6(x + 3) / 6."""
+    """relu6(x + 3) / 6.
+
+    >>> import atled.numpy as jnp
+    >>> hard_sigmoid(jnp.array([-3.0, 0.0, 3.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     (x,) = promote_inexact("hard_sigmoid", x)
     return ew.div(relu6(ew.add(x, 3)), 6)
 
 
 @_activation
 def hard_silu(x: Any) -> Array:
-    """x * hard_sigmoid(x)."""
+    """x * hard_sigmoid(x).
+
+    >>> import atled.numpy as jnp
+    >>> hard_silu(jnp.array([-3.0, 0.0, 3.0]))
+    Array([-0.,  0.,  3.], dtype=float32)
+    """
     (x,) = promote_inexact("hard_silu", x)
     return ew.mul(x, hard_sigmoid(x))
 
@@ -157,21 +221,35 @@ def _exponential_below(x: Any, alpha: Any, scale: Any = None) -> Any:
 
 @library_function
 def elu(x: Any, alpha: Any = 1.0) -> Array:
-    """x above 0, alpha * (exp(x) - 1) below."""
+    """x above 0, alpha * (exp(x) - 1) below.
+
+    >>> import atled.numpy as jnp
+    >>> elu(jnp.array([-200.0, 3.0]))
+    Array([-1.,  3.], dtype=float32)
+    """
     x, alpha = broadcast("elu", promote_inexact("elu", x, alpha))
     return _exponential_below(x, alpha)
 
 
 @library_function
 def celu(x: Any, alpha: Any = 1.0) -> Array:
-    """x above 0, alpha * (exp(x / alpha) - 1) below."""
+    """x above 0, alpha * (exp(x / alpha) - 1) below.
+
+    >>> import atled.numpy as jnp
+    >>> celu(jnp.array([-200.0, 3.0]), alpha=2.0)
+    Array([-2.,  3.], dtype=float32)
+    """
     x, alpha = broadcast("celu", promote_inexact("celu", x, alpha))
     return _exponential_below(x, alpha, alpha)
 
 
 @_activation
 def selu(x: Any) -> Array:
-    """A scaled elu that keeps mean and variance of normal inputs."""
+    """A scaled elu that keeps mean and variance of normal inputs.
+
+    >>> round(float(selu(1.0)), 3)
+    1.051
+    """
     (x,) = promote_inexact("selu", x)
     return ew.mul(_exponential_below(x, np.asarray(1.6732632423543772, type_of(x).dtype)), 1.0507009873554805)
 
@@ -193,7 +271,12 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 
 @library_function(static=("axis",))
 def glu(x: Any, axis: int = -1) -> Array:
-    """The first half along an axis times the sigmoid of the second."""
+    """The first half along an axis times the sigmoid of the second.
+
+    >>> import atled.numpy as jnp
+    >>> glu(jnp.array([4.0, 6.0, 0.0, 0.0]))
+    Array([2., 3.], dtype=float32)
+    """
     (x,) = promote_inexact("glu", x)
     at = check_axis("glu", axis, type_of(x).ndim)
     n = type_of(x).shape[at]
@@ -205,20 +288,34 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 @library_function
 def squareplus(x: Any, b: Any = 4) -> Array:
-    """(x + sqrt(x**2 + b)) / 2."""
+    """(x + sqrt(x**2 + b)) / 2.
+
+    >>> import atled.numpy as jnp
+    >>> squareplus(jnp.array([0.0, 3.0]), 16.0)
+    Array([2., 4.], dtype=float32)
+    """
     x, b = broadcast("squareplus", promote_inexact("squareplus", x, b))
     return ew.mul(ew.add(x, elementary.sqrt(ew.add(ew.mul(x, x), b))), 0.5)
 
 
 @_activation
 def identity(x: Any) -> Array:
-    """x."""
+    """x.
+
+    >>> import atled.numpy as jnp
+    >>> identity(jnp.array([1.0, 2.0]))
+    Array([1., 2.], dtype=float32)
+    """
     return x
 
 
 @_activation
 def log1mexp(x: Any) -> Array:
-    """log(1 - exp(-x)) for positive x, exact near 0 and far out."""
+    """log(1 - exp(-x)) for positive x, exact near 0 and far out.
+
+    >>> round(float(log1mexp(1.0)), 3)
+    -0.459
+    """
     (x,) = promote_inexact("log1mexp", x)
     is_near = ew.lt(x, math.log(2))
     one = np.ones((), type_of(x).dtype)
@@ -252,7 +349,12 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 
 @library_function(static=("axis",))
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
-    """log(softmax(x)), without losing small probabilities."""
+    """log(softmax(x)), without losing small probabilities.
+
+    >>> import atled.numpy as jnp
+    >>> log_softmax(jnp.array([0.0, -200.0]))
+    Array([   0., -200.], dtype=float32)
+    """
     (x,) = promote_inexact("log_softmax", x)
     axes = check_axes("log_softmax", axis, type_of(x).ndim)
     picked = x if where is None else _masked(x, where, -np.inf)
@@ -310,7 +412,12 @@ def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -
 
 @library_function(static=("axis", "keepdims"))
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
-    """log(mean(exp(x))) over axes."""
+    """log(mean(exp(x))) over axes.
+
+    >>> import atled.numpy as jnp
+    >>> round(float(logmeanexp(jnp.array([1000.0, 1000.0]))), 1)
+    1000.0
+    """
     (x,) = promote_inexact("logmeanexp", x)
     t = type_of(x)
     axes = check_axes("logmeanexp", axis, t.ndim)
@@ -336,6 +443,10 @@ def standardize(
 
     A variance that is not given is the mean of the squares of x - mean. For a mean that is given, `algorithm="fast"`
     makes it the mean of the squares minus the square of the mean instead, as in JAX.
+
+    >>> import atled.numpy as jnp
+    >>> standardize(jnp.array([1.0, 3.0])).round()
+    Array([-1.,  1.], dtype=float32)
     """
     (x,) = promote_inexact("standardize", x)
     if algorithm not in ("fast", "stable"):

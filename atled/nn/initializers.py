@@ -26,7 +26,13 @@ __all__ = [
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What makes the first value of a weight from a key, a shape and a dtype."""
+    """What makes the first value of a weight from a key, a shape and a dtype.
+
+    >>> from atled import random
+    >>> make: Initializer = zeros
+    >>> make(random.key(0), (2,), jnp.float32)
+    Array([0., 0.], dtype=float32)
+    """
 
     def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
         """The value."""
@@ -44,12 +50,22 @@ def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any)
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
-    """An initializer: zeros, whatever the key."""
+    """An initializer: zeros, whatever the key.
+
+    >>> from atled import random
+    >>> zeros(random.key(0), (2,))
+    Array([0., 0.], dtype=float32)
+    """
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
-    """An initializer: ones, whatever the key."""
+    """An initializer: ones, whatever the key.
+
+    >>> from atled import random
+    >>> ones(random.key(0), (2,))
+    Array([1., 1.], dtype=float32)
+    """
     return jnp.ones(shape, dtype, out_sharding=out_sharding)
 
 
@@ -64,12 +80,22 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer with numbers spread evenly over [0, scale)."""
+    """An initializer with numbers spread evenly over [0, scale).
+
+    >>> from atled import random
+    >>> float(uniform(0.5)(random.key(0), (100,)).max()) < 0.5
+    True
+    """
     return _initializer(lambda key, shape, d: random.uniform(key, shape, d) * jnp.asarray(scale, d), dtype)
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer with normal numbers of mean 0; complex dtypes too."""
+    """An initializer with normal numbers of mean 0; complex dtypes too.
+
+    >>> from atled import random
+    >>> abs(float(normal(0.5)(random.key(0), (100, 100)).std()) - 0.5) < 0.02
+    True
+    """
     return _initializer(lambda key, shape, d: random.normal(key, shape, d) * jnp.asarray(stddev, d), dtype)
 
 
@@ -77,6 +103,10 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
     """An initializer with normal numbers of which only those between `lower` and `upper` are kept, then scaled.
 
     The deviation is that of all numbers; of those that are kept it is smaller.
+
+    >>> from atled import random
+    >>> float(abs(truncated_normal(0.5)(random.key(0), (100, 100))).max()) <= 1.0
+    True
     """
     draw = lambda key, shape, d: random.truncated_normal(key, lower, upper, shape, d) * jnp.asarray(stddev, d)  # noqa: E731
     return _initializer(draw, dtype)
@@ -147,6 +177,11 @@ def variance_scaling(
     `mode` says which: "fan_in" those of an output, "fan_out" those of an input, "fan_avg" their mean, "fan_geo_avg"
     their geometric mean. `distribution` is "truncated_normal" (at two deviations), "normal" or "uniform". Axes that are
     neither `in_axis` nor `out_axis` nor `batch_axis` are places of a kernel, each with its own connections.
+
+    >>> from atled import random
+    >>> make = variance_scaling(1.0, "fan_in", "normal")
+    >>> abs(float(make(random.key(0), (400, 100)).std()) - 0.05) < 0.002
+    True
     """
 
     def draw(key: Any, shape: tuple[int, ...], found: Any) -> Any:
@@ -216,6 +251,11 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     """An initializer for kernels of convolutions that is orthogonal at the middle place, and zero at others.
 
     The shape is that of one to three places, inputs and outputs: Xiao et al., "Dynamical isometry" (2018).
+
+    >>> from atled import random
+    >>> kernel = delta_orthogonal()(random.key(0), (3, 2, 2))
+    >>> float(abs(kernel[0]).max()), (kernel[1].T @ kernel[1]).round().trace()
+    (0.0, Array(2., dtype=float32))
     """
 
     def draw(key: Any, shape: tuple[int, ...], found: Any) -> Any:

@@ -60,17 +60,29 @@ class Kind:
 
 
 class Param(Kind):
-    """Declares what is trained."""
+    """Declares what is trained.
+
+    >>> Param(np.zeros((2, 3), "float32"))
+    Param(f32[2,3])
+    """
 
     is_trained = True
 
 
 class Buffer(Kind):
-    """Declares what a module keeps besides its parameters: statistics, counters, caches."""
+    """Declares what a module keeps besides its parameters: statistics, counters, caches.
+
+    >>> Buffer(0)
+    Buffer(i32[])
+    """
 
 
 class Frozen(Kind):
-    """Declares a parameter that is not trained. `nn.freeze` makes parameters such."""
+    """Declares a parameter that is not trained. `nn.freeze` makes parameters such.
+
+    >>> Frozen(np.ones(3, "float32"))
+    Frozen(f32[3])
+    """
 
 
 def _as_declared(x: Any) -> Any:
@@ -312,12 +324,12 @@ class Module:
     def __repr__(self) -> str:
         from atled.nn.views import text
 
-        return text(self)
+        return text(self, _form_of)
 
     def _repr_html_(self) -> str:
         from atled.nn.views import html  # for notebooks
 
-        return html(self)
+        return html(self, _form_of)
 
 
 _HIDDEN = ("_form", "_home", "_kinds")
@@ -476,6 +488,10 @@ def settled(module: Any) -> Form:
     """The form of a module, which it gets now if it has none."""
     form = module.__dict__.get("_form")
     return form if form is not None else _settle(module)
+
+
+def _form_of(x: Any) -> Form | None:
+    return settled(x) if isinstance(x, Module) else None
 
 
 def _settle(module: Any) -> Form:

@@ -24,7 +24,11 @@ from atled.nn.replacing import replace
 
 
 class Cache(Buffer):
-    """Declares what attention keeps of earlier steps."""
+    """Declares what attention keeps of earlier steps.
+
+    >>> Cache(jnp.zeros((2, 8)))
+    Cache(f32[2,8])
+    """
 
 
 class MultiHeadAttention(Module):

@@ -30,12 +30,22 @@ def only(module: Any, *kinds: type[Kind]) -> Any:
 
 
 def params(module: Any) -> Any:
-    """The parameters of a module: itself with None in place of all that is not trained."""
+    """The parameters of a module: itself with None in place of all that is not trained.
+
+    >>> from atled import nn, random
+    >>> nn.params(nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight"))
+    Linear(weight=None, bias=Param f32[3], inputs=2, outputs=3)
+    """
     return only(module, Param)
 
 
 def buffers(module: Any) -> Any:
-    """What a module keeps besides parameters: itself with None in place of these."""
+    """What a module keeps besides parameters: itself with None in place of these.
+
+    >>> from atled import nn, random
+    >>> nn.buffers(nn.declare(nn.Linear(2, 3, key=random.key(0)), "bias", nn.Buffer))
+    Linear(weight=None, bias=Buffer f32[3], inputs=2, outputs=3)
+    """
     leaves, structure = tree.flatten(module)
     keep = [k is not None and not issubclass(k, (Param, Frozen)) for k in structure.kinds]
     return structure.unflatten([x if k else None for x, k in zip(leaves, keep, strict=True)])
@@ -82,7 +92,11 @@ def modules(module: Any) -> list[tuple[str, Module]]:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a pattern names a path, or something that the path leads through."""
+    """Whether a pattern names a path, or something that the path leads through.
+
+    >>> matches("layers/*/weight", "layers/0/weight"), matches("layers", "layers/0/weight"), matches("bias", "weight")
+    (True, True, False)
+    """
     wanted, steps = pattern.strip("/").split("/"), path.split("/") if path else []
     is_rooted = pattern.startswith("/")
     return any([_ends(wanted, steps[:n], is_rooted) for n in range(len(steps), -1 if wanted == ["**"] else 0, -1)])
@@ -153,7 +167,12 @@ _depths: dict[tuple[tree.Structure, type], list[int]] = {}
 
 
 def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
-    """A copy in which the arrays that a pattern names are declared as another kind. The arrays are shared."""
+    """A copy in which the arrays that a pattern names are declared as another kind. The arrays are shared.
+
+    >>> from atled import nn, random
+    >>> nn.declare(nn.Linear(2, 3, key=random.key(0)), "bias", nn.Buffer)
+    Linear(weight=Param f32[2,3], bias=Buffer f32[3], inputs=2, outputs=3)
+    """
     return _declared("nn.declare", module, pattern, kind, Kind)
 
 

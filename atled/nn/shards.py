@@ -10,10 +10,10 @@ from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_current
 from atled.core.types import ShapeDtypeStruct
-from atled.higher_order.jit import eval_shape, jit
 from atled.nn.module import Module
 from atled.nn.selecting import checked, depths, matches, paths_of
 from atled.nn.stack import Stack
+from atled.staging.jit import eval_shape, jit
 
 
 def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
@@ -59,7 +59,16 @@ def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) ->
 
 
 def creator(make: Callable[[Any], Module], rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
-    """A compiled function of a key that makes a model split by rules: no device and no host ever holds all of it."""
+    """A compiled function of a key that makes a model split by rules: no device and no host ever holds all of it.
+
+    >>> import atled
+    >>> from atled import nn, random
+    >>> from atled.sharding import PartitionSpec as P
+    >>> mesh = atled.make_mesh((1,), ("model",), devices=atled.devices()[:1])
+    >>> make = creator(lambda key: nn.Linear(2, 4, key=key), {"weight": P("model")}, mesh)
+    >>> make(random.key(0)).weight.sharding.spec
+    P('model')
+    """
     mesh = mesh_or_current(mesh, "nn.create")
     shapes = eval_shape(make, random.key(0))
     return jit(make, out_shardings=shardings(shapes, rules, mesh))

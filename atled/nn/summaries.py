@@ -12,12 +12,12 @@ from atled.core.array import describe, type_of
 from atled.core.program import subprograms
 from atled.core.trace import state
 from atled.core.types import ArrayType, ShapeDtypeStruct
-from atled.higher_order.jit import eval_shape
 from atled.higher_order.scan import Scan
 from atled.nn.module import Module, changed, retyped
 from atled.nn.selecting import modules
 from atled.ops.contraction import DotGeneral
 from atled.ops.convolution import Convolution
+from atled.staging.jit import eval_shape
 
 
 class Row(NamedTuple):

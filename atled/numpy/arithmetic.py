@@ -9,18 +9,23 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
-from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import check_real, numbers
 from atled.numpy.promotion import broadcast, common_dtype, operand_type, promote_dtypes, promote_inexact
 from atled.ops import conversion, elementary
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function
 
 # -- division ---------------------------------------------------------------------------------------------------------
 
 
 @library_function
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The largest integer not above x1 / x2."""
+    """The largest integer not above x1 / x2.
+
+    >>> import atled.numpy as jnp
+    >>> floor_divide(jnp.array([7, -7]), 2)
+    Array([ 3, -4], dtype=int32)
+    """
     x, y = numbers("floor_divide", x1, x2)
     t = type_of(x)
     if t.kind == "u":
@@ -51,7 +56,12 @@ def _float_floor_divide(x: Any, y: Any) -> Any:
 
 @library_function
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 - x2 * floor(x1 / x2), with the sign of x2."""
+    """x1 - x2 * floor(x1 / x2), with the sign of x2.
+
+    >>> import atled.numpy as jnp
+    >>> remainder(jnp.array([7, -7]), 2)
+    Array([1, 1], dtype=int32)
+    """
     x, y = numbers("remainder", x1, x2)
     left = elementary.rem(x, y)
     if type_of(x).kind == "u":
@@ -70,20 +80,35 @@ mod = remainder
 
 @library_function
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of x1 / x2 with the sign of x1."""
+    """The remainder of x1 / x2 with the sign of x1.
+
+    >>> import atled.numpy as jnp
+    >>> fmod(jnp.array([7, -7]), 2)
+    Array([ 1, -1], dtype=int32)
+    """
     x, y = numbers("fmod", x1, x2)
     return elementary.rem(x, y)
 
 
 @library_function
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """x1 // x2 and x1 % x2."""
+    """x1 // x2 and x1 % x2.
+
+    >>> import atled.numpy as jnp
+    >>> divmod(jnp.array([7, -7]), 2)
+    (Array([ 3, -4], dtype=int32), Array([1, 1], dtype=int32))
+    """
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
 @library_function
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """The fraction and the whole part of x."""
+    """The fraction and the whole part of x.
+
+    >>> import atled.numpy as jnp
+    >>> modf(jnp.array([1.5, -2.25]))
+    (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
+    """
     (x,) = promote_inexact("modf", x)
     whole = elementary.truncate(x)
     is_infinite = ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype))
@@ -162,13 +187,23 @@ pow = power
 
 @library_function
 def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 ** x2, as floating numbers also for integers."""
+    """x1 ** x2, as floating numbers also for integers.
+
+    >>> import atled.numpy as jnp
+    >>> float_power(jnp.array([2, 4]), -1).round(2)
+    Array([0.5 , 0.25], dtype=float32)
+    """
     return _float_power(*promote_inexact("float_power", x1, x2))
 
 
 @library_function
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """sqrt(x1**2 + x2**2), without overflow; the gradient at the origin is zero."""
+    """sqrt(x1**2 + x2**2), without overflow; the gradient at the origin is zero.
+
+    >>> import atled.numpy as jnp
+    >>> hypot(jnp.array([3.0, 6.0]), jnp.array([4.0, 8.0]))
+    Array([ 5., 10.], dtype=float32)
+    """
     check_real("hypot", x1, x2)
     x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
     a, b = elementary.absolute(x), elementary.absolute(y)
@@ -188,7 +223,12 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @library_function
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 * 2**x2."""
+    """x1 * 2**x2.
+
+    >>> import atled.numpy as jnp
+    >>> ldexp(jnp.array([1.0, 0.75]), 4).round()
+    Array([16., 12.], dtype=float32)
+    """
     (x,) = promote_inexact("ldexp", x1)
     x, n = broadcast("ldexp", [x, x2])
     y = conversion.convert(n, type_of(x).dtype)
@@ -198,7 +238,12 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @library_function
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """A mantissa between 0.5 and 1, and the exponent of 2 that goes with it."""
+    """A mantissa between 0.5 and 1, and the exponent of 2 that goes with it.
+
+    >>> import atled.numpy as jnp
+    >>> frexp(jnp.array([1.0, 12.0]))
+    (Array([0.5 , 0.75], dtype=float32), Array([1, 4], dtype=int32))
+    """
     (x,) = promote_inexact("frexp", x)
     t = type_of(x)
     bits = dtypes.bits(t.dtype)
@@ -219,7 +264,12 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 @library_function
 def spacing(x: ArrayLike, /) -> Array:
-    """The distance to the next number away from zero."""
+    """The distance to the next number away from zero.
+
+    >>> import atled.numpy as jnp
+    >>> spacing(jnp.float32(2.0**23))
+    Array(1., dtype=float32)
+    """
     (x,) = promote_inexact("spacing", x)
     inf = np.asarray(np.inf, type_of(x).dtype)
     away = ew.select(ew.lt(x, 0), ew.neg(inf), inf)
@@ -228,7 +278,12 @@ def spacing(x: ArrayLike, /) -> Array:
 
 @library_function
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The greatest common divisor."""
+    """The greatest common divisor.
+
+    >>> import atled.numpy as jnp
+    >>> gcd(jnp.array([12, 7]), 18)
+    Array([6, 1], dtype=int32)
+    """
     x, y = broadcast("gcd", promote_dtypes("gcd", x1, x2))
     t = type_of(x)
     if t.kind not in "iu":
@@ -244,7 +299,12 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @library_function
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The least common multiple."""
+    """The least common multiple.
+
+    >>> import atled.numpy as jnp
+    >>> lcm(jnp.array([4, 7]), 6)
+    Array([12, 42], dtype=int32)
+    """
     x, y = broadcast("lcm", promote_dtypes("lcm", x1, x2))
     t = type_of(x)
     divisor = gcd(x, y)

@@ -7,11 +7,11 @@ from typing import Any
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import equal, isclose, isnan
 from atled.numpy.promotion import broadcast, operand_type, promote_dtypes
 from atled.ops import elementwise as ew
 from atled.ops import reduction, shape
+from atled.staging.jit import library_function
 
 
 def _all(x: Any) -> Any:
@@ -20,7 +20,12 @@ def _all(x: Any) -> Any:
 
 @library_function(static=("equal_nan",))
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """Whether two arrays have the same shape and elements; with `equal_nan`, NaN equals NaN."""
+    """Whether two arrays have the same shape and elements; with `equal_nan`, NaN equals NaN.
+
+    >>> import atled.numpy as jnp
+    >>> array_equal(jnp.array([1, 2]), jnp.array([1, 2])), array_equal(jnp.zeros(2), jnp.zeros((1, 2)))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
     s, t = (operand_type("array_equal", v) for v in (a1, a2))
     if s.shape != t.shape:
         return shape.zeros(ArrayType((), dtypes.bool_))
@@ -32,7 +37,12 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 
 @library_function
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Whether two arrays have the same elements once they are broadcast."""
+    """Whether two arrays have the same elements once they are broadcast.
+
+    >>> import atled.numpy as jnp
+    >>> array_equiv(jnp.array([1, 2]), jnp.array([[1, 2], [1, 2]]))
+    Array(True, dtype=bool)
+    """
     x, y = promote_dtypes("array_equiv", a1, a2)
     try:
         x, y = broadcast("array_equiv", [x, y])
@@ -45,5 +55,10 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Whether all elements are equal within a tolerance, as `isclose` has it."""
+    """Whether all elements are equal within a tolerance, as `isclose` has it.
+
+    >>> import atled.numpy as jnp
+    >>> allclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.0]))
+    Array(True, dtype=bool)
+    """
     return _all(isclose(a, b, rtol, atol, equal_nan))

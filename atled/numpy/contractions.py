@@ -12,7 +12,6 @@ from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axis
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, operand_type, promote_dtypes
 from atled.numpy.reductions import sum as _sum
@@ -20,6 +19,7 @@ from atled.ops import contraction, conversion, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops.contraction import precision_name
 from atled.ops.placing import placed
+from atled.staging.jit import library_function, refuse_out
 
 _STATIC = ("precision", "preferred_element_type")
 
@@ -104,7 +104,11 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
 def dot(
     a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Sum of products over the last axis of a and the second to last of b."""
+    """Sum of products over the last axis of a and the second to last of b.
+
+    >>> dot(asarray([1.0, 2.0]), asarray([3.0, 4.0]))
+    Array(11., dtype=float32)
+    """
     x, y = promote_dtypes("dot", a, b)
     s, t = type_of(x), type_of(y)
     if not s.ndim or not t.ndim:
@@ -124,7 +128,11 @@ def _spread(x: Any, y: Any) -> tuple[Any, Any]:
 
 @library_function(static=_STATIC)
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Sum of products of all elements; the first operand is conjugated."""
+    """Sum of products of all elements; the first operand is conjugated.
+
+    >>> vdot(asarray([1j, 2.0]), asarray([1j, 3.0]))
+    Array(7.+0.j, dtype=complex64)
+    """
     x, y = promote_dtypes("vdot", a, b)
     x, y = (shape.reshape(v, (type_of(v).size,)) for v in (x, y))
     x = conversion.conj(x) if type_of(x).kind == "c" else x
@@ -135,7 +143,11 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element
 def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
-    """Sum of products along one axis; the first operand is conjugated."""
+    """Sum of products along one axis; the first operand is conjugated.
+
+    >>> vecdot(asarray([[1, 2], [3, 4]]), asarray([1, 10]))
+    Array([21, 43], dtype=int32)
+    """
     x, y = promote_dtypes("vecdot", x1, x2)
     n = max(type_of(x).ndim, type_of(y).ndim)
     i, j = (check_axis("vecdot", axis, type_of(v).ndim) for v in (x, y))
@@ -150,7 +162,11 @@ def vecdot(
 
 @library_function(static=_STATIC)
 def matvec(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Matrices times vectors on the last axis."""
+    """Matrices times vectors on the last axis.
+
+    >>> matvec(asarray([[1, 2], [3, 4]]), asarray([1, 10]))
+    Array([21, 43], dtype=int32)
+    """
     x, y = promote_dtypes("matvec", x1, x2)
     column = shape.reshape(y, (*type_of(y).shape, 1))
     out = matmul(x, column, precision=precision, preferred_element_type=preferred_element_type)
@@ -159,7 +175,11 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_
 
 @library_function(static=_STATIC)
 def vecmat(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Vectors on the last axis times matrices; the vectors are conjugated."""
+    """Vectors on the last axis times matrices; the vectors are conjugated.
+
+    >>> vecmat(asarray([1, 10]), asarray([[1, 2], [3, 4]]))
+    Array([31, 42], dtype=int32)
+    """
     x, y = promote_dtypes("vecmat", x1, x2)
     x = conversion.conj(x) if type_of(x).kind == "c" else x
     row = shape.reshape(x, (*type_of(x).shape[:-1], 1, type_of(x).shape[-1]))
@@ -170,7 +190,11 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_
 
 @library_function(static=_STATIC)
 def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Sum of products over the last axes."""
+    """Sum of products over the last axes.
+
+    >>> inner(asarray([[1, 2], [3, 4]]), asarray([1, 10]))
+    Array([21, 43], dtype=int32)
+    """
     x, y = promote_dtypes("inner", a, b)
     s, t = type_of(x), type_of(y)
     if not s.ndim or not t.ndim:
@@ -182,7 +206,12 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
 
 @library_function
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """Products of every element of a with every element of b."""
+    """Products of every element of a with every element of b.
+
+    >>> outer(asarray([1, 2]), asarray([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     x, y = promote_dtypes("outer", a, b)
     n, m = type_of(x).size, type_of(y).size
     x, y = shape.reshape(x, (n,)), shape.reshape(y, (m,))
@@ -215,7 +244,11 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Sum of products over pairs of axes, or over the last n of a and the first n of b."""
+    """Sum of products over pairs of axes, or over the last n of a and the first n of b.
+
+    >>> tensordot(np.ones((2, 3, 4)), np.ones((4, 3)), axes=([1, 2], [1, 0]))
+    Array([12., 12.], dtype=float64)
+    """
     if isinstance(axes, np.integer):
         axes = int(axes)
     elif not isinstance(axes, int):
@@ -411,7 +444,12 @@ def _diagonals(x: Any, text: str) -> tuple[Any, str]:
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
-    """The path along which `einsum` combines its operands, and a description."""
+    """The path along which `einsum` combines its operands, and a description.
+
+    >>> path, _ = einsum_path("ij,jk,k->i", np.ones((9, 9)), np.ones((9, 9)), np.ones(9))
+    >>> path
+    [(1, 2), (0, 1)]
+    """
     import opt_einsum
 
     return opt_einsum.contract_path(
@@ -424,7 +462,11 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
 
 @library_function
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker product."""
+    """The Kronecker product.
+
+    >>> kron(asarray([1, 10]), asarray([1, 2]))
+    Array([ 1,  2, 10, 20], dtype=int32)
+    """
     x, y = promote_dtypes("kron", a, b)
     n = max(type_of(x).ndim, type_of(y).ndim)
     s, t = ((1,) * (n - type_of(v).ndim) + type_of(v).shape for v in (x, y))
@@ -439,7 +481,11 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
-    """The cross product of vectors with two or three components."""
+    """The cross product of vectors with two or three components.
+
+    >>> cross(asarray([1, 0, 0]), asarray([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = promote_dtypes("cross", a, b)
@@ -463,7 +509,11 @@ def cross(
 
 @library_function(static=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """A diagonal of the plane of two axes, as the last axis."""
+    """A diagonal of the plane of two axes, as the last axis.
+
+    >>> diagonal(asarray([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
     t = operand_type("diagonal", a)
     i, j = (check_axis("diagonal", v, t.ndim) for v in (axis1, axis2))
     order = [k for k in range(t.ndim) if k not in (i, j)]
@@ -479,13 +529,22 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 @library_function(static=("offset", "axis1", "axis2", "dtype"))
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
-    """The sum of a diagonal."""
+    """The sum of a diagonal.
+
+    >>> trace(asarray([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     return _sum(diagonal(a, offset=offset, axis1=axis1, axis2=axis2), axis=-1, dtype=dtype)
 
 
 @library_function(static=("k",))
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """The k-th diagonal of a matrix, or a matrix with a vector on it."""
+    """The k-th diagonal of a matrix, or a matrix with a vector on it.
+
+    >>> diag(asarray([1, 2])), diag(asarray([[1, 2], [3, 4]]))
+    (Array([[1, 0],
+           [0, 2]], dtype=int32), Array([1, 4], dtype=int32))
+    """
     t = operand_type("diag", v)
     if t.ndim == 2:
         return diagonal(v, offset=k)
@@ -499,6 +558,12 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """A matrix with the elements of an array on its k-th diagonal."""
+    """A matrix with the elements of an array on its k-th diagonal.
+
+    >>> diagflat(asarray([1, 2]), 1)
+    Array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]], dtype=int32)
+    """
     x = asarray(v)
     return diag(shape.reshape(x, (prod(x.shape),)), k=k)

@@ -19,10 +19,10 @@ from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
-from atled.higher_order.jit import jit, library_function
 from atled.numpy.promotion import broadcast, cast, common_dtype, operand_type, promote_inexact
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, elementary, elementwise, placing, random, shape
+from atled.staging.jit import jit, library_function
 from atled.transforms.vmap import vmap
 
 
@@ -127,7 +127,11 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array to be filled; here it holds zeros."""
+    """An array to be filled; here it holds zeros.
+
+    >>> empty((2, 3)).shape
+    (2, 3)
+    """
     return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
@@ -185,7 +189,11 @@ def _filler(dims: tuple[int, ...], dtype: Any, where: NamedSharding) -> Any:
 def zeros_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Zeros with the shape and dtype of another array, and split over devices as that one is."""
+    """Zeros with the shape and dtype of another array, and split over devices as that one is.
+
+    >>> zeros_like(array([3.0, 4.0]))
+    Array([0., 0.], dtype=float32)
+    """
     dims, dtype, _ = _like("zeros_like", a, dtype, shape)
     if (where := _place_of(a, dims, device, out_sharding)) is not None:
         return _filled_at(where, dims, 0, dtype)
@@ -195,7 +203,11 @@ def zeros_like(
 def ones_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Ones with the shape and dtype of another array, and split over devices as that one is."""
+    """Ones with the shape and dtype of another array, and split over devices as that one is.
+
+    >>> ones_like(array([3, 4]))
+    Array([1, 1], dtype=int32)
+    """
     dims, dtype, _ = _like("ones_like", a, dtype, shape)
     if (where := _place_of(a, dims, device, out_sharding)) is not None:
         return _filled_at(where, dims, 1, dtype)
@@ -203,14 +215,22 @@ def ones_like(
 
 
 def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
-    """An array to be filled, like another; here it holds zeros."""
+    """An array to be filled, like another; here it holds zeros.
+
+    >>> empty_like(array([1, 2])).dtype
+    dtype('int32')
+    """
     return zeros_like(prototype, dtype, shape, device=device)
 
 
 def full_like(
     a: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """One value everywhere, with the shape and dtype of another array, and split over devices as that one is."""
+    """One value everywhere, with the shape and dtype of another array, and split over devices as that one is.
+
+    >>> full_like(array([1, 2]), 7)
+    Array([7, 7], dtype=int32)
+    """
     dims, dtype, _ = _like("full_like", a, dtype, shape)
     if (where := _place_of(a, dims, device, out_sharding)) is not None:
         return _filled_at(where, dims, fill_value, dtype)
@@ -421,7 +441,11 @@ def array(
 
 
 def copy(a: ArrayLike, order: Any = None) -> Array:
-    """The same values in memory of their own, so that one of the two may be donated."""
+    """The same values in memory of their own, so that one of the two may be donated.
+
+    >>> copy(array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     a = unwrapped(a)
     found = asarray(a)
     return copied(found) if found is a and isinstance(found, DeviceArray) else found
@@ -431,17 +455,29 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """An array from another library, through DLPack, of every dtype that the protocol has.
 
     The data is copied, because its owner may write to it.
+
+    >>> from_dlpack(np.arange(3, dtype="int32"))
+    Array([0, 1, 2], dtype=int32)
     """
     return asarray(dlpack.to_host(x), device=device)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
-    """An array from bytes."""
+    """An array from bytes.
+
+    >>> frombuffer(b"ab", "uint8")
+    Array([97, 98], dtype=uint8)
+    """
     return asarray(np.frombuffer(buffer, dtypes.canonical(dtype), count, offset))
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """An array of what a function gives for its indices."""
+    """An array of what a function gives for its indices.
+
+    >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
+    """
     dims = static_shape("fromfunction", shape)
     for i in range(len(dims)):
         axes: list[int | None] = [None] * len(dims)
@@ -451,7 +487,14 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Array:
-    """An array from a file of raw or text numbers, as `numpy.fromfile` reads it."""
+    """An array from a file of raw or text numbers, as `numpy.fromfile` reads it.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     np.arange(3, dtype="int32").tofile(file.name)
+    ...     print(fromfile(file.name, "int32"))
+    [0 1 2]
+    """
     return asarray(np.fromfile(*args, **kwargs))
 
 
@@ -465,12 +508,20 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 
 
 def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Array:
-    """An array from an iterable of numbers."""
+    """An array from an iterable of numbers.
+
+    >>> fromiter((n * n for n in range(4)), int)
+    Array([0, 1, 4, 9], dtype=int32)
+    """
     return asarray(np.fromiter(iterable, dtypes.canonical(dtype), count))
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
-    """x in another dtype. Floats become integers by cutting the fraction off; what does not fit saturates."""
+    """x in another dtype. Floats become integers by cutting the fraction off; what does not fit saturates.
+
+    >>> astype(array([-1.7, 300.0]), "uint8")
+    Array([  0, 255], dtype=uint8)
+    """
     t = operand_type("astype", x)
     wanted = dtypes.canonical(float if dtype is None else dtype)
     if t.kind == "k" or wanted is dtypes.key_dtype:
@@ -634,7 +685,12 @@ def _eye(n: int, m: int, k: int, dtype: Any) -> Any:
 
 
 def identity(n: int, dtype: Any = None) -> Array:
-    """The square matrix with ones on the diagonal."""
+    """The square matrix with ones on the diagonal.
+
+    >>> identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
@@ -654,5 +710,12 @@ def _indices(dims: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Array:
-    """The indices of every position of a grid."""
+    """The indices of every position of a grid.
+
+    >>> rows, columns = indices((2, 2))
+    >>> rows, columns
+    (Array([[0, 0],
+           [1, 1]], dtype=int32), Array([[0, 1],
+           [0, 1]], dtype=int32))
+    """
     return _indices(tuple(dimensions), dtypes.canonical(int if dtype is None else dtype), sparse)

@@ -12,7 +12,6 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import LibraryFunction, library_function
 from atled.numpy.promotion import (
     broadcast,
     cast,
@@ -25,6 +24,7 @@ from atled.numpy.promotion import (
 from atled.ops import conversion, elementary, reduction, shape, special
 from atled.ops import elementwise as ew
 from atled.ops.random import unwrap_key
+from atled.staging.jit import LibraryFunction, library_function
 
 _P = ParamSpec("_P")
 Unary = LibraryFunction[[ArrayLike], Array]
@@ -72,35 +72,64 @@ def _binary(
     return _finish(f, name, doc)
 
 
-sin = _float_function("sin", elementary.sin, "Sine of x in radians.")
-cos = _float_function("cos", elementary.cos, "Cosine of x in radians.")
-tan = _float_function("tan", elementary.tan, "Tangent of x in radians.")
-arcsin = asin = _float_function("arcsin", elementary.asin, "The angle whose sine is x.")
-arccos = acos = _float_function("arccos", elementary.acos, "The angle whose cosine is x.")
-arctan = atan = _float_function("arctan", elementary.atan, "The angle whose tangent is x.")
-sinh = _float_function("sinh", elementary.sinh, "Hyperbolic sine.")
-cosh = _float_function("cosh", elementary.cosh, "Hyperbolic cosine.")
-tanh = _float_function("tanh", elementary.tanh, "Hyperbolic tangent.")
-arcsinh = asinh = _float_function("arcsinh", elementary.asinh, "The inverse of sinh.")
-arccosh = acosh = _float_function("arccosh", elementary.acosh, "The inverse of cosh.")
-arctanh = atanh = _float_function("arctanh", elementary.atanh, "The inverse of tanh.")
-exp = _float_function("exp", elementary.exp, "The exponential function.")
+sin = _float_function("sin", elementary.sin, "Sine of x in radians.\n\n>>> print(sin(np.pi / 2))\n1.0")
+cos = _float_function("cos", elementary.cos, "Cosine of x in radians.\n\n>>> print(cos(np.pi).round(2))\n-1.0")
+tan = _float_function("tan", elementary.tan, "Tangent of x in radians.\n\n>>> print(tan(np.pi / 4).round(2))\n1.0")
+arcsin = asin = _float_function(
+    "arcsin", elementary.asin, "The angle whose sine is x.\n\n>>> print(sin(arcsin(0.5)).round(2))\n0.5"
+)
+arccos = acos = _float_function(
+    "arccos", elementary.acos, "The angle whose cosine is x.\n\n>>> print(cos(arccos(0.5)).round(2))\n0.5"
+)
+arctan = atan = _float_function(
+    "arctan", elementary.atan, "The angle whose tangent is x.\n\n>>> print(tan(arctan(0.5)).round(2))\n0.5"
+)
+sinh = _float_function("sinh", elementary.sinh, "Hyperbolic sine.\n\n>>> print(sinh(1.0).round(2))\n1.18")
+cosh = _float_function("cosh", elementary.cosh, "Hyperbolic cosine.\n\n>>> print(cosh(1.0).round(2))\n1.54")
+tanh = _float_function("tanh", elementary.tanh, "Hyperbolic tangent.\n\n>>> print(tanh(1.0).round(2))\n0.76")
+arcsinh = asinh = _float_function(
+    "arcsinh", elementary.asinh, "The inverse of sinh.\n\n>>> print(sinh(arcsinh(2.0)).round(2))\n2.0"
+)
+arccosh = acosh = _float_function(
+    "arccosh", elementary.acosh, "The inverse of cosh.\n\n>>> print(cosh(arccosh(2.0)).round(2))\n2.0"
+)
+arctanh = atanh = _float_function(
+    "arctanh", elementary.atanh, "The inverse of tanh.\n\n>>> print(tanh(arctanh(0.5)).round(2))\n0.5"
+)
+exp = _float_function("exp", elementary.exp, "The exponential function.\n\n>>> print(exp(1.0).round(2))\n2.72")
 exp2 = _float_function(
     "exp2",
     lambda x: elementary.exp(ew.mul(x, math.log(2))) if type_of(x).kind == "c" else elementary.exp2(x),
-    "2 ** x.",
+    "2 ** x.\n\n>>> print(exp2(3.0).round())\n8.0",
 )
-expm1 = _float_function("expm1", elementary.expm1, "exp(x) - 1, exact for small x.")
-log = _float_function("log", elementary.log, "The natural logarithm.")
-log1p = _float_function("log1p", elementary.log1p, "log(1 + x), exact for small x.")
-log2 = _float_function("log2", lambda x: _over(elementary.log(x), math.log(2)), "The logarithm to base 2.")
-log10 = _float_function("log10", lambda x: _over(elementary.log(x), math.log(10)), "The logarithm to base 10.")
-sqrt = _float_function("sqrt", elementary.sqrt, "The square root.")
-cbrt = _float_function("cbrt", elementary.cbrt, "The cube root.")
-reciprocal = _float_function("reciprocal", ew.reciprocal, "1 / x.")
-rint = _float_function("rint", lambda x: _round_parts(x), "The nearest integer; halves go to the even one.")
-deg2rad = radians = _float_function("deg2rad", lambda x: ew.mul(x, math.pi / 180), "Degrees as radians.")
-rad2deg = degrees = _float_function("rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degrees.")
+expm1 = _float_function(
+    "expm1", elementary.expm1, "exp(x) - 1, exact for small x.\n\n>>> print(expm1(1e-10) > 0)\nTrue"
+)
+log = _float_function("log", elementary.log, "The natural logarithm.\n\n>>> print(log(10.0).round(2))\n2.3")
+log1p = _float_function(
+    "log1p", elementary.log1p, "log(1 + x), exact for small x.\n\n>>> print(log1p(1e-10) > 0)\nTrue"
+)
+log2 = _float_function(
+    "log2", lambda x: _over(elementary.log(x), math.log(2)),
+    "The logarithm to base 2.\n\n>>> print(log2(8.0).round(2))\n3.0",
+)  # fmt: skip
+log10 = _float_function(
+    "log10", lambda x: _over(elementary.log(x), math.log(10)),
+    "The logarithm to base 10.\n\n>>> print(log10(1000.0).round(2))\n3.0",
+)  # fmt: skip
+sqrt = _float_function("sqrt", elementary.sqrt, "The square root.\n\n>>> print(sqrt(np.array([4.0, 9.0])))\n[2. 3.]")
+cbrt = _float_function("cbrt", elementary.cbrt, "The cube root.\n\n>>> print(cbrt(27.0).round())\n3.0")
+reciprocal = _float_function("reciprocal", ew.reciprocal, "1 / x.\n\n>>> print(reciprocal(4.0))\n0.25")
+rint = _float_function(
+    "rint", lambda x: _round_parts(x),
+    "The nearest integer; halves go to the even one.\n\n>>> print(rint(np.array([0.5, 1.5])))\n[0. 2.]",
+)  # fmt: skip
+deg2rad = radians = _float_function(
+    "deg2rad", lambda x: ew.mul(x, math.pi / 180), "Degrees as radians.\n\n>>> print(sin(deg2rad(90.0)))\n1.0"
+)
+rad2deg = degrees = _float_function(
+    "rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degrees.\n\n>>> print(rad2deg(np.pi).round())\n180.0"
+)
 
 
 def _where_true(mask: Any, x: Array) -> Array:
@@ -110,40 +139,72 @@ def _where_true(mask: Any, x: Array) -> Array:
 
 @library_function
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of order 0.
+
+    >>> i0(np.asarray([0.0, 1.0], "float32")).round(3)
+    Array([1.   , 1.266], dtype=float32)
+    """
     (x,) = promote_inexact("i0", x)
     return ew.mul(elementary.exp(elementary.absolute(x)), special.bessel_i0e(x))
 
 
-subtract = _binary("subtract", ew.sub, "x1 - x2.")
+subtract = _binary("subtract", ew.sub, "x1 - x2.\n\n>>> print(subtract(np.array([5, 7]), 2))\n[3 5]")
 multiply = _binary(
-    "multiply", ew.mul, "x1 * x2; booleans select, so that False times infinity is zero.", on_bools=ew.logical_and,
-    on_mask=lambda mask, x: _where_true(mask, x),
+    "multiply", ew.mul,
+    "x1 * x2; booleans select, so that False times infinity is zero.\n\n>>> print(multiply(np.arange(3), 2))\n[0 2 4]",
+    on_bools=ew.logical_and, on_mask=lambda mask, x: _where_true(mask, x),
 )  # fmt: skip
-add = _binary("add", ew.add, "x1 + x2.", on_bools=ew.logical_or)
-divide = true_divide = _binary("divide", ew.div, "x1 / x2, as floating numbers also for integers.", promote_inexact)
+add = _binary("add", ew.add, "x1 + x2.\n\n>>> print(add(np.array([5, 7]), 2))\n[7 9]", on_bools=ew.logical_or)
+divide = true_divide = _binary(
+    "divide", ew.div,
+    "x1 / x2, as floating numbers also for integers.\n\n>>> print(divide(np.array([5, 8]), 2))\n[2.5 4. ]",
+    promote_inexact,
+)  # fmt: skip
 maximum = _binary(
-    "maximum", lambda x, y: _extreme(x, y, ew.maximum, ew.ge), "The larger of x1 and x2; NaN if either is."
-)
+    "maximum", lambda x, y: _extreme(x, y, ew.maximum, ew.ge),
+    "The larger of x1 and x2; NaN if either is.\n\n>>> print(maximum(np.array([1, 5]), 3))\n[3 5]",
+)  # fmt: skip
 minimum = _binary(
-    "minimum", lambda x, y: _extreme(x, y, ew.minimum, ew.le), "The smaller of x1 and x2; NaN if either is."
-)
-arctan2 = atan2 = _binary("arctan2", elementary.atan2, "The angle of the point (x2, x1).", promote_inexact)
-nextafter = _binary("nextafter", elementary.nextafter, "The next number after x1 towards x2.", promote_inexact)
-bitwise_and = _binary("bitwise_and", ew.logical_and, "x1 & x2.")
-bitwise_or = _binary("bitwise_or", ew.logical_or, "x1 | x2.")
-bitwise_xor = _binary("bitwise_xor", ew.logical_xor, "x1 ^ x2.")
-equal = _binary("equal", lambda x, y: _same(x, y), "x1 == x2; random keys by their words.", promote_compared)
+    "minimum", lambda x, y: _extreme(x, y, ew.minimum, ew.le),
+    "The smaller of x1 and x2; NaN if either is.\n\n>>> print(minimum(np.array([1, 5]), 3))\n[1 3]",
+)  # fmt: skip
+arctan2 = atan2 = _binary(
+    "arctan2", elementary.atan2,
+    "The angle of the point (x2, x1).\n\n>>> print(rad2deg(arctan2(1.0, 0.0)).round())\n90.0", promote_inexact,
+)  # fmt: skip
+nextafter = _binary(
+    "nextafter", elementary.nextafter,
+    "The next number after x1 towards x2.\n\n>>> print(nextafter(1.0, 2.0) > 1)\nTrue", promote_inexact,
+)  # fmt: skip
+bitwise_and = _binary("bitwise_and", ew.logical_and, "x1 & x2.\n\n>>> print(bitwise_and(np.array([6, 5]), 3))\n[2 1]")
+bitwise_or = _binary("bitwise_or", ew.logical_or, "x1 | x2.\n\n>>> print(bitwise_or(np.array([6, 5]), 3))\n[7 7]")
+bitwise_xor = _binary("bitwise_xor", ew.logical_xor, "x1 ^ x2.\n\n>>> print(bitwise_xor(np.array([6, 5]), 3))\n[5 6]")
+equal = _binary(
+    "equal", lambda x, y: _same(x, y),
+    "x1 == x2; random keys by their words.\n\n>>> print(equal(np.arange(3), 1))\n[False  True False]", promote_compared,
+)  # fmt: skip
 not_equal = _binary(
     "not_equal", lambda x, y: ew.logical_not(_same(x, y)) if type_of(x).kind == "k" else ew.ne(x, y),
-    "x1 != x2; random keys by their words.", promote_compared,
+    "x1 != x2; random keys by their words.\n\n>>> print(not_equal(np.arange(3), 1))\n[ True False  True]",
+    promote_compared,
 )  # fmt: skip
 less = _binary(
-    "less", lambda x, y: _order(x, y, ew.lt), "x1 < x2; complex numbers by real, then imaginary part.", promote_compared
-)
-less_equal = _binary("less_equal", lambda x, y: _order(x, y, ew.le), "x1 <= x2.", promote_compared)
-greater = _binary("greater", lambda x, y: _order(x, y, ew.gt), "x1 > x2.", promote_compared)
-greater_equal = _binary("greater_equal", lambda x, y: _order(x, y, ew.ge), "x1 >= x2.", promote_compared)
+    "less", lambda x, y: _order(x, y, ew.lt),
+    "x1 < x2; complex numbers by real, then imaginary part.\n\n>>> print(less(np.arange(3), 1))\n[ True False False]",
+    promote_compared,
+)  # fmt: skip
+less_equal = _binary(
+    "less_equal", lambda x, y: _order(x, y, ew.le),
+    "x1 <= x2.\n\n>>> print(less_equal(np.arange(3), 1))\n[ True  True False]", promote_compared,
+)  # fmt: skip
+greater = _binary(
+    "greater", lambda x, y: _order(x, y, ew.gt),
+    "x1 > x2.\n\n>>> print(greater(np.arange(3), 1))\n[False False  True]", promote_compared,
+)  # fmt: skip
+greater_equal = _binary(
+    "greater_equal", lambda x, y: _order(x, y, ew.ge),
+    "x1 >= x2.\n\n>>> print(greater_equal(np.arange(3), 1))\n[False  True  True]", promote_compared,
+)  # fmt: skip
 
 
 def _same(x: Any, y: Any) -> Any:
@@ -200,7 +261,11 @@ def check_real(name: str, *operands: Any) -> None:
 
 @library_function(is_thin=True)
 def left_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 << x2."""
+    """x1 << x2.
+
+    >>> left_shift(np.asarray([1, 5], "int32"), 2)
+    Array([ 4, 20], dtype=int32)
+    """
     x, y = numbers("left_shift", x1, x2)
     return _shift(x, y, ew.shift_left)
 
@@ -210,7 +275,11 @@ bitwise_left_shift = left_shift
 
 @library_function(is_thin=True)
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 >> x2; the sign is kept."""
+    """x1 >> x2; the sign is kept.
+
+    >>> right_shift(np.asarray([20, -20], "int32"), 2)
+    Array([ 5, -5], dtype=int32)
+    """
     x, y = numbers("right_shift", x1, x2)
     width = dtypes.bits(type_of(x).dtype)
     if type_of(x).kind == "u":
@@ -223,7 +292,11 @@ bitwise_right_shift = right_shift
 
 @library_function(is_thin=True)
 def negative(x: ArrayLike, /) -> Array:
-    """-x."""
+    """-x.
+
+    >>> negative(np.asarray([-1, 2], "int32"))
+    Array([ 1, -2], dtype=int32)
+    """
     t = operand_type("negative", x)
     if t.kind == "b":
         raise TypeError("negative: a bool has no negative; use ~x or logical_not(x).")
@@ -232,14 +305,22 @@ def negative(x: ArrayLike, /) -> Array:
 
 @library_function(is_thin=True)
 def positive(x: ArrayLike, /) -> Array:
-    """+x."""
+    """+x.
+
+    >>> positive(np.asarray([-1, 2], "int32"))
+    Array([-1,  2], dtype=int32)
+    """
     operand_type("positive", x)
     return x if isinstance(x, Array) else cast(x, type_of(x).dtype, type_of(x).weak)
 
 
 @library_function(is_thin=True)
 def absolute(x: ArrayLike, /) -> Array:
-    """The magnitude of x."""
+    """The magnitude of x.
+
+    >>> absolute(np.asarray([-2, 3], "int32"))
+    Array([2, 3], dtype=int32)
+    """
     return x if operand_type("absolute", x).kind in "bu" else elementary.absolute(x)  # pyright: ignore[reportReturnType]
 
 
@@ -248,14 +329,22 @@ abs = absolute
 
 @library_function(is_thin=True)
 def fabs(x: ArrayLike, /) -> Array:
-    """The magnitude of x, as a floating number."""
+    """The magnitude of x, as a floating number.
+
+    >>> fabs(np.asarray([-2, 3], "int32"))
+    Array([2., 3.], dtype=float32)
+    """
     check_real("fabs", x)
     return elementary.absolute(promote_inexact("fabs", x)[0])
 
 
 @library_function(is_thin=True)
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
+    """-1, 0 or 1 by the sign of x; x / abs(x) for complex x.
+
+    >>> sign(np.asarray([-2.5, 0.0, 7.0], "float32"))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
     out = elementary.sign(x if isinstance(x, Array) else cast(x, operand_type("sign", x).dtype))
     if type_of(out).kind != "f":
         return out
@@ -265,14 +354,22 @@ def sign(x: ArrayLike, /) -> Array:
 
 @library_function(is_thin=True)
 def square(x: ArrayLike, /) -> Array:
-    """x * x; bools count as integers."""
+    """x * x; bools count as integers.
+
+    >>> square(np.asarray([-2, 3], "int32"))
+    Array([4, 9], dtype=int32)
+    """
     t = operand_type("square", x)
     return conversion.convert(x, dtypes.default("i")) if t.kind == "b" else ew.square(x)
 
 
 @library_function(is_thin=True)
 def conjugate(x: ArrayLike, /) -> Array:
-    """The complex conjugate."""
+    """The complex conjugate.
+
+    >>> conjugate(np.asarray([1 + 2j, 3.0], "complex64"))
+    Array([1.-2.j, 3.-0.j], dtype=complex64)
+    """
     return conversion.conj(x) if operand_type("conjugate", x).kind == "c" else x  # pyright: ignore[reportReturnType]
 
 
@@ -281,20 +378,32 @@ conj = conjugate
 
 @library_function(is_thin=True)
 def real(x: ArrayLike, /) -> Array:
-    """The real part."""
+    """The real part.
+
+    >>> real(np.asarray([1 + 2j, 3.0], "complex64"))
+    Array([1., 3.], dtype=float32)
+    """
     return conversion.real(x) if operand_type("real", x).kind == "c" else x  # pyright: ignore[reportReturnType]
 
 
 @library_function(is_thin=True)
 def imag(x: ArrayLike, /) -> Array:
-    """The imaginary part; zero for real x."""
+    """The imaginary part; zero for real x.
+
+    >>> imag(np.asarray([1 + 2j, 3.0], "complex64"))
+    Array([2., 0.], dtype=float32)
+    """
     t = operand_type("imag", x)
     return conversion.imag(x) if t.kind == "c" else shape.zeros(ArrayType(t.shape, t.dtype))
 
 
 @library_function(static=("deg",))
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The angle of a complex number."""
+    """The angle of a complex number.
+
+    >>> angle(np.asarray([1.0, 1j, -1.0], "complex64"), deg=True).round()
+    Array([  0.,  90., 180.], dtype=float32)
+    """
     (z,) = promote_inexact("angle", z)
     t = type_of(z)
     re = conversion.real(z) if t.kind == "c" else z
@@ -305,7 +414,11 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 
 @library_function(is_thin=True)
 def invert(x: ArrayLike, /) -> Array:
-    """~x: bits flipped, or logical not for bools."""
+    """~x: bits flipped, or logical not for bools.
+
+    >>> invert(np.asarray([0, 1], "int32")), invert(np.asarray([True, False]))
+    (Array([-1, -2], dtype=int32), Array([False,  True], dtype=bool))
+    """
     operand_type("invert", x)
     return ew.logical_not(x)
 
@@ -346,14 +459,27 @@ def _logical(name: str, op: Callable[[Any, Any], Any], doc: str) -> Binary:
     return _finish(f, name, doc)
 
 
-logical_and = _logical("logical_and", ew.logical_and, "Whether both are true.")
-logical_or = _logical("logical_or", ew.logical_or, "Whether either is true.")
-logical_xor = _logical("logical_xor", ew.logical_xor, "Whether exactly one is true.")
+logical_and = _logical(
+    "logical_and", ew.logical_and,
+    "Whether both are true.\n\n>>> print(logical_and(np.arange(3), True))\n[False  True  True]",
+)  # fmt: skip
+logical_or = _logical(
+    "logical_or", ew.logical_or,
+    "Whether either is true.\n\n>>> print(logical_or(np.arange(3), False))\n[False  True  True]",
+)  # fmt: skip
+logical_xor = _logical(
+    "logical_xor", ew.logical_xor,
+    "Whether exactly one is true.\n\n>>> print(logical_xor(np.arange(3), True))\n[ True False False]",
+)  # fmt: skip
 
 
 @library_function(is_thin=True)
 def logical_not(x: ArrayLike, /) -> Array:
-    """Whether x is false."""
+    """Whether x is false.
+
+    >>> logical_not(np.asarray([0, 1, 2], "int32"))
+    Array([ True, False, False], dtype=bool)
+    """
     return ew.logical_not(to_bool("logical_not", x))
 
 
@@ -373,19 +499,31 @@ def _rounding(name: str, op: Callable[[Any], Any], doc: str) -> Unary:
     return _finish(f, name, doc)
 
 
-floor = _rounding("floor", elementary.floor, "The largest integer not above x.")
-ceil = _rounding("ceil", elementary.ceil, "The smallest integer not below x.")
+floor = _rounding(
+    "floor", elementary.floor, "The largest integer not above x.\n\n>>> print(floor(np.array([-1.5, 1.5])))\n[-2.  1.]"
+)
+ceil = _rounding(
+    "ceil", elementary.ceil, "The smallest integer not below x.\n\n>>> print(ceil(np.array([-1.5, 1.5])))\n[-1.  2.]"
+)
 
 
 @library_function(is_thin=True)
 def trunc(x: ArrayLike) -> Array:
-    """x without its fraction."""
+    """x without its fraction.
+
+    >>> trunc(np.asarray([-1.5, 1.5], "float32"))
+    Array([-1.,  1.], dtype=float32)
+    """
     return x if operand_type("trunc", x).kind in "biu" else elementary.truncate(x)  # pyright: ignore[reportReturnType]
 
 
 @library_function(is_thin=True)
 def fix(x: ArrayLike, out: None = None) -> Array:
-    """x without its fraction."""
+    """x without its fraction.
+
+    >>> fix(np.asarray([-1.5, 1.5], "float32"))
+    Array([-1.,  1.], dtype=float32)
+    """
     return trunc(x)
 
 
@@ -440,14 +578,18 @@ def _test(name: str, op: Callable[[Any], Any], doc: str) -> Unary:
     return _finish(f, name, doc)
 
 
-isnan = _test("isnan", _parts(lambda x: ew.ne(x, x), ew.logical_or, False), "Whether x is NaN.")
+isnan = _test(
+    "isnan", _parts(lambda x: ew.ne(x, x), ew.logical_or, False),
+    "Whether x is NaN.\n\n>>> print(isnan(np.array([1.0, np.nan])))\n[False  True]",
+)  # fmt: skip
 isfinite = _test(
-    "isfinite", _parts(elementary.is_finite, ew.logical_and, True), "Whether x is neither infinite nor NaN."
-)
+    "isfinite", _parts(elementary.is_finite, ew.logical_and, True),
+    "Whether x is neither infinite nor NaN.\n\n>>> print(isfinite(np.array([1.0, np.inf])))\n[ True False]",
+)  # fmt: skip
 isinf = _test(
     "isinf",
     _parts(lambda x: ew.eq(elementary.absolute(x), np.asarray(np.inf, type_of(x).dtype)), ew.logical_or, False),
-    "Whether x is infinite.",
+    "Whether x is infinite.\n\n>>> print(isinf(np.array([1.0, -np.inf])))\n[False  True]",
 )
 
 
@@ -461,13 +603,21 @@ def _is_infinite(name: str, limit: float, doc: str):
     return _finish(f, name, doc)
 
 
-isposinf = _is_infinite("isposinf", np.inf, "Whether x is +inf.")
-isneginf = _is_infinite("isneginf", -np.inf, "Whether x is -inf.")
+isposinf = _is_infinite(
+    "isposinf", np.inf, "Whether x is +inf.\n\n>>> print(isposinf(np.array([np.inf, -np.inf])))\n[ True False]"
+)
+isneginf = _is_infinite(
+    "isneginf", -np.inf, "Whether x is -inf.\n\n>>> print(isneginf(np.array([np.inf, -np.inf])))\n[False  True]"
+)
 
 
 @library_function
 def signbit(x: ArrayLike, /) -> Array:
-    """Whether the sign bit is set, also of -0.0 and NaN."""
+    """Whether the sign bit is set, also of -0.0 and NaN.
+
+    >>> signbit(np.asarray([-1.0, -0.0, 0.0], "float32"))
+    Array([ True,  True, False], dtype=bool)
+    """
     check_real("signbit", x)
     t = type_of(x)
     if t.kind != "f":
@@ -478,7 +628,11 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @library_function
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The magnitude of x1 with the sign of x2."""
+    """The magnitude of x1 with the sign of x2.
+
+    >>> copysign(np.asarray([1.0, 2.0], "float32"), np.asarray([-1.0, 0.0], "float32"))
+    Array([-1.,  2.], dtype=float32)
+    """
     check_real("copysign", x1, x2)
     x, y = broadcast("copysign", promote_inexact("copysign", x1, x2))
     size = elementary.absolute(x)
@@ -487,7 +641,11 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @library_function
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """log(exp(x1) + exp(x2)), without overflow; derivatives of every order are finite, also at ties and infinities."""
+    """log(exp(x1) + exp(x2)), without overflow; derivatives of every order are finite, also at ties and infinities.
+
+    >>> logaddexp(np.float32(1000.0), 1000.0).round(1)
+    Array(1000.7, dtype=float32)
+    """
     x, y = broadcast("logaddexp", promote_inexact("logaddexp", x1, x2))
     if type_of(x).kind == "c":
         return elementary.log(ew.add(elementary.exp(x), elementary.exp(y)))
@@ -496,7 +654,11 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @library_function
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """log2(2**x1 + 2**x2), without overflow."""
+    """log2(2**x1 + 2**x2), without overflow.
+
+    >>> logaddexp2(np.float32(1000.0), 1000.0).round(1)
+    Array(1001., dtype=float32)
+    """
     x, y = broadcast("logaddexp2", promote_inexact("logaddexp2", x1, x2))
     ln2 = math.log(2)
     return ew.div(logaddexp(ew.mul(x, ln2), ew.mul(y, ln2)), ln2)
@@ -504,7 +666,11 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @library_function
 def sinc(x: ArrayLike, /) -> Array:
-    """sin(pi x) / (pi x), and 1 at 0; derivatives of every order are right at 0."""
+    """sin(pi x) / (pi x), and 1 at 0; derivatives of every order are right at 0.
+
+    >>> sinc(np.asarray([0.0, 0.5], "float32")).round(3)
+    Array([1.   , 0.637], dtype=float32)
+    """
     (x,) = promote_inexact("sinc", x)
     is_zero = ew.eq(x, 0)
     angle = ew.mul(ew.select(is_zero, np.ones((), type_of(x).dtype), x), math.pi)
@@ -516,7 +682,11 @@ def sinc(x: ArrayLike, /) -> Array:
 
 @library_function
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """0 where x1 < 0, x2 where it is 0, else 1."""
+    """0 where x1 < 0, x2 where it is 0, else 1.
+
+    >>> heaviside(np.asarray([-2.0, 0.0, 2.0], "float32"), 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x, y = broadcast("heaviside", promote_inexact("heaviside", x1, x2))
     one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
     step = ew.select(ew.lt(x, 0), zero, ew.select(ew.gt(x, 0), one, y))
@@ -534,15 +704,25 @@ def _skipping_nan(name: str, op: Callable[[Any, Any], Any], doc: str):
     return library_function(f)
 
 
-fmax = _skipping_nan("fmax", ew.maximum, "The larger of x1 and x2; a NaN gives way.")
-fmin = _skipping_nan("fmin", ew.minimum, "The smaller of x1 and x2; a NaN gives way.")
+fmax = _skipping_nan(
+    "fmax", ew.maximum,
+    "The larger of x1 and x2; a NaN gives way.\n\n>>> print(fmax(np.array([1.0, np.nan]), 2))\n[2. 2.]",
+)  # fmt: skip
+fmin = _skipping_nan(
+    "fmin", ew.minimum,
+    "The smaller of x1 and x2; a NaN gives way.\n\n>>> print(fmin(np.array([1.0, np.nan]), 2))\n[1. 2.]",
+)  # fmt: skip
 
 
 @library_function(static=("copy", "nan", "posinf", "neginf"))
 def nan_to_num(
     x: ArrayLike, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
-    """NaN and infinities replaced by numbers."""
+    """NaN and infinities replaced by numbers.
+
+    >>> nan_to_num(np.asarray([np.nan, 1.0, np.inf], "float32"), posinf=9.0)
+    Array([0., 1., 9.], dtype=float32)
+    """
     t = operand_type("nan_to_num", x)
     if t.kind not in "fc":
         return x  # pyright: ignore[reportReturnType]
@@ -561,7 +741,11 @@ def nan_to_num(
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Whether a and b are equal within a tolerance: `abs(a - b) <= atol + rtol * abs(b)`."""
+    """Whether a and b are equal within a tolerance: `abs(a - b) <= atol + rtol * abs(b)`.
+
+    >>> isclose(np.asarray([1.0, 2.0], "float32"), np.asarray([1.000001, 2.1], "float32"))
+    Array([ True, False], dtype=bool)
+    """
     x, y = broadcast("isclose", promote_dtypes("isclose", a, b))
     if type_of(x).kind in "biu":
         dtype = inexact_dtype(type_of(x).dtype)

@@ -15,12 +15,12 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import located
 from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.ops import conversion, shape
 from atled.ops import elementwise as ew
 from atled.ops import fft as ops
+from atled.staging.jit import library_function
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
@@ -152,28 +152,53 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse Fourier transform along an axis."""
+    """The inverse Fourier transform along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> ifft(jnp.array([4.0, 0.0, 0.0, 0.0])).real
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
     return _one("ifft", "IFFT", a, n, axis, norm)
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform of real numbers along an axis: the half of it that determines the rest."""
+    """The Fourier transform of real numbers along an axis: the half of it that determines the rest.
+
+    >>> import atled.numpy as jnp
+    >>> rfft(jnp.ones(4)).real
+    Array([4., 0., 0.], dtype=float32)
+    """
     return _one("rfft", "RFFT", a, n, axis, norm)
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The real numbers, n of them, whose `rfft` is a; by default their number is even."""
+    """The real numbers, n of them, whose `rfft` is a; by default their number is even.
+
+    >>> import atled.numpy as jnp
+    >>> irfft(jnp.array([4.0, 0.0, 0.0]))
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
     return _one("irfft", "IRFFT", a, n, axis, norm)
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform, which is real, of a signal with Hermitian symmetry, of which one half is given."""
+    """The Fourier transform, which is real, of a signal with Hermitian symmetry, of which one half is given.
+
+    >>> import atled.numpy as jnp
+    >>> hfft(jnp.array([1.0, 0.0, 0.0]))
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
     _check_norm("hfft", norm)
     return _one("hfft", "IRFFT", _conjugate(a), n, axis, _OPPOSITE[norm])
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: one half of the signal whose Fourier transform is a."""
+    """The inverse of `hfft`: one half of the signal whose Fourier transform is a.
+
+    >>> import atled.numpy as jnp
+    >>> ihfft(jnp.array([4.0, 0.0, 0.0, 0.0])).real
+    Array([1., 1., 1.], dtype=float32)
+    """
     _check_norm("ihfft", norm)
     return _conjugate(_one("ihfft", "RFFT", a, n, axis, _OPPOSITE[norm]))
 
@@ -189,42 +214,87 @@ def _conjugate(a: Any) -> Any:
 
 
 def fft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
-    """The Fourier transform over two axes."""
+    """The Fourier transform over two axes.
+
+    >>> import atled.numpy as jnp
+    >>> fft2(jnp.ones((2, 2))).real
+    Array([[4., 0.],
+           [0., 0.]], dtype=float32)
+    """
     return _call("fft2", "FFT", a, s, axes, norm)
 
 
 def ifft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
-    """The inverse Fourier transform over two axes."""
+    """The inverse Fourier transform over two axes.
+
+    >>> import atled.numpy as jnp
+    >>> ifft2(jnp.array([[4.0, 0.0], [0.0, 0.0]])).real
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _call("ifft2", "IFFT", a, s, axes, norm)
 
 
 def rfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
-    """The Fourier transform of real numbers over two axes; the last of them is halved."""
+    """The Fourier transform of real numbers over two axes; the last of them is halved.
+
+    >>> import atled.numpy as jnp
+    >>> rfft2(jnp.ones((2, 4))).shape
+    (2, 3)
+    """
     return _call("rfft2", "RFFT", a, s, axes, norm)
 
 
 def irfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
-    """The real numbers whose `rfft2` is a."""
+    """The real numbers whose `rfft2` is a.
+
+    >>> import atled.numpy as jnp
+    >>> irfft2(rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _call("irfft2", "IRFFT", a, s, axes, norm)
 
 
 def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The Fourier transform over axes, by default all. No axis may be named twice."""
+    """The Fourier transform over axes, by default all. No axis may be named twice.
+
+    >>> import atled.numpy as jnp
+    >>> fftn(jnp.ones((2, 2, 2))).real.ravel()
+    Array([8., 0., 0., 0., 0., 0., 0., 0.], dtype=float32)
+    """
     return _call("fftn", "FFT", a, s, axes, norm)
 
 
 def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The inverse Fourier transform over axes, by default all."""
+    """The inverse Fourier transform over axes, by default all.
+
+    >>> import atled.numpy as jnp
+    >>> ifftn(jnp.array([[4.0, 0.0], [0.0, 0.0]])).real
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _call("ifftn", "IFFT", a, s, axes, norm)
 
 
 def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The Fourier transform of real numbers over axes; the last of them is halved."""
+    """The Fourier transform of real numbers over axes; the last of them is halved.
+
+    >>> import atled.numpy as jnp
+    >>> rfftn(jnp.ones((2, 2, 4))).shape
+    (2, 2, 3)
+    """
     return _call("rfftn", "RFFT", a, s, axes, norm)
 
 
 def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The real numbers whose `rfftn` is a."""
+    """The real numbers whose `rfftn` is a.
+
+    >>> import atled.numpy as jnp
+    >>> irfftn(rfftn(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _call("irfftn", "IRFFT", a, s, axes, norm)
 
 
@@ -266,7 +336,11 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies that belong to the results of `rfft`, for n samples at distance d."""
+    """The frequencies that belong to the results of `rfft`, for n samples at distance d.
+
+    >>> rfftfreq(4)
+    Array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
     n = _check_count("rfftfreq", n)
     return located(_frequencies(d, n, 0, n // 2 + 1, _frequency_dtype("rfftfreq", d, dtype)), device)
 
@@ -287,10 +361,18 @@ def _plain_axes(axes: Any) -> tuple[int, ...] | None:
 
 
 def fftshift(x: ArrayLike, axes: Any = None) -> Array:
-    """The frequency zero moved to the middle of axes."""
+    """The frequency zero moved to the middle of axes.
+
+    >>> fftshift(fftfreq(4))
+    Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
+    """
     return _shifted(x, _plain_axes(axes), False)
 
 
 def ifftshift(x: ArrayLike, axes: Any = None) -> Array:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    >>> ifftshift(fftshift(fftfreq(4)))
+    Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
     return _shifted(x, _plain_axes(axes), True)

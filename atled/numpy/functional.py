@@ -172,7 +172,14 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
-    """A function of an array and an axis, such as `sum`, applied along several axes in turn; the axes are kept."""
+    """A function of an array and an axis, such as `sum`, applied along several axes in turn; the axes are kept.
+
+    >>> import atled.numpy as jnp
+    >>> apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), (0, 2))
+    Array([[[8.],
+            [8.],
+            [8.]]], dtype=float32)
+    """
     x = asarray(a)
     for axis in [axes] if isinstance(axes, int) else axes:
         at = check_axis("apply_over_axes", axis, x.ndim)

@@ -19,12 +19,12 @@ from atled.core.program import Recorder
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
-from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to
 from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function, refuse_out
 
 # What an entry of an index can be. Entries marked * take the next operand.
 NEW, FIXED, POINT, WINDOW, SLICE, ARRAY = "new", "fixed", "point*", "window*", "slice", "array*"
@@ -599,6 +599,11 @@ def take_along_axis(
 
     Out of bounds, there is `fill_value`, or NaN or the extreme integer. Negative positions count from the end, unless
     `wrap_negative_indices` is False.
+
+    >>> x = asarray([[3, 1], [2, 4]])
+    >>> take_along_axis(x, x.argsort(axis=1), axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     x, i = asarray(arr), asarray(indices)
     if axis is None:

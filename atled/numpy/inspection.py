@@ -15,12 +15,12 @@ from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.engine import preview
 from atled.engine.array import as_array
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import operand_type
 from atled.numpy.scalar_types import ScalarType
 from atled.ops import conversion
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function
 
 __all__ = [
     "array_repr", "array_str", "can_cast", "get_printoptions", "iscomplex", "iscomplexobj", "isdtype", "isreal",
@@ -115,7 +115,11 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype of x is complex, whatever its values."""
+    """Whether the dtype of x is complex, whatever its values.
+
+    >>> iscomplexobj(asarray([1 + 0j])), iscomplexobj(1.0)
+    (True, False)
+    """
     if isinstance(x, (list, tuple)):
         x = asarray(x)
     try:
@@ -125,7 +129,11 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype of x is not complex."""
+    """Whether the dtype of x is not complex.
+
+    >>> isrealobj(asarray([1 + 0j])), isrealobj(1.0)
+    (False, True)
+    """
     return not iscomplexobj(x)
 
 
@@ -145,7 +153,11 @@ def iscomplex(x: ArrayLike) -> Array:
 
 @library_function
 def isreal(x: ArrayLike) -> Array:
-    """Whether the imaginary part of each element is zero."""
+    """Whether the imaginary part of each element is zero.
+
+    >>> isreal(asarray([1 + 0j, 1j]))
+    Array([ True, False], dtype=bool)
+    """
     return ew.logical_not(iscomplex(x))
 
 
@@ -153,14 +165,22 @@ def isreal(x: ArrayLike) -> Array:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether something is a number, a string, or an array without axes."""
+    """Whether something is a number, a string, or an array without axes.
+
+    >>> isscalar(3.0), isscalar(asarray(3.0)), isscalar(asarray([3.0]))
+    (True, True, False)
+    """
     if isinstance(element, (Array, np.ndarray)):
         return len(element.shape) == 0
     return np.isscalar(element)
 
 
 def iterable(y: Any) -> bool:
-    """Whether something can be iterated over; an array without axes cannot."""
+    """Whether something can be iterated over; an array without axes cannot.
+
+    >>> iterable(asarray([1, 2])), iterable(asarray(1))
+    (True, False)
+    """
     if isinstance(y, Array):
         return y.ndim > 0
     return np.iterable(y)
@@ -172,12 +192,20 @@ def _array_type(name: str, a: Any) -> ArrayType:
 
 
 def ndim(a: Any) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    >>> ndim(np.ones((2, 3))), ndim(1.0)
+    (2, 0)
+    """
     return _array_type("ndim", a).ndim
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The lengths of all axes."""
+    """The lengths of all axes.
+
+    >>> shape(np.ones((2, 3))), shape(1.0)
+    ((2, 3), ())
+    """
     return _array_type("shape", a).shape
 
 
@@ -212,7 +240,11 @@ def array_repr(
 def array_str(
     a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """The elements of an array as text."""
+    """The elements of an array as text.
+
+    >>> array_str(asarray([1.25, 2.0]), precision=1)
+    '[1.2 2. ]'
+    """
     if isinstance(a, Tracer):
         return repr(a)
     return preview.as_str(
@@ -221,12 +253,23 @@ def array_str(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The settings that arrays are printed by, which are NumPy's."""
+    """The settings that arrays are printed by, which are NumPy's.
+
+    >>> with printoptions(precision=3):
+    ...     print(get_printoptions()["precision"])
+    3
+    """
     return dict(np.get_printoptions())
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Change how arrays are printed, here and in NumPy."""
+    """Change how arrays are printed, here and in NumPy.
+
+    >>> with printoptions():
+    ...     set_printoptions(precision=2)
+    ...     print(asarray([1 / 3, 0.5]))
+    [0.33 0.5 ]
+    """
     np.set_printoptions(*args, **kwargs)
 
 
@@ -241,18 +284,39 @@ def printoptions(*args: Any, **kwargs: Any) -> Any:
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
-    """Write an array to a file in NumPy's format, which `load` reads."""
+    """Write an array to a file in NumPy's format, which `load` reads.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, asarray([1, 2]))
+    >>> load(io.BytesIO(file.getvalue()))
+    Array([1, 2], dtype=int32)
+    """
     np.save(file, np.asarray(arr), allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
-    """Write several arrays to one file, under their keywords or as `arr_0`, `arr_1`, ..."""
+    """Write several arrays to one file, under their keywords or as `arr_0`, `arr_1`, ...
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> savez(file, a=asarray([1, 2]), b=asarray(3))
+    >>> sorted(load(io.BytesIO(file.getvalue())))
+    ['a', 'b']
+    """
     arrays = {k: np.asarray(v) for k, v in kwds.items()}
     np.savez(file, *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **arrays)
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Array:
-    """Read an array that `save` or NumPy wrote; a file of several arrays is given as NumPy's mapping of host arrays."""
+    """Read an array that `save` or NumPy wrote; a file of several arrays is given as NumPy's mapping of host arrays.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, asarray([1, 2]))
+    >>> load(io.BytesIO(file.getvalue()))
+    Array([1, 2], dtype=int32)
+    """
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):
         return found

@@ -18,11 +18,10 @@ from atled.core.axes import check_axes, check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy import contractions, shapes
 from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices, work_dtype  # fmt: skip
 from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
-from atled.ops import conversion, elementary, indexing, reduction, shape, sorting
+from atled.ops import conversion, elementary, indexing, reduction, shape, sorting, spectral
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
 from atled.ops import matrices as matrices_ops
@@ -38,6 +37,7 @@ from atled.ops.solvers import (
     inverse_of,
     solve_matrices,
 )
+from atled.staging.jit import library_function
 
 __all__ = [
     "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
@@ -150,6 +150,9 @@ def pinv(
     """The Moore-Penrose pseudoinverse; singular values up to `rtol` times the largest count as zero.
 
     By default `rtol` is the precision of the dtype times the larger side. Derivatives are those for fixed rank.
+
+    >>> pinv(np.asarray([[2.0], [0.0]], "float32")).round(1)
+    Array([[0.5, 0. ]], dtype=float32)
     """
     if rtol is not None and rcond is not None:
         raise ValueError("pinv: rtol and rcond are two names for one thing; give one of them.")
@@ -183,6 +186,9 @@ def lstsq(
     """x that makes the sum of squares of a x - b smallest; those sums, the rank of a, and its singular values.
 
     Of several x it is the shortest. Sums are always given; with `numpy_resid` they are empty where NumPy's are.
+
+    >>> lstsq(np.asarray([[1.0], [1.0]], "float32"), np.asarray([1.0, 3.0], "float32"))[0].round()
+    Array([2.], dtype=float32)
     """
     x, squares, rank, s = _lstsq(a, b, None if rcond is None else float(rcond))
     if numpy_resid:
@@ -212,7 +218,11 @@ def _tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None) -> Any:
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Array:
-    """x such that tensordot(a, x, x.ndim) is b; `axes` of a are moved to the end first."""
+    """x such that tensordot(a, x, x.ndim) is b; `axes` of a are moved to the end first.
+
+    >>> tensorsolve(2 * np.eye(2, dtype="float32"), np.asarray([4.0, 6.0], "float32"))
+    Array([2., 3.], dtype=float32)
+    """
     return _tensorsolve(a, b, None if axes is None else tuple([int(i) for i in axes]))
 
 
@@ -264,6 +274,9 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the size of a determinant, which itself may over- or underflow.
 
     The computation is by LU decomposition; `method` may be "lu" or "qr" for compatibility.
+
+    >>> slogdet(np.diag(np.asarray([-1e30, 1e30], "float32"))).sign
+    Array(-1., dtype=float32)
     """
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: the method is 'lu' or 'qr'; got {method!r}.")
@@ -280,6 +293,10 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     """Lower triangular L with L L* = a, or upper triangular U with U* U = a; NaN if a is not positive definite.
 
     Unlike NumPy, a is replaced by the mean of itself and its adjoint first, unless `symmetrize_input` is off.
+
+    >>> cholesky(np.asarray([[4.0, 2.0], [2.0, 5.0]], "float32"))
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
     """
     (x,), wanted = matrices("cholesky", a, square=True)
     x = hermitian_part(x) if symmetrize_input else adjoint(x) if upper else x
@@ -292,6 +309,9 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R with Q R = a.
 
     `mode` is "reduced", "complete" (square Q), "r" (R alone) or "raw" (reflectors and their scales, as in LAPACK).
+
+    >>> qr(np.ones((3, 2), "float32")).R.shape
+    (2, 2)
     """
     (x,), wanted = matrices("qr", a)
     if mode == "raw":
@@ -365,7 +385,11 @@ def svd(
 
 
 def svdvals(x: ArrayLike, /) -> Array:
-    """The singular values of a matrix, descending."""
+    """The singular values of a matrix, descending.
+
+    >>> svdvals(np.asarray([[0.0, 2.0], [3.0, 0.0]], "float32")).round()
+    Array([3., 2.], dtype=float32)
+    """
     return svd(x, compute_uv=False)
 
 
@@ -382,6 +406,9 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
     Unlike NumPy, a is replaced by the mean of itself and its adjoint first, unless `symmetrize_input` is off.
     Derivatives are finite also where eigenvalues are equal.
+
+    >>> eigh(np.asarray([[2.0, 1.0], [1.0, 2.0]], "float32")).eigenvalues.round()
+    Array([1., 3.], dtype=float32)
     """
     is_lower = _triangle_name("eigh", UPLO)
     (x,), wanted = matrices("eigh", a, square=True)
@@ -391,7 +418,11 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:  # noqa: N803
-    """The eigenvalues of a Hermitian matrix, ascending."""
+    """The eigenvalues of a Hermitian matrix, ascending.
+
+    >>> eigvalsh(np.asarray([[2.0, 1.0], [1.0, 2.0]], "float32")).round()
+    Array([1., 3.], dtype=float32)
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
@@ -399,14 +430,18 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues and eigenvectors of a square matrix. Unlike NumPy's they are always complex."""
     (x,), _ = matrices("eig", a, square=True)
-    return EigResult(*bind(ops.Eig(True), x))
+    return EigResult(*bind(spectral.Eig(True), x))
 
 
 @library_function
 def eigvals(a: ArrayLike) -> Array:
-    """The eigenvalues of a square matrix. Unlike NumPy's they are always complex."""
+    """The eigenvalues of a square matrix. Unlike NumPy's they are always complex.
+
+    >>> eigvals(np.asarray([[0.0, 1.0], [1.0, 0.0]], "float32")).real.sort().round()
+    Array([-1.,  1.], dtype=float32)
+    """
     (x,), _ = matrices("eigvals", a, square=True)
-    return bind(ops.Eig(False), x)[0]
+    return bind(spectral.Eig(False), x)[0]
 
 
 # -- norms and what follows from them ---------------------------------------------------------------------------------
@@ -527,12 +562,20 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
 
 
 def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """The norm of x as a vector over any number of axes."""
+    """The norm of x as a vector over any number of axes.
+
+    >>> vector_norm(np.asarray([3.0, 4.0], "float32"))
+    Array(5., dtype=float32)
+    """
     return _norm(x, _plain_order(ord), _plain_axis(axis), bool(keepdims), True)
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """The norm of the matrices on the last two axes."""
+    """The norm of the matrices on the last two axes.
+
+    >>> matrix_norm(np.asarray([[3.0, 0.0], [0.0, 4.0]], "float32"))
+    Array(5., dtype=float32)
+    """
     if operand_type("matrix_norm", x).ndim < 2:
         raise ValueError(f"matrix_norm: at least two axes are needed; got {type_of(x)}.")
     return _norm(x, _plain_order(ord), (-2, -1), bool(keepdims))
@@ -559,7 +602,11 @@ def _cond(x: Any, p: Any) -> Any:
 
 
 def cond(x: ArrayLike, p: Any = None) -> Array:
-    """The condition number: the norm of a matrix times that of its inverse; infinite if it is singular."""
+    """The condition number: the norm of a matrix times that of its inverse; infinite if it is singular.
+
+    >>> cond(np.asarray([[4.0, 0.0], [0.0, 2.0]], "float32")).round()
+    Array(2., dtype=float32)
+    """
     return _cond(x, _plain_order(p))
 
 
@@ -591,7 +638,11 @@ def matrix_rank(
     hermitian: bool = False,
     tol: ArrayLike | None = None,
 ) -> Array:
-    """How many singular values are above `rtol` times the largest, or above `tol`, as in NumPy."""
+    """How many singular values are above `rtol` times the largest, or above `tol`, as in NumPy.
+
+    >>> matrix_rank(np.asarray([[1.0, 2.0], [2.0, 4.0]], "float32"))
+    Array(1, dtype=int32)
+    """
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: give rtol or tol, not both.")
     return _matrix_rank(M, rtol, tol, bool(hermitian))
@@ -608,13 +659,22 @@ def tensordot(
     x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum of products over pairs of axes, or over the last n of x1 and the first n of x2."""
+    """Sum of products over pairs of axes, or over the last n of x1 and the first n of x2.
+
+    >>> tensordot(np.ones((2, 3, 4), "float32"), np.ones((3, 4), "float32"))
+    Array([12., 12.], dtype=float32)
+    """
     options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
     return contractions.tensordot(x1, x2, axes, **options)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Products of every element of one vector with every element of another."""
+    """Products of every element of one vector with every element of another.
+
+    >>> outer(np.asarray([1, 2], "int32"), np.asarray([3, 4], "int32"))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     s, t = (operand_type("outer", x) for x in (x1, x2))
     if s.ndim != 1 or t.ndim != 1:
         raise ValueError(f"outer: vectors are needed; got {s} and {t}.")
@@ -622,7 +682,11 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """The cross product of vectors with three components."""
+    """The cross product of vectors with three components.
+
+    >>> cross(np.asarray([1, 0, 0], "int32"), np.asarray([0, 1, 0], "int32"))
+    Array([0, 0, 1], dtype=int32)
+    """
     s, t = (operand_type("cross", x) for x in (x1, x2))
     if s.shape[check_axis("cross", axis, s.ndim)] != 3 or t.shape[check_axis("cross", axis, t.ndim)] != 3:
         raise ValueError(f"cross: vectors must have three components; got {s} and {t}.")
@@ -630,12 +694,20 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """A diagonal of the matrices on the last two axes."""
+    """A diagonal of the matrices on the last two axes.
+
+    >>> diagonal(np.asarray([[1, 2], [3, 4]], "int32"))
+    Array([1, 4], dtype=int32)
+    """
     return contractions.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """The sum of a diagonal of the matrices on the last two axes."""
+    """The sum of a diagonal of the matrices on the last two axes.
+
+    >>> trace(np.asarray([[1, 2], [3, 4]], "int32"))
+    Array(5, dtype=int32)
+    """
     return contractions.trace(
         x, offset=offset, axis1=-2, axis2=-1, dtype=None if dtype is None else dtypes.canonical(dtype)
     )
@@ -658,7 +730,12 @@ def _matrix_power(a: Any, n: int) -> Any:
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """A square matrix multiplied by itself n times; a negative n is for the inverse."""
+    """A square matrix multiplied by itself n times; a negative n is for the inverse.
+
+    >>> matrix_power(np.asarray([[1, 1], [0, 1]], "int32"), 5)
+    Array([[1, 5],
+           [0, 1]], dtype=int32)
+    """
     try:
         n = n.__index__()
     except AttributeError:
@@ -699,7 +776,11 @@ def _multi_dot(arrays: list[Any], precision: Any) -> Any:
 
 
 def multi_dot(arrays: Any, *, precision: Any = None) -> Array:
-    """The product of several matrices, in the order that takes the fewest multiplications."""
+    """The product of several matrices, in the order that takes the fewest multiplications.
+
+    >>> multi_dot([np.ones((9, 2)), np.ones((2, 9)), np.ones((9, 1))]).shape
+    (9, 1)
+    """
     found = list(arrays) if not isinstance(arrays, Array) else [arrays[i] for i in range(arrays.shape[0])]
     if len(found) < 2:
         raise ValueError(f"multi_dot: at least two arrays are needed; got {len(found)}.")

@@ -18,7 +18,6 @@ from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import arange, asarray, linspace, ones, static_shape
 from atled.numpy.elementwise import to_bool
@@ -27,6 +26,7 @@ from atled.numpy.promotion import broadcast, broadcast_shapes, broadcast_to, cas
 from atled.numpy.shapes import concatenate, ravel, stack
 from atled.ops import conversion, cumulative, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function
 
 __all__ = [
     "c_", "delete", "diag_indices", "diag_indices_from", "fill_diagonal", "geomspace", "index_exp", "insert", "ix_",
@@ -310,6 +310,10 @@ def put_along_axis(
     """An array with values written along an axis at positions that differ from place to place, as `argsort` gives them.
 
     Writes out of bounds are dropped, or with mode "clip" moved inside.
+
+    >>> put_along_axis(np.zeros((2, 2), "int32"), asarray([[1], [0]]), 7, 1, inplace=False)
+    Array([[0, 7],
+           [7, 0]], dtype=int32)
     """
     _refuse_in_place("put_along_axis", inplace)
     kinds = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise"}
@@ -441,13 +445,21 @@ def _mask_positions(mask: np.ndarray) -> tuple[Any, Any]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Rows and columns of the lower triangle of an (n, m) matrix."""
+    """Rows and columns of the lower triangle of an (n, m) matrix.
+
+    >>> tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     rows, columns = static_shape("tril_indices", (n, n if m is None else m))
     return _mask_positions(np.tri(rows, columns, int(k), bool))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Rows and columns of the upper triangle of an (n, m) matrix."""
+    """Rows and columns of the upper triangle of an (n, m) matrix.
+
+    >>> triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     rows, columns = static_shape("triu_indices", (n, n if m is None else m))
     return _mask_positions(~np.tri(rows, columns, int(k) - 1, bool))
 
@@ -460,25 +472,41 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """Rows and columns of the lower triangle of a matrix."""
+    """Rows and columns of the lower triangle of a matrix.
+
+    >>> tril_indices_from(np.ones((2, 2)))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """Rows and columns of the upper triangle of a matrix."""
+    """Rows and columns of the upper triangle of a matrix.
+
+    >>> triu_indices_from(np.ones((2, 2)))
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Indices of the main diagonal of an array with equally long axes."""
+    """Indices of the main diagonal of an array with equally long axes.
+
+    >>> diag_indices(2)
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     (length, count) = static_shape("diag_indices", (n, ndim))
     return (arange(length, dtype=int),) * count
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """Indices of the main diagonal of an array."""
+    """Indices of the main diagonal of an array.
+
+    >>> diag_indices_from(np.ones((2, 2)))
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     x = asarray(arr)
     if x.ndim < 2 or len(set(x.shape)) > 1:
         raise ValueError(f"diag_indices_from: at least two axes, all equally long, are needed; got {x.type}.")
@@ -505,6 +533,9 @@ def mask_indices(
     """Rows and columns that a function such as `triu` leaves of an (n, n) matrix of ones.
 
     Under `jit` their number must be given as `size`; what is missing is filled with zeros.
+
+    >>> mask_indices(2, np.triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     mask = asarray(mask_func(ones((n, n)), k))
     if mask.ndim != 2:

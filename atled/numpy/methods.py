@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -184,8 +185,7 @@ def _dot(self: Any, b: Any, *, precision: Any = None, preferred_element_type: An
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
-    from atled import numpy
-
+    numpy: Any = sys.modules["atled.numpy"]  # which imports this file
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", numpy.__array_api_version__):
         raise ValueError(
             f"__array_namespace__: the array API standard is followed up to {numpy.__array_api_version__}; "

@@ -17,7 +17,6 @@ from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import _checked_number, asarray
 from atled.numpy.functional import apply_along_axis
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
@@ -26,6 +25,7 @@ from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import min as _min
 from atled.ops import conversion, elementary, shape, sorting
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function
 
 __all__ = ["pad"]
 

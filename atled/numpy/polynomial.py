@@ -15,7 +15,6 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import (
     broadcast_shapes,
@@ -27,9 +26,10 @@ from atled.numpy.promotion import (
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
-from atled.ops import conversion, cumulative, elementary, indexing, linalg, reduction, shape, sorting
+from atled.ops import conversion, cumulative, elementary, indexing, linalg, reduction, shape, sorting, spectral
 from atled.ops import elementwise as ew
 from atled.ops import matrices as matrices_ops
+from atled.staging.jit import library_function
 
 __all__ = [
     "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots", "vander",
@@ -98,7 +98,11 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @library_function
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    >>> polysub(asarray([1, 2, 3]), asarray([1, 1]))
+    Array([1, 1, 2], dtype=int32)
+    """
     return ew.sub(*_aligned("polysub", a1, a2))
 
 
@@ -438,7 +442,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     (z,) = promote_inexact("poly", seq_of_zeros)
     t = type_of(z)
     if t.ndim == 2 and t.shape[0] == t.shape[1] and t.size:
-        (z,) = bind(linalg.Eig(False), conversion.convert(z, _solver_dtype(t.dtype)))
+        (z,) = bind(spectral.Eig(False), conversion.convert(z, _solver_dtype(t.dtype)))
     elif t.ndim > 1:
         raise ValueError(f"poly: zeros are a 1-d array, or a square matrix is given; got {t}.")
     elif t.size == 0:
@@ -453,7 +457,7 @@ def _companion_eigenvalues(p: Any) -> Any:
     first = shape.broadcast(shape.index_in_axis(p, 0, 0), (n,), ())
     top = ew.neg(ew.div(shape.slice_in_axis(p, 1, n + 1, 0), first))
     below = shape.pad(matrices_ops.identity(ArrayType((n - 1, n - 1), t.dtype), n - 1), 0, [(0, 0, 0), (0, 1, 0)])
-    (values,) = bind(linalg.Eig(False), shape.concatenate([shape.reshape(top, (1, n)), below], 0))
+    (values,) = bind(spectral.Eig(False), shape.concatenate([shape.reshape(top, (1, n)), below], 0))
     return values
 
 

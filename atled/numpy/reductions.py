@@ -11,11 +11,11 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
-from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import isnan, maximum, minimum, to_bool
 from atled.numpy.promotion import broadcast_to, cast, inexact_dtype, operand_type, promote_dtypes
 from atled.ops import conversion, cumulative, elementary, reduction, shape, sorting
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function
 
 _STATIC = ("axis", "dtype", "keepdims", "promote_integers")
 
@@ -85,7 +85,7 @@ def prod(
     return _reduce(reduction.reduce_prod, "prod", a, axis, wanted, keepdims, initial, where, lambda d: 1, ew.mul)
 
 
-def _extremum(name: str, op: Any, identity: Any, combine: Any):
+def _extremum(name: str, op: Any, identity: Any, combine: Any, doc: str):
     def f(
         a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
@@ -104,8 +104,7 @@ def _extremum(name: str, op: Any, identity: Any, combine: Any):
         return _reduce(op, name, a, axis, t.dtype, keepdims, initial, where, identity, combine)
 
     f.__name__ = f.__qualname__ = name
-    f.__module__ = "atled.numpy"
-    f.__doc__ = f"The {'largest' if name == 'max' else 'smallest'} element over axes; NaN if there is one."
+    f.__module__, f.__doc__ = "atled.numpy", doc
     return library_function(f, static=("axis", "keepdims"))
 
 
@@ -126,15 +125,42 @@ def _complex_extremum(a: Any, axes: tuple[int, ...], name: str, keepdims: bool, 
     return _kept(out, axes, t.shape, keepdims)
 
 
-max = amax = _extremum("max", reduction.reduce_max, reduction.lowest, ew.maximum)
-min = amin = _extremum("min", reduction.reduce_min, reduction.highest, ew.minimum)
+max = amax = _extremum(
+    "max",
+    reduction.reduce_max,
+    reduction.lowest,
+    ew.maximum,
+    """The largest element over axes; NaN if there is one.
+
+    >>> import atled.numpy as jnp
+    >>> max(jnp.array([[1, 5], [7, 3]]), axis=1)
+    Array([5, 7], dtype=int32)
+    """,
+)
+min = amin = _extremum(
+    "min",
+    reduction.reduce_min,
+    reduction.highest,
+    ew.minimum,
+    """The smallest element over axes; NaN if there is one.
+
+    >>> import atled.numpy as jnp
+    >>> min(jnp.array([[1, 5], [7, 3]]), axis=1)
+    Array([1, 3], dtype=int32)
+    """,
+)
 
 
 @library_function(static=("axis", "keepdims"))
 def all(
     a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether all elements over axes are true."""
+    """Whether all elements over axes are true.
+
+    >>> import atled.numpy as jnp
+    >>> all(jnp.array([[True, False], [True, True]]), axis=1)
+    Array([False,  True], dtype=bool)
+    """
     x = to_bool("all", a)
     return _reduce(
         reduction.reduce_and, "all", x, axis, dtypes.bool_, keepdims, None, where, lambda d: True, ew.logical_and
@@ -145,7 +171,12 @@ def all(
 def any(
     a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether any element over axes is true."""
+    """Whether any element over axes is true.
+
+    >>> import atled.numpy as jnp
+    >>> any(jnp.array([[True, False], [False, False]]), axis=1)
+    Array([ True, False], dtype=bool)
+    """
     x = to_bool("any", a)
     return _reduce(
         reduction.reduce_or, "any", x, axis, dtypes.bool_, keepdims, None, where, lambda d: False, ew.logical_or
@@ -221,7 +252,12 @@ def std(
     a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """The standard deviation of elements over axes; its gradient is zero where all elements are equal."""
+    """The standard deviation of elements over axes; its gradient is zero where all elements are equal.
+
+    >>> import atled.numpy as jnp
+    >>> std(jnp.array([1.0, 4.0])), std(jnp.array([1.0, 5.0, 9.0]), ddof=1)
+    (Array(1.5, dtype=float32), Array(4., dtype=float32))
+    """
     found = var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
     is_zero = ew.eq(found, 0)
     safe = ew.select(is_zero, np.ones((), type_of(found).dtype), found)
@@ -230,17 +266,27 @@ def std(
 
 @library_function(static=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
-    """The largest minus the smallest element over axes."""
+    """The largest minus the smallest element over axes.
+
+    >>> import atled.numpy as jnp
+    >>> ptp(jnp.array([[1, 5], [2, 9]]), axis=1)
+    Array([4, 7], dtype=int32)
+    """
     return ew.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
 
 
 @library_function(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Any = None, keepdims: bool = False) -> Array:
-    """How many elements over axes are not zero."""
+    """How many elements over axes are not zero.
+
+    >>> import atled.numpy as jnp
+    >>> count_nonzero(jnp.array([[0, 1], [2, 3]]), axis=0)
+    Array([1, 2], dtype=int32)
+    """
     return sum(to_bool("count_nonzero", a), axis=axis, keepdims=keepdims, dtype=dtypes.default("i"))
 
 
-def _position(name: str, op: Any):
+def _position(name: str, op: Any, doc: str):
     def f(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         t = operand_type(name, a)
         x, dims = a, t.shape
@@ -262,21 +308,42 @@ def _position(name: str, op: Any):
         )
 
     f.__name__ = f.__qualname__ = name
-    f.__module__ = "atled.numpy"
-    word = "largest" if name == "argmax" else "smallest"
-    f.__doc__ = f"The position of the first {word} element, of the flat array or along an axis; NaN counts as that."
+    f.__module__, f.__doc__ = "atled.numpy", doc
     return library_function(f, static=("axis", "keepdims"))
 
 
-argmax = _position("argmax", reduction.argmax)
-argmin = _position("argmin", reduction.argmin)
+argmax = _position(
+    "argmax",
+    reduction.argmax,
+    """The position of the first largest element, of the flat array or along an axis; NaN counts as that.
+
+    >>> import atled.numpy as jnp
+    >>> argmax(jnp.array([[1, 5], [7, 3]]), axis=1)
+    Array([1, 0], dtype=int32)
+    """,
+)
+argmin = _position(
+    "argmin",
+    reduction.argmin,
+    """The position of the first smallest element, of the flat array or along an axis; NaN counts as that.
+
+    >>> import atled.numpy as jnp
+    >>> argmin(jnp.array([[1, 5], [7, 3]]), axis=1)
+    Array([0, 1], dtype=int32)
+    """,
+)
 
 
 @library_function(static=("axis", "keepdims", "returned"))
 def average(
     a: ArrayLike, axis: Any = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
-    """The weighted mean of elements over axes."""
+    """The weighted mean of elements over axes.
+
+    >>> import atled.numpy as jnp
+    >>> average(jnp.array([1.0, 2.0]), weights=jnp.array([3.0, 1.0]))
+    Array(1.25, dtype=float32)
+    """
     t = operand_type("average", a)
     axes = check_axes("average", axis, t.ndim)
     if weights is None:
@@ -298,7 +365,7 @@ def average(
 # -- skipping NaN -----------------------------------------------------------------------------------------------------
 
 
-def _total_without_nan(name: str, plain: Any, identity: int):
+def _total_without_nan(name: str, plain: Any, identity: int, doc: str):
     """A sum or product that leaves NaN out."""
 
     def f(
@@ -310,12 +377,32 @@ def _total_without_nan(name: str, plain: Any, identity: int):
         return plain(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
     f.__name__ = f.__qualname__ = name
-    f.__module__, f.__doc__ = "atled.numpy", f"As `{plain.__name__}`, leaving NaN out."
+    f.__module__, f.__doc__ = "atled.numpy", doc
     return library_function(f, static=("axis", "dtype", "keepdims"))
 
 
-nansum = _total_without_nan("nansum", sum, 0)
-nanprod = _total_without_nan("nanprod", prod, 1)
+nansum = _total_without_nan(
+    "nansum",
+    sum,
+    0,
+    """As `sum`, leaving NaN out.
+
+    >>> import atled.numpy as jnp
+    >>> nansum(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(6., dtype=float32)
+    """,
+)
+nanprod = _total_without_nan(
+    "nanprod",
+    prod,
+    1,
+    """As `prod`, leaving NaN out.
+
+    >>> import atled.numpy as jnp
+    >>> nanprod(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(8., dtype=float32)
+    """,
+)
 
 
 def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]):
@@ -341,7 +428,7 @@ _nanargmax = _without_nan("nanargmax", argmax, _lowest, ("axis", "keepdims"))
 _nanargmin = _without_nan("nanargmin", argmin, _highest, ("axis", "keepdims"))
 
 
-def _or_nan(name: str, found: Any, plain: Any):
+def _or_nan(name: str, found: Any, doc: str):
     def f(
         a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
@@ -354,15 +441,33 @@ def _or_nan(name: str, found: Any, plain: Any):
         return ew.select(empty, np.asarray(np.nan, t.dtype), value)
 
     f.__name__ = f.__qualname__ = name
-    f.__module__, f.__doc__ = "atled.numpy", f"As `{plain}`, leaving NaN out; NaN if nothing is left."
+    f.__module__, f.__doc__ = "atled.numpy", doc
     return library_function(f, static=("axis", "keepdims"))
 
 
-nanmax = _or_nan("nanmax", _nanmax, "max")
-nanmin = _or_nan("nanmin", _nanmin, "min")
+nanmax = _or_nan(
+    "nanmax",
+    _nanmax,
+    """As `max`, leaving NaN out; NaN if nothing is left.
+
+    >>> import atled.numpy as jnp
+    >>> nanmax(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(4., dtype=float32)
+    """,
+)
+nanmin = _or_nan(
+    "nanmin",
+    _nanmin,
+    """As `min`, leaving NaN out; NaN if nothing is left.
+
+    >>> import atled.numpy as jnp
+    >>> nanmin(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(2., dtype=float32)
+    """,
+)
 
 
-def _nan_position(name: str, found: Any):
+def _nan_position(name: str, found: Any, doc: str):
     def f(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         value = found.__wrapped__(a, axis=axis, keepdims=keepdims)
         if operand_type(name, a).kind not in "fc":
@@ -371,11 +476,30 @@ def _nan_position(name: str, found: Any):
         return ew.select(empty, np.asarray(-1, type_of(value).dtype), value)
 
     f.__name__ = f.__qualname__ = name
-    f.__module__, f.__doc__ = "atled.numpy", f"As `{name[3:]}`, leaving NaN out; -1 if nothing is left."
+    f.__module__, f.__doc__ = "atled.numpy", doc
     return library_function(f, static=("axis", "keepdims"))
 
 
-nanargmax, nanargmin = _nan_position("nanargmax", _nanargmax), _nan_position("nanargmin", _nanargmin)
+nanargmax = _nan_position(
+    "nanargmax",
+    _nanargmax,
+    """As `argmax`, leaving NaN out; -1 if nothing is left.
+
+    >>> import atled.numpy as jnp
+    >>> nanargmax(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(2, dtype=int32)
+    """,
+)
+nanargmin = _nan_position(
+    "nanargmin",
+    _nanargmin,
+    """As `argmin`, leaving NaN out; -1 if nothing is left.
+
+    >>> import atled.numpy as jnp
+    >>> nanargmin(jnp.array([2.0, jnp.nan, 4.0]))
+    Array(0, dtype=int32)
+    """,
+)
 
 
 @library_function(static=("axis", "dtype", "keepdims"))
@@ -387,7 +511,12 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements that are not NaN."""
+    """The mean of the elements that are not NaN.
+
+    >>> import atled.numpy as jnp
+    >>> nanmean(jnp.array([1.0, jnp.nan, 4.0]))
+    Array(2.5, dtype=float32)
+    """
     mask = ew.logical_not(isnan(a))
     if where is not None:
         mask = ew.logical_and(mask, broadcast_to(to_bool("nanmean", where), type_of(mask).shape))
@@ -405,7 +534,12 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The variance of the elements that are not NaN."""
+    """The variance of the elements that are not NaN.
+
+    >>> import atled.numpy as jnp
+    >>> nanvar(jnp.array([1.0, jnp.nan, 4.0]))
+    Array(2.25, dtype=float32)
+    """
     mask = ew.logical_not(isnan(a))
     if where is not None:
         mask = ew.logical_and(mask, broadcast_to(to_bool("nanvar", where), type_of(mask).shape))
@@ -423,7 +557,12 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The standard deviation of the elements that are not NaN."""
+    """The standard deviation of the elements that are not NaN.
+
+    >>> import atled.numpy as jnp
+    >>> nanstd(jnp.array([1.0, jnp.nan, 4.0]))
+    Array(1.5, dtype=float32)
+    """
     mask = ew.logical_not(isnan(a))
     if where is not None:
         mask = ew.logical_and(mask, broadcast_to(to_bool("nanstd", where), type_of(mask).shape))
@@ -449,19 +588,60 @@ def _cumulative(name: str, op: Any, doc: str, fill: Any = None):
     return library_function(f, static=("axis", "dtype"))
 
 
-cumsum = _cumulative("cumsum", cumulative.cumsum, "Sums of the elements so far, of the flat array or along an axis.")
-cumprod = _cumulative(
-    "cumprod", cumulative.cumprod, "Products of the elements so far, of the flat array or along an axis."
+cumsum = _cumulative(
+    "cumsum",
+    cumulative.cumsum,
+    """Sums of the elements so far, of the flat array or along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> cumsum(jnp.array([3, 1, 2]))
+    Array([3, 4, 6], dtype=int32)
+    """,
 )
-nancumsum = _cumulative("nancumsum", cumulative.cumsum, "As `cumsum`, with NaN as zero.", 0)
-nancumprod = _cumulative("nancumprod", cumulative.cumprod, "As `cumprod`, with NaN as one.", 1)
+cumprod = _cumulative(
+    "cumprod",
+    cumulative.cumprod,
+    """Products of the elements so far, of the flat array or along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> cumprod(jnp.array([3, 1, 2]))
+    Array([3, 3, 6], dtype=int32)
+    """,
+)
+nancumsum = _cumulative(
+    "nancumsum",
+    cumulative.cumsum,
+    """As `cumsum`, with NaN as zero.
+
+    >>> import atled.numpy as jnp
+    >>> nancumsum(jnp.array([2.0, jnp.nan, 4.0]))
+    Array([2., 2., 6.], dtype=float32)
+    """,
+    0,
+)
+nancumprod = _cumulative(
+    "nancumprod",
+    cumulative.cumprod,
+    """As `cumprod`, with NaN as one.
+
+    >>> import atled.numpy as jnp
+    >>> nancumprod(jnp.array([2.0, jnp.nan, 4.0]))
+    Array([2., 2., 8.], dtype=float32)
+    """,
+    1,
+)
 
 
 @library_function(static=("axis", "dtype", "include_initial"))
 def cumulative_sum(
     x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Sums of the elements so far; with `include_initial` a zero comes first."""
+    """Sums of the elements so far; with `include_initial` a zero comes first.
+
+    >>> import atled.numpy as jnp
+    >>> cumulative_sum(jnp.array([2, 3, 4]), include_initial=True)
+    Array([0, 2, 5, 9], dtype=int32)
+    """
     return _cumulative_with_start("cumulative_sum", cumsum, x, axis, dtype, include_initial, 0)
 
 
@@ -469,7 +649,12 @@ def cumulative_sum(
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Products of the elements so far; with `include_initial` a one comes first."""
+    """Products of the elements so far; with `include_initial` a one comes first.
+
+    >>> import atled.numpy as jnp
+    >>> cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return _cumulative_with_start("cumulative_prod", cumprod, x, axis, dtype, include_initial, 1)
 
 

@@ -16,7 +16,6 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axis
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import isnan
 from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes
@@ -24,6 +23,7 @@ from atled.numpy.sorting import as_size, concrete, cut, first_true, fixed, keys_
 from atled.ops import conversion, cumulative, indexing, reduction, segments, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops.placing import placed
+from atled.staging.jit import library_function
 
 __all__ = [
     "bincount", "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
@@ -187,24 +187,43 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
-    """The distinct elements with first positions, numbers and counts; every NaN is distinct."""
+    """The distinct elements with first positions, numbers and counts; every NaN is distinct.
+
+    >>> values, first, inverse, counts = unique_all(asarray([5, 3, 5]))
+    >>> values, first, counts
+    (Array([3, 5], dtype=int32), Array([1, 0], dtype=int32), Array([1, 2], dtype=int32))
+    """
     return UniqueAll(*_groups("unique_all", x, None, False, size, fill_value)[:4])
 
 
 def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueCounts:
-    """The distinct elements and how often each occurs; every NaN is distinct."""
+    """The distinct elements and how often each occurs; every NaN is distinct.
+
+    >>> values, counts = unique_counts(asarray([5, 3, 5]))
+    >>> values, counts
+    (Array([3, 5], dtype=int32), Array([1, 2], dtype=int32))
+    """
     found = _groups("unique_counts", x, None, False, size, fill_value)
     return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
-    """The distinct elements and, for each element, which of them it is; every NaN is distinct."""
+    """The distinct elements and, for each element, which of them it is; every NaN is distinct.
+
+    >>> values, inverse = unique_inverse(asarray([5, 3, 5]))
+    >>> values[inverse]
+    Array([5, 3, 5], dtype=int32)
+    """
     found = _groups("unique_inverse", x, None, False, size, fill_value)
     return UniqueInverse(found.values, found.inverse)
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The distinct elements; every NaN is distinct."""
+    """The distinct elements; every NaN is distinct.
+
+    >>> unique_values(asarray([5, 3, 5]))
+    Array([3, 5], dtype=int32)
+    """
     return _groups("unique_values", x, None, False, size, fill_value).values
 
 
@@ -378,7 +397,11 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """The distinct elements that are in exactly one of two arrays, in order; `size` fixes how many."""
+    """The distinct elements that are in exactly one of two arrays, in order; `size` fixes how many.
+
+    >>> setxor1d(asarray([1, 2, 3]), asarray([2, 3, 4]))
+    Array([1, 4], dtype=int32)
+    """
     n, m = (operand_type("setxor1d", v).size for v in (ar1, ar2))
     found = _exclusive(ar1, ar2, fill_value, n + m if size is None else as_size("setxor1d", size))
     return found[0] if size is not None else _cut_all("setxor1d", found)[0]

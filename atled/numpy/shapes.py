@@ -15,7 +15,6 @@ from atled.core.axes import check_axes, check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, operand_type, promote_dtypes
@@ -23,6 +22,7 @@ from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, cumulative, indexing, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops.placing import placed
+from atled.staging.jit import library_function, refuse_out
 
 
 def _dividing(dims: Sequence[int], size: int) -> str:
@@ -73,7 +73,11 @@ _ops_reshape, _ops_transpose = shape.reshape, shape.transpose
 
 @library_function(static=("order", "out_sharding"), is_thin=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """The elements in one row."""
+    """The elements in one row.
+
+    >>> ravel(asarray([[1, 2], [3, 4]]))
+    Array([1, 2, 3, 4], dtype=int32)
+    """
     t = operand_type("ravel", a)
     if order == "F":
         a = shape.transpose(a, range(t.ndim)[::-1])
@@ -84,7 +88,11 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 @library_function(static=("axes",), is_thin=True)
 def transpose(a: ArrayLike, axes: Any = None) -> Array:
-    """The axes in another order; reversed by default."""
+    """The axes in another order; reversed by default.
+
+    >>> transpose(np.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
     t = operand_type("transpose", a)
     order = tuple(range(t.ndim))[::-1] if axes is None else tuple([check_axis("transpose", i, t.ndim) for i in axes])
     if len(order) != t.ndim or len(set(order)) != t.ndim:
@@ -100,7 +108,11 @@ permute_dims = transpose
 
 @library_function(is_thin=True)
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged."""
+    """The last two axes exchanged.
+
+    >>> matrix_transpose(np.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
     t = operand_type("matrix_transpose", x)
     if t.ndim < 2:
         raise ValueError(f"matrix_transpose: at least two axes are needed; got {t}.")
@@ -109,7 +121,11 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @library_function(static=("axis1", "axis2"), is_thin=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    >>> swapaxes(np.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     t = operand_type("swapaxes", a)
     i, j = (check_axis("swapaxes", v, t.ndim) for v in (axis1, axis2))
     order = list(range(t.ndim))
@@ -119,7 +135,11 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 @library_function(static=("source", "destination"), is_thin=True)
 def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
-    """Axes moved to other positions; the rest keep their order."""
+    """Axes moved to other positions; the rest keep their order.
+
+    >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     t = operand_type("moveaxis", a)
     sources, targets = (check_axes("moveaxis", v, t.ndim) for v in (source, destination))
     if len(sources) != len(targets):
@@ -132,7 +152,11 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
 
 @library_function(static=("axis", "start"), is_thin=True)
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """An axis rolled back until it lies at a position."""
+    """An axis rolled back until it lies at a position.
+
+    >>> rollaxis(np.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     t = operand_type("rollaxis", a)
     i = check_axis("rollaxis", axis, t.ndim)
     start = start + t.ndim if start < 0 else start
@@ -143,7 +167,11 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @library_function(static=("axis",), is_thin=True)
 def expand_dims(a: ArrayLike, axis: Any) -> Array:
-    """New axes of length one."""
+    """New axes of length one.
+
+    >>> expand_dims(np.ones((2, 3)), (0, -1)).shape
+    (1, 2, 3, 1)
+    """
     t = operand_type("expand_dims", a)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = check_axes("expand_dims", axis, t.ndim + count)
@@ -153,7 +181,11 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
 
 @library_function(static=("axis",), is_thin=True)
 def squeeze(a: ArrayLike, axis: Any = None) -> Array:
-    """Axes of length one taken away."""
+    """Axes of length one taken away.
+
+    >>> squeeze(np.ones((1, 3, 1))).shape
+    (3,)
+    """
     t = operand_type("squeeze", a)
     axes = tuple(i for i, n in enumerate(t.shape) if n == 1) if axis is None else check_axes("squeeze", axis, t.ndim)
     if any(t.shape[i] != 1 for i in axes):
@@ -174,7 +206,12 @@ def _singletons(t: ArrayType) -> str:
 
 @library_function(static=("shape", "out_sharding"), is_thin=True)
 def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Array:
-    """An array repeated into a larger shape."""
+    """An array repeated into a larger shape.
+
+    >>> broadcast_to(asarray([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
     operand_type("broadcast_to", array)
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     return placed(_broadcast_to(array, dims), out_sharding, "broadcast_to")
@@ -182,7 +219,11 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> A
 
 @library_function
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
-    """Arrays repeated into one common shape."""
+    """Arrays repeated into one common shape.
+
+    >>> [x.shape for x in broadcast_arrays(np.ones((3, 1)), np.ones(2))]
+    [(3, 2), (3, 2)]
+    """
     dims = broadcast_shapes(*[operand_type("broadcast_arrays", x).shape for x in args])
     return tuple([_broadcast_to(x, dims) for x in args])
 
@@ -259,7 +300,12 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
-    """Arrays of one shape side by side along a new axis."""
+    """Arrays of one shape side by side along a new axis.
+
+    >>> stack([asarray([1, 2]), asarray([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     refuse_out("stack", out)
     return _stack(_sequence("stack", arrays), axis, dtype)
 
@@ -272,17 +318,31 @@ def _joined(arrays: Any, axis: int, dtype: Any = None) -> Any:
 
 
 def vstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays one below another."""
+    """Arrays one below another.
+
+    >>> vstack((asarray([1, 2]), asarray([3, 4])))
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
     return _joined(_sequence("vstack", tup), 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays side by side."""
+    """Arrays side by side.
+
+    >>> hstack((asarray([1, 2]), asarray([3])))
+    Array([1, 2, 3], dtype=int32)
+    """
     return _joined(_sequence("hstack", tup), 1, dtype)
 
 
 def dstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays one behind another."""
+    """Arrays one behind another.
+
+    >>> dstack((asarray([1, 2]), asarray([3, 4])))
+    Array([[[1, 3],
+            [2, 4]]], dtype=int32)
+    """
     return _joined(_sequence("dstack", tup), 2, dtype)
 
 
@@ -292,12 +352,22 @@ def _column_stack(arrays: Any) -> Any:
 
 
 def column_stack(tup: Any) -> Array:
-    """1-d arrays as columns of a matrix."""
+    """1-d arrays as columns of a matrix.
+
+    >>> column_stack((asarray([1, 2]), asarray([3, 4])))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return _column_stack(_sequence("column_stack", tup))
 
 
 def block(arrays: Any) -> Array:
-    """Arrays put together from nested lists of blocks."""
+    """Arrays put together from nested lists of blocks.
+
+    >>> block([[np.eye(2, dtype="int32"), np.zeros((2, 1), "int32")]])
+    Array([[1, 0, 0],
+           [0, 1, 0]], dtype=int32)
+    """
 
     def depth(x: Any) -> int:
         return 1 + max(map(depth, x)) if isinstance(x, list) else 0
@@ -340,7 +410,11 @@ def atleast_1d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Any:
-    """Arrays with at least one axis."""
+    """Arrays with at least one axis.
+
+    >>> atleast_1d(5)
+    Array([5], dtype=int32, weak_type=True)
+    """
     if len(arys) == 1:
         x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
         return x if x.ndim >= 1 else _atleast_1d(x)
@@ -352,7 +426,11 @@ def atleast_2d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Any:
-    """Arrays with at least two axes."""
+    """Arrays with at least two axes.
+
+    >>> atleast_2d(asarray([1, 2]))
+    Array([[1, 2]], dtype=int32)
+    """
     if len(arys) == 1:
         x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
         return x if x.ndim >= 2 else _atleast_2d(x)
@@ -364,7 +442,11 @@ def atleast_3d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Any:
-    """Arrays with at least three axes."""
+    """Arrays with at least three axes.
+
+    >>> atleast_3d(np.ones((2, 3))).shape
+    (2, 3, 1)
+    """
     if len(arys) == 1:
         x = arys[0] if isinstance(arys[0], Array) else asarray(arys[0])
         return x if x.ndim >= 3 else _atleast_3d(x)
@@ -399,36 +481,60 @@ def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int,
 
 
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array cut into equal parts, or at positions, along an axis."""
+    """An array cut into equal parts, or at positions, along an axis.
+
+    >>> split(asarray([1, 2, 3, 4]), 2)
+    [Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     x = asarray(ary)
     at = check_axis("split", axis, x.ndim)
     return _split(x, _bounds("split", x.shape[at], indices_or_sections, True), at)
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array cut into nearly equal parts, or at positions, along an axis."""
+    """An array cut into nearly equal parts, or at positions, along an axis.
+
+    >>> array_split(asarray([1, 2, 3]), 2)
+    [Array([1, 2], dtype=int32), Array([3], dtype=int32)]
+    """
     x = asarray(ary)
     at = check_axis("array_split", axis, x.ndim)
     return _split(x, _bounds("array_split", x.shape[at], indices_or_sections, False), at)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """An array cut along its first axis."""
+    """An array cut along its first axis.
+
+    >>> [x.shape for x in vsplit(np.ones((4, 3)), 2)]
+    [(2, 3), (2, 3)]
+    """
     return split(ary, indices_or_sections, 0)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """An array cut along its second axis, or its first if there is only one."""
+    """An array cut along its second axis, or its first if there is only one.
+
+    >>> hsplit(asarray([1, 2, 3, 4]), [1])
+    [Array([1], dtype=int32), Array([2, 3, 4], dtype=int32)]
+    """
     return split(ary, indices_or_sections, 0 if asarray(ary).ndim == 1 else 1)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """An array cut along its third axis."""
+    """An array cut along its third axis.
+
+    >>> [x.shape for x in dsplit(np.ones((2, 2, 6)), 3)]
+    [(2, 2, 2), (2, 2, 2), (2, 2, 2)]
+    """
     return split(ary, indices_or_sections, 2)
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along an axis."""
+    """The slices of an array along an axis.
+
+    >>> unstack(asarray([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     array = asarray(x)
     at = check_axis("unstack", axis, array.ndim)
     return tuple(_unstack(array, at))
@@ -454,7 +560,11 @@ def _tile(a: Any, reps: tuple[int, ...]) -> Any:
 
 
 def tile(A: ArrayLike, reps: Any) -> Array:  # noqa: N803
-    """An array repeated as a whole along each axis."""
+    """An array repeated as a whole along each axis.
+
+    >>> tile(asarray([1, 2]), 2)
+    Array([1, 2, 1, 2], dtype=int32)
+    """
     return _tile(A, tuple(int(r) for r in reps) if np.ndim(reps) else (int(reps),))
 
 
@@ -496,7 +606,11 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Each element repeated; `total_repeat_length` fixes the length where the counts are traced."""
+    """Each element repeated; `total_repeat_length` fixes the length where the counts are traced.
+
+    >>> repeat(asarray([1, 2]), asarray([2, 1]))
+    Array([1, 1, 2], dtype=int32)
+    """
     return placed(_repeated(a, repeats, axis, total_repeat_length), out_sharding, "repeat")
 
 
@@ -524,24 +638,43 @@ def _repeated(a: Any, repeats: Any, axis: int | None, total_repeat_length: int |
 
 @library_function(static=("axis",), is_thin=True)
 def flip(m: ArrayLike, axis: Any = None) -> Array:
-    """The order along axes turned around."""
+    """The order along axes turned around.
+
+    >>> flip(asarray([1, 2, 3]))
+    Array([3, 2, 1], dtype=int32)
+    """
     t = operand_type("flip", m)
     return shape.reverse(m, check_axes("flip", axis, t.ndim))
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """Columns in reverse order."""
+    """Columns in reverse order.
+
+    >>> fliplr(asarray([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """Rows in reverse order."""
+    """Rows in reverse order.
+
+    >>> flipud(asarray([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 @library_function(static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """A quarter turn, k times, in the plane of two axes."""
+    """A quarter turn, k times, in the plane of two axes.
+
+    >>> rot90(asarray([[1, 2], [3, 4]]))
+    Array([[2, 4],
+           [1, 3]], dtype=int32)
+    """
     t = operand_type("rot90", m)
     i, j = check_axes("rot90", tuple(axes), t.ndim)
     k %= 4
@@ -582,7 +715,11 @@ def _roll_flat(a: Any, shifts: tuple[Any, ...]) -> Any:
 
 
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
-    """Elements moved along axes; what falls off comes back at the other end."""
+    """Elements moved along axes; what falls off comes back at the other end.
+
+    >>> roll(asarray([1, 2, 3, 4]), 1)
+    Array([4, 1, 2, 3], dtype=int32)
+    """
     x = asarray(a)
     shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
     if axis is None:
@@ -597,7 +734,11 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
 
 @library_function(static=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Values at the end of an array; flattened if no axis is given."""
+    """Values at the end of an array; flattened if no axis is given.
+
+    >>> append(asarray([1, 2]), asarray([3]))
+    Array([1, 2, 3], dtype=int32)
+    """
     if axis is None:
         return concatenate([ravel(arr), ravel(values)])
     return concatenate([arr, values], axis)
@@ -605,13 +746,23 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 @library_function(static=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """The lower triangle of the last two axes; zero above the k-th diagonal."""
+    """The lower triangle of the last two axes; zero above the k-th diagonal.
+
+    >>> tril(asarray([[1, 2], [3, 4]]))
+    Array([[1, 0],
+           [3, 4]], dtype=int32)
+    """
     return _triangle(m, k, True)
 
 
 @library_function(static=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """The upper triangle of the last two axes; zero below the k-th diagonal."""
+    """The upper triangle of the last two axes; zero below the k-th diagonal.
+
+    >>> triu(asarray([[1, 2], [3, 4]]))
+    Array([[1, 2],
+           [0, 4]], dtype=int32)
+    """
     return _triangle(m, k, False)
 
 

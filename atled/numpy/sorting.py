@@ -18,7 +18,6 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray, static_shape
 from atled.numpy.elementwise import isnan, to_bool
@@ -36,6 +35,7 @@ from atled.numpy.promotion import (
 from atled.numpy.shapes import ravel
 from atled.ops import conversion, cumulative, indexing, shape, sorting
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function, refuse_out
 
 __all__ = [
     "argpartition", "argsort", "argwhere", "choose", "compress", "digitize", "extract", "flatnonzero", "lexsort",
@@ -170,7 +170,11 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 
 @library_function
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements along the last axis as complex numbers, in order of real, then imaginary parts."""
+    """The elements along the last axis as complex numbers, in order of real, then imaginary parts.
+
+    >>> sort_complex(asarray([2 + 1j, 1 + 2j, 2 - 1j]))
+    Array([1.+2.j, 2.-1.j, 2.+1.j], dtype=complex64)
+    """
     t = operand_type("sort_complex", a)
     if t.ndim == 0:
         raise ValueError(f"sort_complex: at least one axis is needed; got {t}.")
@@ -186,13 +190,21 @@ def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
 
 
 def partition(a: ArrayLike, kth: Any, axis: int | None = -1) -> Array:
-    """The elements rearranged so that the one at `kth` is where sorting would put it; here they are all sorted."""
+    """The elements rearranged so that the one at `kth` is where sorting would put it; here they are all sorted.
+
+    >>> partition(asarray([3, 1, 2]), 1)
+    Array([1, 2, 3], dtype=int32)
+    """
     _check_kth("partition", a, kth, axis)
     return sort(a, axis)
 
 
 def argpartition(a: ArrayLike, kth: Any, axis: int | None = -1) -> Array:
-    """The positions of the elements as `partition` arranges them; here those that sort."""
+    """The positions of the elements as `partition` arranges them; here those that sort.
+
+    >>> argpartition(asarray([3, 1, 2]), 1)
+    Array([1, 2, 0], dtype=int32)
+    """
     _check_kth("argpartition", a, kth, axis)
     return argsort(a, axis)
 
@@ -374,7 +386,11 @@ def _positions(i: np.ndarray) -> Any:
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions in the flat array of the elements that are not zero; `size` fixes how many."""
+    """The positions in the flat array of the elements that are not zero; `size` fixes how many.
+
+    >>> flatnonzero(asarray([[0, 5], [6, 0]]))
+    Array([1, 2], dtype=int32)
+    """
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -468,7 +484,11 @@ def compress(
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
-    """The elements of the flat array for which a condition holds; `size` fixes how many."""
+    """The elements of the flat array for which a condition holds; `size` fixes how many.
+
+    >>> extract(asarray([True, False, True]), asarray([1, 2, 3]))
+    Array([1, 3], dtype=int32)
+    """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 

@@ -19,7 +19,6 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function, refuse_out
 from atled.numpy.arithmetic import remainder
 from atled.numpy.contractions import matmul
 from atled.numpy.creation import asarray
@@ -50,6 +49,7 @@ from atled.ops import (
 )  # fmt: skip
 from atled.ops import elementwise as ew
 from atled.ops.placing import placed
+from atled.staging.jit import library_function, refuse_out
 
 __all__ = [
     "convolve", "corrcoef", "correlate", "cov", "diff", "ediff1d", "gradient",

@@ -13,13 +13,13 @@ import numpy as np
 
 from atled.core.array import type_of
 from atled.core.axes import check_axes, check_axis
-from atled.higher_order.jit import library_function
 from atled.numpy import elementwise, reductions
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import where_both
 from atled.numpy.promotion import broadcast_to
 from atled.numpy.shapes import concatenate, moveaxis
 from atled.ops import cumulative
+from atled.staging.jit import library_function
 
 _METHODS = ("reduce", "accumulate", "outer", "at", "reduceat", "nin", "nout", "nargs", "identity")
 _WRITES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
@@ -49,7 +49,13 @@ class _Kind(type):
 
 
 class ufunc(metaclass=_Kind):  # noqa: N801
-    """A function of scalars applied to all elements, with methods that fold arrays with it. Made by `frompyfunc`."""
+    """A function of scalars applied to all elements, with methods that fold arrays with it. Made by `frompyfunc`.
+
+    >>> plus = ufunc(lambda a, b: a + b, 2, 1)
+    >>> plus.reduce(asarray([1, 2, 3])), plus.outer(asarray([1, 2]), asarray([10, 20]))
+    (Array(6, dtype=int32), Array([[11, 21],
+           [12, 22]], dtype=int32))
+    """
 
     def __init__(
         self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None, identity: Any = None

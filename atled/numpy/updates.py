@@ -10,7 +10,6 @@ import numpy as np
 from atled.core import dtypes, errors
 from atled.core.array import Array, type_of
 from atled.core.trace import Tracer, bind
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray, ones_like
 from atled.numpy.elementwise import where_both
 from atled.numpy.indexing import (
@@ -31,6 +30,7 @@ from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
 from atled.ops import elementwise as ew
 from atled.ops import indexing, shape
 from atled.ops.placing import placed
+from atled.staging.jit import library_function
 
 
 @library_function(static=("spec", "combine", "mode", "is_unique", "is_sorted"))

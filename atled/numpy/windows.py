@@ -12,11 +12,11 @@ from typing import Any
 from atled.core import dtypes
 from atled.core.array import Array
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.elementwise import i0
 from atled.numpy.promotion import cast, inexact_dtype, operand_type
 from atled.ops import conversion, elementary, shape
 from atled.ops import elementwise as ew
+from atled.staging.jit import library_function
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
@@ -43,12 +43,20 @@ def _cosines(m: int, weights: tuple[float, ...]) -> Any:
 
 
 def blackman(M: int) -> Array:  # noqa: N803
-    """The Blackman window: three cosines, with very low side lobes."""
+    """The Blackman window: three cosines, with very low side lobes.
+
+    >>> abs(blackman(5).round(2))
+    Array([0.  , 0.34, 1.  , 0.34, 0.  ], dtype=float32)
+    """
     return _cosines(_length("blackman", M), (0.42, -0.5, 0.08))
 
 
 def hamming(M: int) -> Array:  # noqa: N803
-    """The Hamming window: a raised cosine that does not quite reach zero."""
+    """The Hamming window: a raised cosine that does not quite reach zero.
+
+    >>> hamming(3).round(2)
+    Array([0.08, 1.  , 0.08], dtype=float32)
+    """
     return _cosines(_length("hamming", M), (0.54, -0.46))
 
 
@@ -96,5 +104,9 @@ def _kaiser(m: int, beta: Any) -> Any:
 
 
 def kaiser(M: int, beta: Any) -> Array:  # noqa: N803
-    """The Kaiser window: i0(beta * sqrt(1 - r**2)) / i0(beta), for r from -1 to 1; `beta` can be differentiated."""
+    """The Kaiser window: i0(beta * sqrt(1 - r**2)) / i0(beta), for r from -1 to 1; `beta` can be differentiated.
+
+    >>> kaiser(5, 0.0)
+    Array([1., 1., 1., 1., 1.], dtype=float32)
+    """
     return _kaiser(_length("kaiser", M), beta)

@@ -61,6 +61,10 @@ class Host:
         except BaseException as error:
             raise RuntimeError(errors.keep(error)) from None
 
+    def of_types(self, types: Sequence[ArrayType]) -> Host:
+        """The same function, where its results have other types."""
+        return Host(self.function, types, self.name)
+
     def over_lanes(self, size: int, batched: Sequence[bool]) -> Host:
         """The same function, for one lane of a batch after another."""
         types = [ArrayType((size, *t.shape), t.dtype) for t in self.types]
@@ -130,4 +134,4 @@ class Callback(Op):
         else:
             given = list(operands)
         types = [ArrayType((size, *t.shape), t.dtype) for t in self.host.types]
-        return bind(Callback(Host(self.host.function, types, self.host.name), self.effect, method), *given)
+        return bind(Callback(self.host.of_types(types), self.effect, method), *given)

@@ -223,6 +223,8 @@ class PsumScatter(Collective):
     is_tiled: bool
 
     def result_type(self, x: ArrayType) -> ArrayType:
+        if x.kind not in "biufc":
+            raise TypeError(f"psum_scatter: {x} cannot be reduced.")
         dims = list(x.shape)
         if dims[self.axis] % self.size or (not self.is_tiled and dims[self.axis] != self.size):
             raise TypeError(f"psum_scatter: axis {self.axis} of {x} cannot be dealt out to {self.size} places.")
@@ -284,8 +286,10 @@ class Ppermute(Collective):
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
         x = x if batched[0] else shape.add_axis(x, size)
         source = {target: s for s, target in self.pairs}
-        zero = shape.zeros(ArrayType((1, *type_of(x).shape[1:]), type_of(x).dtype))
-        rows = [shape.slice_in_axis(x, source[i], source[i] + 1, 0) if i in source else zero for i in range(size)]
+        rows = [shape.slice_in_axis(x, source.get(i, 0), source.get(i, 0) + 1, 0) for i in range(size)]
+        if len(source) < size:
+            zero = shape.zeros(ArrayType((1, *type_of(x).shape[1:]), type_of(x).dtype))
+            rows = [row if i in source else zero for i, row in enumerate(rows)]
         return shape.concatenate(rows, 0)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ from atled.core.array import type_of
 from atled.ops import conversion, elementary
 from atled.ops import elementwise as ew
 from atled.ops.approximation import flipped, top_half, two_sum, value, with_sign
+from atled.ops.family import Elementwise
 
 
 def _parts(z: Any) -> tuple[Any, Any]:
@@ -386,3 +387,16 @@ def square(z: Any) -> Any:
     x, y = _parts(z)
     product = ew.mul(x, y)
     return conversion.complex(ew.mul(ew.sub(x, y), ew.add(x, y)), ew.add(product, product))
+
+
+# -- the ops that are computed by these functions ----------------------------------------------------------------------
+
+_OPS: list[tuple[type[Elementwise], Any]] = [
+    (elementary.Sign, sign), (elementary.Abs, absolute), (ew.IntegerPow, square), (elementary.Sqrt, sqrt),
+    (elementary.Exp, exp), (elementary.Expm1, expm1), (elementary.Log, log), (elementary.Log1p, log1p),
+    (elementary.Sin, sin), (elementary.Cos, cos), (elementary.Tan, tan), (elementary.Asin, asin),
+    (elementary.Acos, acos), (elementary.Atan, atan), (elementary.Sinh, sinh), (elementary.Cosh, cosh),
+    (elementary.Tanh, tanh), (elementary.Asinh, asinh), (elementary.Acosh, acosh), (elementary.Atanh, atanh),
+]  # fmt: skip
+for _op, _function in _OPS:
+    _op.computed = {**_op.computed, "c": _function}

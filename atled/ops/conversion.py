@@ -7,6 +7,7 @@ from typing import Any
 
 from atled.compiler.builder import I32
 from atled.core import dtypes
+from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
 from atled.core.op import Op
 from atled.core.trace import bind
@@ -182,3 +183,6 @@ def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> An
             f"reduce_precision: expected exponent_bits >= 1, mantissa_bits >= 0; got {exponent_bits}, {mantissa_bits}."
         )
     return bind(ReducePrecision(exponent_bits, mantissa_bits), x)
+
+
+arithmetic.convert = convert

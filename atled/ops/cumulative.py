@@ -183,25 +183,50 @@ def _interleave(a: Any, b: Any, axis: int) -> Any:
 
 
 def cumsum(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """Sums of the elements so far along an axis."""
+    """Sums of the elements so far along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> cumsum(jnp.array([3, 1, 2]), 0)
+    Array([3, 4, 6], dtype=int32)
+    """
     return bind(Cumsum(axis, is_reversed), x)
 
 
 def cumprod(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """Products of the elements so far along an axis."""
+    """Products of the elements so far along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> cumprod(jnp.array([3, 1, 2]), 0)
+    Array([3, 3, 6], dtype=int32)
+    """
     return bind(Cumprod(axis, is_reversed), x)
 
 
 def cummax(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """The largest element so far along an axis."""
+    """The largest element so far along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> cummax(jnp.array([1, 3, 2]), 0)
+    Array([1, 3, 3], dtype=int32)
+    """
     return bind(Cummax(axis, is_reversed), x)
 
 
 def cummin(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """The smallest element so far along an axis."""
+    """The smallest element so far along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> cummin(jnp.array([3, 1, 2]), 0)
+    Array([3, 1, 1], dtype=int32)
+    """
     return bind(Cummin(axis, is_reversed), x)
 
 
 def cumlogsumexp(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """log(sum(exp(x))) of the elements so far along an axis."""
+    """log(sum(exp(x))) of the elements so far along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> cumlogsumexp(jnp.array([1000.0, 1000.0]), 0).round(1)
+    Array([1000. , 1000.7], dtype=float32)
+    """
     return bind(Cumlogsumexp(axis, is_reversed), x)

@@ -12,8 +12,8 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.ops import approximation, complex_functions, conversion, elementwise
-from atled.ops.family import ArrayLike, Elementwise, Flat, function, one_like, spread_all, zero_like
+from atled.ops import conversion, elementwise
+from atled.ops.family import ArrayLike, Elementwise, Flat, function, one_like, spread_all, widened, zero_like
 
 
 class Rem(Elementwise):
@@ -53,7 +53,7 @@ class Sign(Flat):
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind == "u":
             return build.apply(lambda v: conversion.convert(elementwise.ne(v, 0), v.dtype), x)
-        return build.apply(complex_functions.sign, x) if x.type.kind == "c" else super().lower(build, x)
+        return build.apply(self.computed["c"], x) if x.type.kind == "c" else super().lower(build, x)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -81,7 +81,7 @@ class Abs(Elementwise):
         if x.type.kind == "u":
             return x
         out = super().lower(build, x)
-        return build.apply(complex_functions.absolute, x, out) if x.type.kind == "c" else out
+        return build.apply(self.computed["c"], x, out) if x.type.kind == "c" else out
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -147,11 +147,11 @@ class NextAfter(Elementwise):
 
 
 class Analytic(Elementwise):
-    """A function of real and complex numbers; that of complex ones is the one of the same name in its own file."""
+    """A function of real and complex numbers; that of complex ones is in `complex_functions.py`."""
 
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind == "c":
-            return build.map(getattr(complex_functions, self.name), x)
+            return build.map(self.computed["c"], x)
         return super().lower(build, x)
 
 
@@ -166,8 +166,6 @@ class Exp(Analytic):
 
 class Expm1(Analytic):
     """exp(x) - 1, exact for small x."""
-
-    computed = dict.fromkeys((4, 8), approximation.expm1)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.add(out, 1)
@@ -195,7 +193,6 @@ class Log1p(Logarithm):
     """log(1 + x), exact for small x."""
 
     hlo = "stablehlo.log_plus_one"
-    computed = dict.fromkeys((8,), approximation.log1p)  # the compiler's is off by more than 100 units at -0.4
 
     def under(self, x: Any) -> Any:
         return elementwise.add(x, 1)
@@ -232,7 +229,6 @@ class Tanh(Analytic):
     """Hyperbolic tangent."""
 
     hlo = "stablehlo.tanh"  # fast and good in single precision
-    computed = dict.fromkeys((8,), approximation.tanh)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.sub(1, elementwise.mul(out, out))
@@ -272,7 +268,7 @@ class Cbrt(Elementwise):
     takes = "f"
 
     def lower(self, build: Any, x: Any) -> Any:
-        return build.map(approximation.widened(approximation.cbrt), x, super().lower(build, x))
+        return build.map(widened(self.computed["root"]), x, super().lower(build, x))
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1 / 3, elementwise.mul(out, out))
@@ -414,8 +410,6 @@ class Acosh(Analytic):
 
 class Atanh(Analytic):
     """The inverse of hyperbolic tangent."""
-
-    computed = dict.fromkeys((4, 8), approximation.atanh)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.div(1, elementwise.mul(elementwise.sub(1, x), elementwise.add(x, 1)))

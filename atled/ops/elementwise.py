@@ -13,7 +13,7 @@ from atled.core.array import type_of
 from atled.core.mask import ALL, Mask
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import complex_functions, masking, shape
+from atled.ops import masking
 from atled.ops.family import (
     ArrayLike,
     Elementwise,
@@ -124,10 +124,6 @@ class Div(LinearElementwise):
         return masking.product(self, values, masks)
 
 
-def _squared(x: Any) -> Any:
-    return complex_functions.square(x) if type_of(x).kind == "c" else mul(x, x)
-
-
 class IntegerPow(Elementwise):
     """x ** n for a fixed integer n, by repeated multiplication."""
 
@@ -143,10 +139,13 @@ class IntegerPow(Elementwise):
             if n & 1:
                 out = x if out is None else mul(out, x)
             n >>= 1
-            x = _squared(x) if n else x
+            x = self._squared(x) if n else x
         if out is None:
-            return shape.broadcast(one_like(x), type_of(x).shape, ())
+            return arithmetic.broadcast(one_like(x), type_of(x).shape, ())
         return div(one_like(out), out) if self.n < 0 else out
+
+    def _squared(self, x: Any) -> Any:
+        return self.computed["c"](x) if type_of(x).kind == "c" else mul(x, x)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         if self.n == 0:
@@ -425,3 +424,6 @@ def reciprocal(x: ArrayLike) -> Any:
 
 
 arithmetic.add = add
+arithmetic.mul = mul
+arithmetic.select = select
+arithmetic.logical_or = logical_or

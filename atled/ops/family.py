@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from atled import ops
 from atled.core import dtypes, rewriting
+from atled.core.arithmetic import arithmetic
 from atled.core.array import WEAK_SCALARS, Array, describe, type_of
 from atled.core.mask import ALL
 from atled.core.op import LinearOp, Op, instantiate
@@ -29,8 +29,9 @@ class Elementwise(Op):
 
     is_fusible = True
     hlo: ClassVar[str] = ""
-    # by the size of a real dtype: how the op is computed with other ones, where the compiler's own is not exact enough
-    computed: ClassVar[dict[int, Callable[..., Any]]] = {}
+    # How the op is computed with other ones, where the compiler's own is not exact enough: by the size of a real dtype,
+    # and "c" for complex ones. `approximation.py` and `complex_functions.py` fill it in.
+    computed: ClassVar[dict[Any, Callable[..., Any]]] = {}
     takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
 
     def result_type(self, *types: ArrayType) -> ArrayType:
@@ -64,7 +65,7 @@ class Elementwise(Op):
         spread = [build.spread(x, out.shape) for x in operands]
         compute = self.computed.get(max(out.dtype.itemsize, 4)) if self.computed and out.kind == "f" else None
         if compute is not None:
-            return build.map(ops.approximation.widened(compute), *spread)
+            return build.map(widened(compute), *spread)
         return build.emit(self.hlo, spread, (out,))
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
@@ -78,12 +79,24 @@ class Elementwise(Op):
             if type(t) is not Zero:
                 factor = self.derivative(i, out, *primals)
                 if factor is not None:
-                    term = ops.elementwise.mul(t, factor)
-                    total = term if total is None else ops.elementwise.add(total, term)
+                    term = arithmetic.mul(t, factor)
+                    total = term if total is None else arithmetic.add(total, term)
         return out, spread_tangent(total, out)
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         return bind(self, *align(batched, operands))
+
+
+def widened(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f for every width: half precisions are computed in single precision."""
+
+    def apply(*operands: Any) -> Any:
+        dtype = type_of(operands[0]).dtype
+        if dtypes.bits(dtype) >= 32:
+            return f(*operands)
+        return arithmetic.convert(f(*[arithmetic.convert(x, dtypes.float32) for x in operands]), dtype)
+
+    return apply
 
 
 def matching(name: str, types: Sequence[ArrayType]) -> str:
@@ -102,7 +115,7 @@ def spread_tangent(tangent: Any, out: Any) -> Any:
     t = type_of(out)
     if tangent is None:
         return Zero(t.tangent())
-    return tangent if type_of(tangent).shape == t.shape else ops.shape.broadcast(tangent, t.shape, ())
+    return tangent if type_of(tangent).shape == t.shape else arithmetic.broadcast(tangent, t.shape, ())
 
 
 def align(batched: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
@@ -114,9 +127,9 @@ def align(batched: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
     out = []
     for x, b, d in zip(operands, batched, dims, strict=True):
         if b and d != full:  # a batch of scalars among arrays
-            x = ops.shape.broadcast(x, (size, *full), (0,))
+            x = arithmetic.broadcast(x, (size, *full), (0,))
         elif not b and d != ():
-            x = ops.shape.broadcast(x, (size, *full), tuple(range(1, len(full) + 1)))
+            x = arithmetic.broadcast(x, (size, *full), tuple(range(1, len(full) + 1)))
         out.append(x)
     return out
 
@@ -124,7 +137,7 @@ def align(batched: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
 def unspread(cotangent: Any, operand: Any) -> Any:
     """The cotangent of an operand that may have been a scalar spread over the result."""
     if type_of(cotangent).shape != operand.type.shape:
-        return ops.reduction.reduce_sum(cotangent, tuple(range(type_of(cotangent).ndim)))
+        return arithmetic.sum(cotangent, tuple(range(type_of(cotangent).ndim)))
     return cotangent
 
 
@@ -147,7 +160,7 @@ class LinearElementwise(Elementwise, LinearOp):
                     instantiate(t) if i in group else x for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
                 ]
                 term = bind(self, *operands)
-                total = term if total is None else ops.elementwise.add(total, term)
+                total = term if total is None else arithmetic.add(total, term)
         return out, spread_tangent(total, out)
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from atled import ops
+from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
 from atled.core.mask import ALL, Mask
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
+from atled.ops.family import is_finite_number, is_static_scalar
 
 
 class Moving(LinearOp):
@@ -47,8 +48,8 @@ def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, A
         return bind(op, *values), ALL
     factor = values[1 - i]
     divides = len(op.linear_in) == 1
-    if not ops.family.is_finite_number(factor) or (divides and not getattr(factor, "value", factor)):
-        factor = ops.elementwise.select(mask.get(), factor, np.ones((), type_of(factor).dtype))
+    if not is_finite_number(factor) or (divides and not getattr(factor, "value", factor)):
+        factor = arithmetic.select(mask.get(), factor, np.ones((), type_of(factor).dtype))
     out = bind(op, values[0], factor) if i == 0 else bind(op, factor, values[1])
     return out, spread(mask, type_of(values[i]).shape, type_of(out).shape)
 
@@ -73,12 +74,12 @@ def either(a: Mask, b: Mask) -> Mask:
     """What one of two masks has."""
     if a is b:
         return a
-    return Mask(lambda: ops.elementwise.logical_or(a.get(), b.get()), a.is_cheap and b.is_cheap)
+    return Mask(lambda: arithmetic.logical_or(a.get(), b.get()), a.is_cheap and b.is_cheap)
 
 
 def only_zeros(values: Sequence[Any], masks: Sequence[Any]) -> list[Any]:
     """Masks in which only zeros count as left out: the rule of a user may add other values to a cotangent."""
-    is_zero = lambda x: ops.family.is_static_scalar(x) and not getattr(x, "value", x)  # noqa: E731
+    is_zero = lambda x: is_static_scalar(x) and not getattr(x, "value", x)  # noqa: E731
     return [ALL if m is None and not is_zero(x) else m for x, m in zip(values, masks, strict=True)]
 
 
@@ -96,4 +97,4 @@ def are_cheap(masks: Sequence[Any]) -> bool:
 
 def filled(flag: Any, dims: tuple[int, ...]) -> Any:
     """A mask, or one truth value for all, in a shape."""
-    return flag if type_of(flag).shape == dims else ops.shape.broadcast(flag, dims, ())
+    return flag if type_of(flag).shape == dims else arithmetic.broadcast(flag, dims, ())

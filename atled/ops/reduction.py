@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled.core import dtypes
+from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
 from atled.core.mask import ALL, Mask
 from atled.core.op import LinearOp, Op
@@ -388,3 +389,6 @@ def argmax(x: Any, axis: int, dtype: Any) -> Any:
 def argmin(x: Any, axis: int, dtype: Any) -> Any:
     """The position of the first smallest element along an axis."""
     return bind(Argmin(axis, dtypes.canonical(dtype)), x)
+
+
+arithmetic.sum = reduce_sum

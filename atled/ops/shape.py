@@ -17,7 +17,7 @@ from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import elementwise, reduction
+from atled.ops import elementwise
 from atled.ops.masking import Moving
 
 
@@ -71,7 +71,7 @@ class Broadcast(Moving):
     def transpose(self, cotangent: Any, x: Any) -> Any:
         added = [a for a in range(len(self.shape)) if a not in self.axes]
         stretched = [a for n, a in zip(x.type.shape, self.axes, strict=True) if n == 1 and self.shape[a] != 1]
-        out = reduction.reduce_sum(cotangent, tuple(added + stretched))
+        out = arithmetic.sum(cotangent, tuple(added + stretched))
         return (reshape(out, x.type.shape),)
 
     def batch(self, batched: Any, x: Any) -> Any:
@@ -214,7 +214,7 @@ class Pad(Moving):
         axes = tuple(range(len(dims)))
         out = None
         if type(value) is Linear:
-            out = elementwise.sub(reduction.reduce_sum(cotangent, axes), reduction.reduce_sum(kept, axes))
+            out = elementwise.sub(arithmetic.sum(cotangent, axes), arithmetic.sum(kept, axes))
         return (kept if type(x) is Linear else None), out
 
     def batch(self, batched: tuple[bool, ...], x: Any, value: Any) -> Any:
@@ -470,5 +470,6 @@ def optimization_barrier(*operands: Any) -> tuple[Any, ...]:
     return bind(OptimizationBarrier(), *operands)
 
 
+arithmetic.broadcast = broadcast
 arithmetic.zeros = zeros
 arithmetic.constant = constant_op

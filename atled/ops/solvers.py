@@ -1,4 +1,4 @@
-"""Solving, determinants and the pseudoinverse: ops with derivatives of their own.
+"""Solving, determinants and the pseudoinverse: ops with custom derivatives.
 
 They take a decomposition of their matrix along, as a constant: their derivatives are short formulas in the result
 and in the matrix itself, so that no derivative of a decomposition is needed, and they are right where that one would

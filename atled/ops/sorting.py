@@ -31,6 +31,8 @@ class Sort(Op):
             raise TypeError(f"sort: operands must have the same shape; got {', '.join(map(repr, xs))}.")
         if not 0 <= self.axis < xs[0].ndim:
             raise TypeError(f"sort: {xs[0]} has no axis {self.axis}.")
+        if any([x.kind == "k" for x in xs[: self.keys]]):
+            raise TypeError(f"sort: random keys have no order; got {', '.join(map(repr, xs))}.")
         if not 1 <= self.keys <= len(xs):
             raise TypeError(f"sort: {self.keys} keys for {len(xs)} operands.")
         return xs

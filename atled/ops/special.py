@@ -9,7 +9,7 @@ from typing import Any
 from atled.core.trace import bind
 from atled.core.types import Zero
 from atled.ops import approximation, elementary, elementwise
-from atled.ops.family import Elementwise, function, match, one_like, spread_all, spread_tangent, zero_like
+from atled.ops.family import Elementwise, function, match, one_like, spread_all, spread_tangent, widened, zero_like
 
 
 class Special(Elementwise):
@@ -45,7 +45,7 @@ class LogAddExp(Special):
     def lower(self, build: Any, x: Any, y: Any) -> Any:
         compute = lambda a, b: approximation.logaddexp(a, b, self.refined)  # noqa: E731
         lower = build.map if self.refined else build.apply
-        return lower(approximation.widened(compute), *spread_all(build, self, (x, y)))
+        return lower(widened(compute), *spread_all(build, self, (x, y)))
 
     def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
         # both share where both are the same infinity, of which there is no difference
@@ -69,7 +69,7 @@ class LogNdtr(Special):
     computed = dict.fromkeys((4, 8), approximation.log_ndtr)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
-        scaled = approximation.widened(approximation.erfcx)(elementwise.mul(x, -math.sqrt(0.5)))
+        scaled = widened(approximation.erfcx)(elementwise.mul(x, -math.sqrt(0.5)))
         return elementwise.div(math.sqrt(2 / math.pi), scaled)
 
 

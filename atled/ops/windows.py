@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.mask import ALL, Mask
 from atled.core.op import LinearOp, Op
@@ -23,7 +24,9 @@ def identity(combine: str, dtype: Any) -> Any:
     """The value that changes nothing under a combination."""
     if combine in ("max", "min"):
         return reduction.lowest(dtype) if combine == "max" else reduction.highest(dtype)
-    return {"add": 0, "mul": 1, "and": True, "or": False}[combine]
+    if combine == "and":
+        return -1 if dtypes.kind(dtype) == "i" else reduction.highest(dtype)  # all bits
+    return {"add": 0, "mul": 1, "or": 0}[combine]
 
 
 def window_shape(name: str, x: ArrayType, op: Any) -> tuple[int, ...]:

@@ -20,7 +20,12 @@ def _dtype(model: Any) -> Any:
 
 @struct
 class Noise(Optimizer):
-    """Gradients with noise that gets weaker."""
+    """Gradients with noise that gets weaker.
+
+    >>> from atled import optim
+    >>> optim.noise(0.1, seed=1)
+    Noise(eta=0.1, gamma=0.55, seed=1)
+    """
 
     eta: Any = static(default=0.01)
     gamma: float = static(default=0.55)
@@ -62,7 +67,12 @@ def noise(eta: Any = 0.01, gamma: float = 0.55, *, seed: int = 0) -> Noise:
 
 @struct
 class Plateau(Optimizer):
-    """What comes before, scaled down each time the loss stops to fall."""
+    """What comes before, scaled down each time the loss stops to fall.
+
+    >>> from atled import optim
+    >>> optim.plateau(0.5, patience=3).patience
+    3
+    """
 
     factor: float = static(default=0.1)
     patience: int = static(default=10)

@@ -34,7 +34,12 @@ def _moved(p: Any, u: Any) -> Any:
 
 @struct
 class Average(Wrapper):
-    """`inner`, and the average of the weights on its way."""
+    """`inner`, and the average of the weights on its way.
+
+    >>> from atled import optim
+    >>> optim.average(optim.SGD(0.1), decay=0.5)
+    Average(inner=SGD(rate=0.1, momentum=0.0, nesterov=False), decay=0.5, begin=0, every=1)
+    """
 
     inner: Optimizer = static()
     decay: Any = static(default=None)

@@ -12,7 +12,12 @@ from atled.optim.optimizer import Optimizer, Rule, State, first_numbers, norm, n
 
 @struct
 class Clip(Optimizer):
-    """Gradients that are longer than `limit`, all together, made as long as it."""
+    """Gradients that are longer than `limit`, all together, made as long as it.
+
+    >>> part, g = Clip(1.0), {"w": jnp.array([3.0, 4.0])}
+    >>> part.update(g, part.init(g), g)[0]["w"].round(1)
+    Array([0.6, 0.8], dtype=float32)
+    """
 
     limit: Any = static(default=1.0)
     is_step: ClassVar[bool] = False
@@ -50,7 +55,12 @@ def clip(limit: Any) -> Clip:
 
 @struct
 class ClipValues(Rule):
-    """Each number of the gradients, kept between `-limit` and `limit`."""
+    """Each number of the gradients, kept between `-limit` and `limit`.
+
+    >>> part, g = ClipValues(0.5), {"w": jnp.array([0.25, -3.0])}
+    >>> part.update(g, part.init(g), g)[0]["w"]
+    Array([ 0.25, -0.5 ], dtype=float32)
+    """
 
     limit: Any = static(default=1.0)
     is_step: ClassVar[bool] = False
@@ -82,7 +92,12 @@ def clip_values(limit: Any) -> ClipValues:
 
 @struct
 class ClipLayers(Rule):
-    """The gradient of each array by itself, made no longer than `limit`."""
+    """The gradient of each array by itself, made no longer than `limit`.
+
+    >>> part, g = ClipLayers(1.0), {"a": jnp.array([4.0]), "b": jnp.array([0.5])}
+    >>> part.update(g, part.init(g), g)[0]
+    {'a': Array([1.], dtype=float32), 'b': Array([0.5], dtype=float32)}
+    """
 
     limit: Any = static(default=1.0)
     is_step: ClassVar[bool] = False
@@ -108,7 +123,12 @@ def clip_layers(limit: Any) -> ClipLayers:
 
 @struct
 class ClipAdaptive(Rule):
-    """Gradients of units, limited by the length of the weights of the unit (Brock et al., 2021)."""
+    """Gradients of units, limited by the length of the weights of the unit (Brock et al., 2021).
+
+    >>> part, w = ClipAdaptive(0.5), {"w": jnp.array([3.0, 4.0])}
+    >>> part.update({"w": jnp.array([6.0, 8.0])}, part.init(w), w)[0]["w"].round(1)
+    Array([1.5, 2. ], dtype=float32)
+    """
 
     limit: Any = static(default=0.01)
     eps: float = static(default=1e-3)

@@ -15,7 +15,12 @@ from atled.optim.rules import Decay
 
 @struct
 class Chain(Optimizer):
-    """Optimizers one after the other: each gets what the one before it gives."""
+    """Optimizers one after the other: each gets what the one before it gives.
+
+    >>> from atled import optim
+    >>> optim.chain(optim.clip(1.0), optim.SGD(0.1)).parts[0]
+    Clip(limit=1.0)
+    """
 
     parts: tuple[Optimizer, ...] = static(default=())
 
@@ -115,7 +120,12 @@ def chain(*parts: Optimizer) -> Chain:
 
 @struct
 class Groups(Optimizer):
-    """An optimizer for each pattern of paths; the first that matches holds. None leaves parameters as they are."""
+    """An optimizer for each pattern of paths; the first that matches holds. None leaves parameters as they are.
+
+    >>> from atled import optim
+    >>> optim.groups({"bias": optim.SGD(0.1), "**": None}).parts[1]
+    ('**', None)
+    """
 
     parts: tuple[tuple[str, Optimizer | None], ...] = static(default=())
 

@@ -12,7 +12,6 @@ import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.struct import static, struct
-from atled.higher_order.jit import jit
 from atled.higher_order.scan import scan
 from atled.optim.optimizer import (
     Optimizer,
@@ -30,6 +29,7 @@ from atled.optim.optimizer import (
 from atled.optim.wrapping import uphills
 from atled.scipy import optimize
 from atled.scipy.line_search import Point, line_search
+from atled.staging.jit import jit
 
 
 def _dot(a: Any, b: Any, dtype: Any) -> Any:
@@ -185,6 +185,10 @@ class Minimum:
 
     `status` is 0 at a minimum, also where rounding leaves no better step, 1 after the largest number of steps, and 5
     where no step along the gradient goes down. `evaluations` counts values with gradients.
+
+    >>> found = minimize(lambda x: (x - 3) ** 2, jnp.array(0.0))
+    >>> round(float(found.x), 3), int(found.status)
+    (3.0, 0)
     """
 
     x: Any

@@ -24,16 +24,22 @@ from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.struct import static, struct
 from atled.core.trace import responsible
-from atled.higher_order.jit import jit
 from atled.nn.selecting import depths, paths
 from atled.ops.shape import optimization_barrier
 from atled.optim.schedules import Schedule
+from atled.staging.jit import jit
 from atled.transforms.vmap import vmap
 
 
 @struct
 class State:
-    """What an optimizer remembers."""
+    """What an optimizer remembers.
+
+    >>> from atled import optim
+    >>> state = optim.SGD(0.5, momentum=0.75).init({"w": jnp.zeros(2)})
+    >>> int(state.step), float(state.hyper["momentum"])
+    (0, 0.75)
+    """
 
     step: Any  # how many updates there were
     hyper: dict[str, Any]  # numbers, which can be changed
@@ -46,6 +52,12 @@ class Optimizer:
     """Turns gradients into changes of parameters.
 
     `takes` says what `update` is given by name besides: `value`, that of the loss, and `loss`, a function of the model.
+
+    >>> from atled import optim
+    >>> sgd, p = optim.SGD(0.5), {"w": jnp.array([1.0])}
+    >>> updates, state = sgd.update({"w": jnp.array([2.0])}, sgd.init(p), p)
+    >>> optim.apply(p, updates)["w"]
+    Array([0.], dtype=float32)
     """
 
     takes: ClassVar[tuple[str, ...]] = ()
@@ -119,7 +131,11 @@ def handed(optimizer: Optimizer, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply(model: Any, updates: Any) -> Any:
-    """The model with updates added to its parameters, each in the dtype of the parameter."""
+    """The model with updates added to its parameters, each in the dtype of the parameter.
+
+    >>> apply({"w": jnp.array([1.0])}, {"w": jnp.array([-0.25])})["w"]
+    Array([0.75], dtype=float32)
+    """
     leaves, structure = tree.flatten(model)
     changes = _matched("apply", structure, updates)
     made = [x if u is None else (x + u).astype(x.dtype) for x, u in zip(leaves, changes, strict=True)]
@@ -153,6 +169,13 @@ class Rule(Optimizer):
 
     Fields named in `numbers` are found in the state's `hyper`; those that are functions of the step, schedules, in
     `scheduled`, as they were in the last step. A rule that is not elementwise gets each layer of a `Stack` by itself.
+
+    >>> class Signs(Rule):
+    ...     numbers = ()
+    ...     def rule(self, g, p, s, h): return -jnp.sign(g), {}
+    >>> p = {"w": jnp.zeros(2)}
+    >>> Signs().step(p, {"w": jnp.array([7.0, -3.0])}, Signs().init(p))[0]["w"]
+    Array([-1.,  1.], dtype=float32)
     """
 
     slots: ClassVar[tuple[str, ...]] = ()

@@ -122,7 +122,12 @@ class AdamW(Adam, Decaying):
 
 @struct
 class Decay(Decaying):
-    """Gradients with `decay` of the parameters added."""
+    """Gradients with `decay` of the parameters added.
+
+    >>> part, p = Decay(0.5), {"w": jnp.array([4.0])}
+    >>> part.update({"w": jnp.array([1.0])}, part.init(p), p)[0]["w"]
+    Array([3.], dtype=float32)
+    """
 
     decay: Any = static(default=1e-4)
     decays: str | None = static(default=None)

@@ -12,7 +12,14 @@ from atled.core.struct import static, struct
 
 
 class Schedule:
-    """A rate that is a function of the step, from 0. Subclasses are structs with `at(step, dtype)`."""
+    """A rate that is a function of the step, from 0. Subclasses are structs with `at(step, dtype)`.
+
+    >>> from atled import optim
+    >>> class Halving(optim.Schedule):
+    ...     def at(self, step, dtype): return jnp.asarray(0.5, dtype) ** step
+    >>> float(Halving()(3))
+    0.125
+    """
 
     def __call__(self, step: Any) -> Any:
         """The rate in a step, from 0."""

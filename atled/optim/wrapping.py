@@ -11,7 +11,6 @@ from atled.core import errors, tree
 from atled.core.array import describe
 from atled.core.struct import static, struct
 from atled.higher_order.branches import cond
-from atled.higher_order.jit import eval_shape
 from atled.optim.optimizer import (
     Optimizer,
     State,
@@ -27,12 +26,19 @@ from atled.optim.optimizer import (
     whole,
     wide,
 )  # fmt: skip
+from atled.staging.jit import eval_shape
 from atled.transforms.grad import value_and_grad
 
 
 @struct
 class Wrapped:
-    """The state of an optimizer around another: its own, and that of the other."""
+    """The state of an optimizer around another: its own, and that of the other.
+
+    >>> from atled import optim
+    >>> state = optim.accumulate(optim.SGD(0.1), 4).init({"w": jnp.zeros(2)})
+    >>> int(state.own.slots["count"]), int(state.inner.step)
+    (0, 0)
+    """
 
     own: State
     inner: Any
@@ -138,7 +144,12 @@ def _are_finite(grads: Any) -> Any:
 
 @struct
 class Accumulate(Wrapper):
-    """One step of `inner` for the mean of `every` gradients."""
+    """One step of `inner` for the mean of `every` gradients.
+
+    >>> from atled import optim
+    >>> optim.accumulate(optim.SGD(0.1), 4)
+    Accumulate(inner=SGD(rate=0.1, momentum=0.0, nesterov=False), every=4)
+    """
 
     inner: Optimizer = static()
     every: int = static(default=1)
@@ -226,7 +237,12 @@ def accumulate(optimizer: Optimizer, every: int) -> Accumulate:
 
 @struct
 class SkipNotFinite(Wrapper):
-    """No step, and no change of state, where a gradient is not finite."""
+    """No step, and no change of state, where a gradient is not finite.
+
+    >>> from atled import optim
+    >>> optim.skip_not_finite(optim.SGD(0.1))
+    SkipNotFinite(inner=SGD(rate=0.1, momentum=0.0, nesterov=False))
+    """
 
     inner: Optimizer = static()
 

@@ -16,7 +16,6 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.higher_order.jit import library_function
 from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import scan
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
@@ -24,6 +23,7 @@ from atled.ops.placing import placed
 from atled.random.distributions import parameter, unit
 from atled.random.keys import split_key, use
 from atled.random.samplers import float_dtype, integer_dtype, sample_shape, signs
+from atled.staging.jit import library_function
 from atled.transforms.grad import stop_gradient
 
 
@@ -62,7 +62,12 @@ def _geometric(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """How many tries it takes until one succeeds, if each does with probability p; 1 at least."""
+    """How many tries it takes until one succeeds, if each does with probability p; 1 at least.
+
+    >>> from atled import random
+    >>> abs(float(geometric(random.key(0), 0.25, (1000,)).mean()) - 4) < 0.4
+    True
+    """
     dims, dtype = sample_shape("geometric", shape, p), integer_dtype("geometric", dtype)
     return placed(_geometric(use("geometric", key), p, dims, dtype), out_sharding, "random.geometric")
 

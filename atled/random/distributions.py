@@ -15,11 +15,11 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast_shapes
 from atled.ops.placing import placed
 from atled.random.keys import use
 from atled.random.samplers import float_dtype, sample_shape, uniform_floats
+from atled.staging.jit import library_function
 
 
 def unit(key: Any, dims: tuple[int, ...], dtype: Any, low: float = 0.0) -> Any:
@@ -39,7 +39,12 @@ def exponential_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def exponential(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Waiting times between events that come at rate 1."""
+    """Waiting times between events that come at rate 1.
+
+    >>> from atled import random
+    >>> abs(float(exponential(random.key(0), (1000,)).mean()) - 1) < 0.1
+    True
+    """
     dims, dtype = sample_shape("exponential", shape), float_dtype("exponential", dtype)
     return placed(exponential_floats(use("exponential", key), dims, dtype), out_sharding, "random.exponential")
 
@@ -52,7 +57,12 @@ def _laplace(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def laplace(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Numbers with density `exp(-abs(x)) / 2`."""
+    """Numbers with density `exp(-abs(x)) / 2`.
+
+    >>> from atled import random
+    >>> abs(float(laplace(random.key(0), (1000,)).mean())) < 0.2
+    True
+    """
     dims, dtype = sample_shape("laplace", shape), float_dtype("laplace", dtype)
     return placed(_laplace(use("laplace", key), dims, dtype), out_sharding, "random.laplace")
 
@@ -64,7 +74,12 @@ def _logistic(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def logistic(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Numbers whose distribution function is the sigmoid."""
+    """Numbers whose distribution function is the sigmoid.
+
+    >>> from atled import random
+    >>> abs(float(logistic(random.key(0), (1000,)).mean())) < 0.2
+    True
+    """
     dims, dtype = sample_shape("logistic", shape), float_dtype("logistic", dtype)
     return placed(_logistic(use("logistic", key), dims, dtype), out_sharding, "random.logistic")
 
@@ -75,7 +90,12 @@ def _cauchy(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def cauchy(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Numbers with density `1 / (pi * (1 + x**2))`."""
+    """Numbers with density `1 / (pi * (1 + x**2))`.
+
+    >>> from atled import random
+    >>> abs(float(jnp.median(cauchy(random.key(0), (1000,))))) < 0.2
+    True
+    """
     dims, dtype = sample_shape("cauchy", shape), float_dtype("cauchy", dtype)
     return placed(_cauchy(use("cauchy", key), dims, dtype), out_sharding, "random.cauchy")
 
@@ -86,7 +106,12 @@ def _pareto(key: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def pareto(key: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Numbers from 1 up with density `b / x**(b + 1)`."""
+    """Numbers from 1 up with density `b / x**(b + 1)`.
+
+    >>> from atled import random
+    >>> bool((pareto(random.key(0), 3.0, (1000,)) >= 1).all())
+    True
+    """
     dims, dtype = sample_shape("pareto", shape, b), float_dtype("pareto", dtype)
     return placed(_pareto(use("pareto", key), b, dims, dtype), out_sharding, "random.pareto")
 
@@ -101,7 +126,12 @@ def _rayleigh(key: Any, scale: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def rayleigh(
     key: ArrayLike, scale: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Lengths of vectors in the plane whose parts are normal with deviation `scale`; JAX's numbers, and never inf."""
+    """Lengths of vectors in the plane whose parts are normal with deviation `scale`; JAX's numbers, and never inf.
+
+    >>> from atled import random
+    >>> bool((rayleigh(random.key(0), 2.0, (1000,)) > 0).all())
+    True
+    """
     dims, dtype = sample_shape("rayleigh", shape, scale), float_dtype("rayleigh", dtype)
     return placed(_rayleigh(use("rayleigh", key), scale, dims, dtype), out_sharding, "random.rayleigh")
 
@@ -150,6 +180,10 @@ def weibull_min(
     """Numbers that exceed x with probability `exp(-(x / scale) ** concentration)`.
 
     Every element is a draw of its own, also where the parameters have axes that `shape` lacks.
+
+    >>> from atled import random
+    >>> abs(float(weibull_min(random.key(0), 2.0, 1.0, (1000,)).mean()) - 2) < 0.2
+    True
     """
     dims = broadcast_shapes(sample_shape("weibull_min", shape), type_of(scale).shape, type_of(concentration).shape)
     return _weibull_min(use("weibull_min", key), scale, concentration, dims, float_dtype("weibull_min", dtype))

@@ -17,13 +17,13 @@ import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.custom import custom_jvp
-from atled.higher_order.jit import library_function
 from atled.higher_order.loops import while_loop
 from atled.ops import special
 from atled.ops.placing import placed
 from atled.random.distributions import exponential_floats, parameter, unit
 from atled.random.keys import split_key, use
 from atled.random.samplers import float_dtype, normal_floats, sample_shape, signs, uniform_floats
+from atled.staging.jit import library_function
 from atled.transforms.vmap import vmap
 
 
@@ -124,7 +124,12 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *,
 
 
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Logarithms of gamma numbers, finite also where those would underflow."""
+    """Logarithms of gamma numbers, finite also where those would underflow.
+
+    >>> from atled import random
+    >>> bool(jnp.isfinite(loggamma(random.key(0), 1e-4, (1000,))).all())
+    True
+    """
     dims, dtype = sample_shape("loggamma", shape, a), float_dtype("loggamma", dtype)
     return placed(_gamma(use("loggamma", key), a, dims, dtype, True), out_sharding, "random.loggamma")
 
@@ -137,7 +142,12 @@ def _chisquare(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def chisquare(
     key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Sums of the squares of `df` normal numbers."""
+    """Sums of the squares of `df` normal numbers.
+
+    >>> from atled import random
+    >>> abs(float(chisquare(random.key(0), 3.0, (1000,)).mean()) - 3) < 0.3
+    True
+    """
     dims, dtype = sample_shape("chisquare", shape, df), float_dtype("chisquare", dtype)
     return placed(_chisquare(use("chisquare", key), df, dims, dtype), out_sharding, "random.chisquare")
 
@@ -158,7 +168,12 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Ratios of two `chisquare` numbers, each divided by its degrees of freedom (Fisher's distribution)."""
+    """Ratios of two `chisquare` numbers, each divided by its degrees of freedom (Fisher's distribution).
+
+    >>> from atled import random
+    >>> bool((f(random.key(0), 3.0, 5.0, (1000,)) > 0).all())
+    True
+    """
     dims, dtype = sample_shape("f", shape, dfnum, dfden), float_dtype("f", dtype)
     return placed(_f(use("f", key), dfnum, dfden, dims, dtype), out_sharding, "random.f")
 
@@ -175,7 +190,13 @@ def _beta(key: Any, a: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def beta(
     key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers between 0 and 1 with density in proportion to `x**(a - 1) * (1 - x)**(b - 1)`."""
+    """Numbers between 0 and 1 with density in proportion to `x**(a - 1) * (1 - x)**(b - 1)`.
+
+    >>> from atled import random
+    >>> x = beta(random.key(0), 2.0, 2.0, (1000,))
+    >>> abs(float(x.mean()) - 0.5) < 0.05, bool((x > 0).all() & (x < 1).all())
+    (True, True)
+    """
     dims, dtype = sample_shape("beta", shape, a, b), float_dtype("beta", dtype)
     return placed(_beta(use("beta", key), a, b, dims, dtype), out_sharding, "random.beta")
 
@@ -188,7 +209,12 @@ def _t(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def t(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Numbers with Student's distribution of `df` degrees of freedom."""
+    """Numbers with Student's distribution of `df` degrees of freedom.
+
+    >>> from atled import random
+    >>> t(random.key(0), 3.0, (2, 3)).shape
+    (2, 3)
+    """
     dims, dtype = sample_shape("t", shape, df), float_dtype("t", dtype)
     return placed(_t(use("t", key), df, dims, dtype), out_sharding, "random.t")
 
@@ -203,7 +229,12 @@ def _dirichlet(key: Any, alpha: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def dirichlet(
     key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers along a last axis that are positive and sum to one, with weights `alpha`."""
+    """Numbers along a last axis that are positive and sum to one, with weights `alpha`.
+
+    >>> from atled import random
+    >>> dirichlet(random.key(0), jnp.ones(3), (2,)).sum(-1).round(3)
+    Array([1., 1.], dtype=float32)
+    """
     alpha = jnp.asarray(alpha)
     if alpha.ndim < 1:
         raise ValueError(f"random.dirichlet: alpha needs an axis for the parts; got {alpha.type}.")
@@ -227,7 +258,12 @@ def generalized_normals(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> 
 def generalized_normal(
     key: ArrayLike, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers with density in proportion to `exp(-abs(x)**p)`: 2 is the normal shape, 1 the one of `laplace`."""
+    """Numbers with density in proportion to `exp(-abs(x)**p)`: 2 is the normal shape, 1 the one of `laplace`.
+
+    >>> from atled import random
+    >>> generalized_normal(random.key(0), 2.0, (2, 3)).shape
+    (2, 3)
+    """
     dims = sample_shape("generalized_normal", shape, p)
     dtype = float_dtype("generalized_normal", dtype)
     return placed(

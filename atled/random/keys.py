@@ -15,10 +15,10 @@ import numpy as np
 from atled.core import config, dtypes, errors, rewriting, source
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.engine.array import DeviceArray, wrap
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.ops import conversion, elementwise, shape
 from atled.ops import random as ops
+from atled.staging.jit import library_function
 
 
 class KeyReuseWarning(UserWarning):
@@ -151,7 +151,11 @@ def key(seed: Any, *, impl: str | None = None, dtype: Any = None) -> Array:
 
 
 def PRNGKey(seed: Any, *, impl: str | None = None) -> Array:
-    """A random key as an array of its two words; `key` is the typed form."""
+    """A random key as an array of its two words; `key` is the typed form.
+
+    >>> PRNGKey(7)
+    Array([0, 7], dtype=uint32)
+    """
     _check_impl("PRNGKey", impl)
     return asarray(_words_of_seed(seed))
 
@@ -166,18 +170,31 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
-    """Keys from arrays of their words."""
+    """Keys from arrays of their words.
+
+    >>> bool(wrap_key_data(key_data(key(7))) == key(7))
+    True
+    """
     _check_impl("wrap_key_data", impl, dtype)
     return _wrap(key_bits_array if isinstance(key_bits_array, Array) else asarray(key_bits_array))
 
 
 def key_impl(keys: ArrayLike) -> str:
-    """The name of the generator."""
+    """The name of the generator.
+
+    >>> key_impl(key(0))
+    'threefry2x32'
+    """
     return "threefry2x32"
 
 
 def clone(key: Any) -> Array:
-    """The same key as a new object: says that using it again is meant."""
+    """The same key as a new object: says that using it again is meant.
+
+    >>> first = key(0)
+    >>> bool(clone(first) == first)
+    True
+    """
     return wrap(key._buffer) if type(key) is DeviceArray else key
 
 

@@ -14,13 +14,13 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
 from atled.ops import special
 from atled.ops.placing import placed
 from atled.random.distributions import parameter, unit
 from atled.random.keys import split_key, use
 from atled.random.samplers import float_dtype, normal_floats, normals, sample_shape, signs, uniform_floats
+from atled.staging.jit import library_function
 from atled.transforms.grad import stop_gradient
 
 _ONE = np.float32(1)
@@ -48,6 +48,11 @@ def truncated_normal(
     """Normal numbers of which only those between `lower` and `upper` are kept.
 
     The distribution function is inverted in `dtype`: of an interval beyond 5 deviations, float32 knows only its ends.
+
+    >>> from atled import random
+    >>> x = truncated_normal(random.key(0), -1.0, 2.0, (1000,))
+    >>> bool((x > -1).all() & (x < 2).all())
+    True
     """
     dims = sample_shape("truncated_normal", shape, lower, upper)
     dtype = float_dtype("truncated_normal", dtype)
@@ -66,7 +71,12 @@ def _lognormal(key: Any, sigma: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def lognormal(
     key: ArrayLike, sigma: ArrayLike = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too."""
+    """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too.
+
+    >>> from atled import random
+    >>> bool((lognormal(random.key(0), 0.5, (1000,)) > 0).all())
+    True
+    """
     dims = sample_shape("lognormal", shape, sigma)
     dtype = float_dtype("lognormal", dtype, "fc")
     return placed(_lognormal(use("lognormal", key), sigma, dims, dtype), out_sharding, "random.lognormal")
@@ -78,7 +88,12 @@ def _maxwell(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def maxwell(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Lengths of vectors in space whose three parts are normal: speeds in a gas."""
+    """Lengths of vectors in space whose three parts are normal: speeds in a gas.
+
+    >>> from atled import random
+    >>> bool((maxwell(random.key(0), (1000,)) > 0).all())
+    True
+    """
     dims, dtype = sample_shape("maxwell", shape), float_dtype("maxwell", dtype)
     return placed(_maxwell(use("maxwell", key), dims, dtype), out_sharding, "random.maxwell")
 

@@ -12,7 +12,6 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axis
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray, static_shape
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, inexact_dtype
 from atled.numpy.sorting import searchsorted
@@ -20,6 +19,7 @@ from atled.ops import conversion, cumulative, elementary, elementwise, indexing,
 from atled.ops import random as ops
 from atled.ops.placing import placed
 from atled.random.keys import counters, split_key, split_words, use
+from atled.staging.jit import library_function
 
 
 def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
@@ -309,6 +309,11 @@ def gumbel(
     """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u.
 
     Of mode "low", 24 random bits decide in float32, so that none is above 17; "high" and "highest" take more.
+
+    >>> from atled import random
+    >>> logits = np.log(np.asarray([0.25, 0.75], "float32"))
+    >>> abs(float((logits + gumbel(random.key(0), (1000, 2))).argmax(1).mean()) - 0.75) < 0.05
+    True
     """
     dims, dtype = static_shape("gumbel", shape), float_dtype("gumbel", dtype)
     return placed(_gumbel(use("gumbel", key), dims, dtype, gumbel_mode("gumbel", mode)), out_sharding, "random.gumbel")

@@ -15,9 +15,9 @@ from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axes, check_axis
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary, shape
+from atled.staging.jit import library_function
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -141,16 +141,30 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
 
 
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `dct` with the same arguments."""
+    """The inverse of `dct` with the same arguments.
+
+    >>> idct(dct(jnp.array([1.0, 2.0, 3.0]))).round()
+    Array([1., 2., 3.], dtype=float32)
+    """
     axis = check_axis("idct", axis, operand_type("idct", x).ndim)
     return _call("idct", x, type, None if n is None else (n,), (axis,), norm)
 
 
 def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The cosine transform over axes, by default all, or as many last ones as there are lengths s."""
+    """The cosine transform over axes, by default all, or as many last ones as there are lengths s.
+
+    >>> dctn(jnp.ones((2, 2))).round() + 0.0
+    Array([[16.,  0.],
+           [ 0.,  0.]], dtype=float32)
+    """
     return _call("dctn", x, type, s, axes, norm)
 
 
 def idctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The inverse of `dctn` with the same arguments."""
+    """The inverse of `dctn` with the same arguments.
+
+    >>> idctn(dctn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).round()
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _call("idctn", x, type, s, axes, norm)

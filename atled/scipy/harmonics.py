@@ -13,10 +13,10 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, type_of
 from atled.core.trace import Tracer
 from atled.higher_order.custom import custom_jvp
-from atled.higher_order.jit import library_function
 from atled.higher_order.scan import repeat
 from atled.ops import conversion
 from atled.scipy.operands import real_operands
+from atled.staging.jit import library_function
 
 _DOUBLE = np.dtype(float)
 
@@ -130,6 +130,9 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of orders 0 to v, stacked along a new first axis.
 
     The number of steps follows from v; `n_iter` is there for compatibility.
+
+    >>> [round(float(x), 3) for x in bessel_jn(jnp.array([1.0]), v=2).ravel()]
+    [0.765, 0.44, 0.115]
     """
     try:
         order = v.__index__()
@@ -178,6 +181,10 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, 
     """The spherical harmonic of degree n and order m at polar angle theta and azimuth phi.
 
     Operands broadcast. `n_max`, the largest degree, must be given where n is traced; larger degrees are taken as that.
+
+    >>> zero = jnp.array([0])
+    >>> sph_harm_y(zero, zero, jnp.array([0.5]), jnp.array([0.5])).real.round(3)
+    Array([0.282], dtype=float32)
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: derivatives are taken with grad and jvp; diff_n is not supported.")

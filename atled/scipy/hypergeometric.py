@@ -16,12 +16,12 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core.array import Array
 from atled.core.trace import bind
-from atled.higher_order.jit import library_function
 from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import repeat
 from atled.lax.incomplete import stirling
 from atled.scipy.operands import real_operands
+from atled.staging.jit import library_function
 from atled.transforms.grad import stop_gradient
 
 _DOUBLE = np.dtype(float)
@@ -86,7 +86,11 @@ def _poch(z: Any, m: Any) -> Any:
 
 @library_function
 def poch(z: Any, m: Any) -> Array:
-    """gamma(z + m) / gamma(z), also where both are infinite."""
+    """gamma(z + m) / gamma(z), also where both are infinite.
+
+    >>> round(float(poch(3.0, 2.0)), 3)
+    12.0
+    """
     return in_double(_poch)(*real_operands("poch", z, m))
 
 
@@ -236,5 +240,8 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x) for x up to 1, differentiable by all operands.
 
     Beyond 1 it is complex, and NaN here, unless a or b is a negative whole number.
+
+    >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 3)
+    1.386
     """
     return bind(Hyp2f1((0, 0, 0, 0)), *real_operands("hyp2f1", a, b, c, x))

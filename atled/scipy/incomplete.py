@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from atled.core.array import Array
-from atled.higher_order.jit import library_function
 from atled.lax import incomplete
 from atled.scipy.operands import real_operands
+from atled.staging.jit import library_function
 
 
 @library_function
@@ -23,7 +23,11 @@ def gammainc(a: Any, x: Any) -> Array:
 
 @library_function
 def gammaincc(a: Any, x: Any) -> Array:
-    """The regularized upper incomplete gamma function, exact in its tail; differentiable by both operands."""
+    """The regularized upper incomplete gamma function, exact in its tail; differentiable by both operands.
+
+    >>> round(float(gammaincc(1.0, 1.0)), 3)
+    0.368
+    """
     return incomplete.igammac(*real_operands("gammaincc", a, x))
 
 

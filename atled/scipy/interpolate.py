@@ -12,9 +12,9 @@ from atled import numpy as jnp
 from atled.core import dtypes, errors, tree
 from atled.core.array import type_of
 from atled.core.trace import Tracer
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
+from atled.staging.jit import library_function
 
 __all__ = ["RegularGridInterpolator"]
 

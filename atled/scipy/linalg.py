@@ -16,12 +16,11 @@ from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy import linalg as _numpy
 from atled.numpy.creation import asarray
 from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices, work_dtype
 from atled.numpy.promotion import cast, operand_type, promote_inexact
-from atled.ops import conversion, elementary, indexing, reduction, shape
+from atled.ops import conversion, elementary, indexing, reduction, shape, spectral
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
 from atled.ops import matrices as matrices_ops
@@ -55,6 +54,7 @@ from atled.scipy.special_matrices import (
     pascal,
     toeplitz,
 )
+from atled.staging.jit import library_function
 from atled.transforms.grad import jvp
 
 __all__ = [
@@ -86,12 +86,21 @@ def _without_column(x: Any, is_vector: bool) -> Any:
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinant of a square matrix."""
+    """The determinant of a square matrix.
+
+    >>> det(asarray([[2.0, 1.0], [1.0, 3.0]])).round()
+    Array(5., dtype=float32)
+    """
     return _numpy.det(a)
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverse of a square matrix."""
+    """The inverse of a square matrix.
+
+    >>> inv(asarray([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     return _numpy.inv(a)
 
 
@@ -150,6 +159,9 @@ def solve(
     """x such that a x = b; with `assume_a="pos"` by Cholesky decomposition, of the triangle that `lower` says.
 
     The other assumptions of SciPy ("sym", "her") are accepted, and a is taken as it is.
+
+    >>> solve(asarray([[2.0, 0.0], [1.0, 1.0]]), asarray([2.0, 3.0])).round()
+    Array([1., 2.], dtype=float32)
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ValueError(f"solve: assume_a is 'gen', 'sym', 'her' or 'pos'; got {assume_a!r}.")
@@ -162,12 +174,22 @@ def _cholesky(a: Any, lower: bool) -> Any:
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Upper triangular U with U* U = a, or lower triangular L with L L* = a."""
+    """Upper triangular U with U* U = a, or lower triangular L with L L* = a.
+
+    >>> cholesky(asarray([[4.0, 2.0], [2.0, 5.0]]), lower=True)
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
+    """
     return _cholesky(a, bool(lower))
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
-    """A Cholesky decomposition for `cho_solve`; the other triangle is zero."""
+    """A Cholesky decomposition for `cho_solve`; the other triangle is zero.
+
+    >>> cho_factor(asarray([[4.0, 2.0], [2.0, 5.0]]))
+    (Array([[2., 1.],
+           [0., 2.]], dtype=float32), False)
+    """
     return _cholesky(a, bool(lower)), lower
 
 
@@ -179,7 +201,11 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """x such that a x = b, by the Cholesky decomposition of a that `cho_factor` gives."""
+    """x such that a x = b, by the Cholesky decomposition of a that `cho_factor` gives.
+
+    >>> cho_solve(cho_factor(asarray([[4.0, 2.0], [2.0, 5.0]])), asarray([8.0, 12.0]))
+    Array([1., 2.], dtype=float32)
+    """
     c, lower = c_and_lower
     return _cho_solve(c, b, bool(lower))
 
@@ -206,7 +232,14 @@ def _lu(a: Any, permute_l: bool) -> Any:
 
 
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """P, L and U with P L U = a, or P L and U; L has a unit diagonal."""
+    """P, L and U with P L U = a, or P L and U; L has a unit diagonal.
+
+    >>> p, l, u = lu(asarray([[1.0, 3.0], [2.0, 4.0]]))
+    >>> l, u
+    (Array([[1. , 0. ],
+           [0.5, 1. ]], dtype=float32), Array([[2., 4.],
+           [0., 1.]], dtype=float32))
+    """
     return _lu(a, bool(permute_l))
 
 
@@ -218,7 +251,12 @@ def _lu_factor(a: Any) -> tuple[Any, Any]:
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """L and U in one matrix, and the rows that were exchanged, for `lu_solve`."""
+    """L and U in one matrix, and the rows that were exchanged, for `lu_solve`.
+
+    >>> lu_factor(asarray([[1.0, 3.0], [2.0, 4.0]]))
+    (Array([[2. , 4. ],
+           [0.5, 1. ]], dtype=float32), Array([1, 1], dtype=int32))
+    """
     return _lu_factor(a)
 
 
@@ -235,7 +273,11 @@ def _lu_solve(lu: Any, pivots: Any, b: Any, form: str) -> Any:
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """x such that a x = b, by what `lu_factor` gives; a^T x = b for `trans` 1, a* x = b for 2."""
+    """x such that a x = b, by what `lu_factor` gives; a^T x = b for `trans` 1, a* x = b for 2.
+
+    >>> lu_solve(lu_factor(asarray([[1.0, 3.0], [2.0, 4.0]])), asarray([4.0, 6.0])).round()
+    Array([1., 1.], dtype=float32)
+    """
     packed, pivots = lu_and_piv
     return _lu_solve(packed, pivots, b, _form("lu_solve", trans))
 
@@ -254,6 +296,11 @@ def qr(
     """Q and R with Q R = a: square Q ("full"), as few columns as needed ("economic"), or a tuple of R alone ("r").
 
     With `pivoting`, also p with Q R = a[:, p], an order of the columns in which the diagonal of R falls in size.
+
+    >>> q, r = qr(asarray([[3.0], [4.0]]), mode="economic")
+    >>> (q * r).round()
+    Array([[3.],
+           [4.]], dtype=float32)
     """
     order = ()
     if pivoting:
@@ -299,6 +346,10 @@ def qr_multiply(
     """c Q, or for mode "left" Q c, and R, of Q R = a with few columns in Q; with `pivoting` also the columns' order.
 
     With `conjugate`, Q is conjugated. c with one axis is a vector.
+
+    >>> cq, r = qr_multiply(asarray([[3.0], [4.0]]), asarray([[3.0, 4.0]]))
+    >>> (cq * r).round()
+    Array([[25.]], dtype=float32)
     """
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: the mode is 'right' or 'left'; got {mode!r}.")
@@ -318,7 +369,11 @@ def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:  # fmt: skip
-    """U, s and V* with a = U diag(s) V* and s descending, or s alone."""
+    """U, s and V* with a = U diag(s) V* and s descending, or s alone.
+
+    >>> svd(asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).round()
+    Array([3., 2.], dtype=float32)
+    """
     out = _numpy.svd(a, full_matrices, compute_uv)
     return tuple(out) if compute_uv else out
 
@@ -351,6 +406,9 @@ def eigh(
     """Eigenvalues, ascending, and eigenvectors of a v = w v, or of a v = w b v with positive definite b.
 
     One triangle of a and b is read, as `lower` says.
+
+    >>> eigh(asarray([[2.0, 1.0], [1.0, 2.0]]), eigvals_only=True).round()
+    Array([1., 3.], dtype=float32)
     """
     if type != 1 or eigvals is not None:
         raise NotImplementedError("eigh: only problems of type 1 are supported, and all eigenvalues at once.")
@@ -408,13 +466,19 @@ def eigh_tridiagonal(
 
 @library_function(static=("output",))
 def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
-    """The Schur form T and unitary Z with Z T Z* = a; T is triangular, but for blocks of two if it is to be real."""
+    """The Schur form T and unitary Z with Z T Z* = a; T is triangular, but for blocks of two if it is to be real.
+
+    >>> t, z = schur(asarray([[2.0, 1.0], [1.0, 2.0]]))
+    >>> (z @ t @ z.T).round()
+    Array([[2., 1.],
+           [1., 2.]], dtype=float32)
+    """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: the output is 'real' or 'complex'; got {output!r}.")
     (x,), wanted = matrices("schur", a, square=True)
     if output == "complex":
         x = cast(x, dtypes.complex_of(type_of(x).dtype))
-    form, vectors = bind(ops.Schur(), x)
+    form, vectors = bind(spectral.Schur(), x)
     return in_dtype(form, wanted), in_dtype(vectors, wanted)
 
 
@@ -423,7 +487,7 @@ def _hessenberg(a: Any, calc_q: bool) -> Any:
     (x,), wanted = matrices("hessenberg", a, square=True)
     t = type_of(x)
     n, d = t.shape[-1], t.ndim - 2
-    packed, scales = bind(ops.Hessenberg(), x)
+    packed, scales = bind(spectral.Hessenberg(), x)
     form = in_dtype(triangle(packed, False, -1), wanted)
     if not calc_q:
         return form
@@ -438,7 +502,12 @@ def _hessenberg(a: Any, calc_q: bool) -> Any:
 
 
 def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The Hessenberg form H of a, zero below the first subdiagonal, and with `calc_q` unitary Q with Q H Q* = a."""
+    """The Hessenberg form H of a, zero below the first subdiagonal, and with `calc_q` unitary Q with Q H Q* = a.
+
+    >>> a = asarray([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [4.0, 6.0, 7.0]])
+    >>> abs(float(hessenberg(a)[2, 0])) < 1e-6
+    True
+    """
     return _hessenberg(a, bool(calc_q))
 
 
@@ -457,6 +526,11 @@ def polar(
     """U with orthonormal columns (or rows) and positive semidefinite P with U P = a, or P U = a for side "left".
 
     The computation is by singular values, whatever the method.
+
+    >>> u, p = polar(asarray([[0.0, -2.0], [3.0, 0.0]]))
+    >>> p.round() + 0.0
+    Array([[3., 0.],
+           [0., 2.]], dtype=float32)
     """
     if side not in ("right", "left"):
         raise ValueError(f"polar: the side is 'right' or 'left'; got {side!r}.")
@@ -538,7 +612,12 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:  # noqa: N803
-    """The exponential of A, and its derivative in direction E; or the derivative alone."""
+    """The exponential of A, and its derivative in direction E; or the derivative alone.
+
+    >>> expm_frechet(np.zeros((2, 2), "float32"), asarray([[1.0, 2.0], [3.0, 4.0]]), compute_expm=False).round()
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     a, e = (asarray(x) for x in promote_inexact("expm_frechet", asarray(A), asarray(E)))
     out, tangent = jvp(expm, (a,), (e,))
     return (out, tangent) if compute_expm else tangent

@@ -17,21 +17,20 @@ from atled.core.array import Array, type_of
 from atled.core.trace import bind
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.implicit import custom_linear_solve
-from atled.higher_order.jit import library_function
 from atled.higher_order.loops import fori_loop
 from atled.numpy.matrices import in_dtype, matrices
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
-from atled.ops import conversion, elementary, shape
+from atled.ops import conversion, elementary, shape, spectral
 from atled.ops import elementwise as ew
-from atled.ops import linalg as ops
 from atled.ops.matrices import adjoint, diagonal, matmul, transposed, triangle, triangular_solve
 from atled.ops.solvers import solve_matrices
+from atled.staging.jit import library_function
 
 __all__ = ["funm", "rsf2csf", "solve_sylvester", "sqrtm"]
 
 
 def _complex_schur(a: Any) -> tuple[Any, Any]:
-    return bind(ops.Schur(), cast(a, dtypes.complex_of(type_of(a).dtype)))
+    return bind(spectral.Schur(), cast(a, dtypes.complex_of(type_of(a).dtype)))
 
 
 def _diagonal_matrix(v: Any) -> Any:
@@ -74,8 +73,8 @@ def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def _by_eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
-    r, u = bind(ops.Eig(), a)
-    s, v = bind(ops.Eig(), b)
+    r, u = bind(spectral.Eig(), a)
+    s, v = bind(spectral.Eig(), b)
     y = ew.div(solve_matrices(u, matmul(c, v)), r[..., :, None] + s[..., None, :])
     return transposed(solve_matrices(transposed(v), transposed(matmul(u, y)))), r, s
 
@@ -268,5 +267,10 @@ def _rsf2csf(form: Any, vectors: Any) -> tuple[Any, Any]:
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:  # noqa: N803
-    """The complex Schur form, which is triangular, from the real one with its blocks of two."""
+    """The complex Schur form, which is triangular, from the real one with its blocks of two.
+
+    >>> t, _ = rsf2csf(jnp.array([[0.0, -1.0], [1.0, 0.0]]), jnp.eye(2))
+    >>> sorted(jnp.diag(t).imag.round().tolist())
+    [-1.0, 1.0]
+    """
     return _rsf2csf(T, Z)

@@ -11,11 +11,11 @@ import numpy as np
 from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary
 from atled.scipy.fft import dct, idct
+from atled.staging.jit import library_function
 
 __all__ = ["map_coordinates"]
 

@@ -24,6 +24,10 @@ class OptimizeResults(NamedTuple):
 
     The status is 0 at a minimum, 1 after `maxiter` iterations, 2 and 3 after as many values and gradients as
     allowed, 4 where values fall by less than `ftol`, and 5 where no step along the gradient is found to go down.
+
+    >>> found = minimize(lambda x: ((x - 3) ** 2).sum(), jnp.zeros(1), method="BFGS")
+    >>> round(float(found.x[0]), 3), bool(found.success)
+    (3.0, True)
     """
 
     x: Any

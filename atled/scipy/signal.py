@@ -12,11 +12,11 @@ from atled import numpy as jnp
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import contraction, conversion, convolution, shape
 from atled.ops import elementwise as ew
 from atled.scipy.spectra import csd, istft, stft, welch, without_trend
+from atled.staging.jit import library_function
 
 __all__ = [
     "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch",
@@ -116,7 +116,11 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The cross-correlation of two signals over all their axes, with in2 conjugated; modes as in `convolve`."""
+    """The cross-correlation of two signals over all their axes, with in2 conjugated; modes as in `convolve`.
+
+    >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0]), mode="valid")
+    Array([21., 32.], dtype=float32)
+    """
     return _by_method("correlate", in1, in2, mode, method, precision)
 
 
@@ -155,6 +159,10 @@ def convolve2d(
     """The convolution of two signals with two axes.
 
     Beyond its ends in1 has the fillvalue ("fill"), goes on periodically ("wrap"), or mirrored ("symm").
+
+    >>> convolve2d(jnp.array([[1.0, 2.0]]), jnp.array([[1.0], [10.0]]))
+    Array([[ 1.,  2.],
+           [10., 20.]], dtype=float32)
     """
     return _in_two("convolve2d", in1, in2, mode, boundary, fillvalue, precision)
 
@@ -166,6 +174,10 @@ def correlate2d(
 
     In the mode "same" with even lengths, the middle is one further than that of `correlate`. If in2 is the larger one
     in the mode "valid", in1 is conjugated instead, as it is in SciPy.
+
+    >>> correlate2d(jnp.array([[1.0, 2.0]]), jnp.array([[1.0], [10.0]]))
+    Array([[10., 20.],
+           [ 1.,  2.]], dtype=float32)
     """
     return _in_two("correlate2d", in1, in2, mode, boundary, fillvalue, precision)
 
@@ -216,7 +228,11 @@ def _fftconvolve(in1: Any, in2: Any, mode: str, axes: tuple[int, ...] | None, is
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | int | None = None) -> Array:
-    """The convolution of two signals over axes, by default all, by Fourier transforms; modes as in `convolve`."""
+    """The convolution of two signals over axes, by default all, by Fourier transforms; modes as in `convolve`.
+
+    >>> fftconvolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0])).round()
+    Array([ 1., 12., 23., 30.], dtype=float32)
+    """
     _check_mode("fftconvolve", mode)
     axes = (int(axes),) if isinstance(axes, (int, np.integer)) else None if axes is None else tuple(map(int, axes))
     return _fftconvolve(in1, in2, mode, axes, False)

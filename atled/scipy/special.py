@@ -16,7 +16,6 @@ from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import bind
-from atled.higher_order.jit import library_function
 from atled.higher_order.looped import in_double
 from atled.nn import functions as nn
 from atled.numpy.elementwise import to_bool
@@ -30,6 +29,7 @@ from atled.scipy.hypergeometric import hyp1f1, hyp2f1, poch
 from atled.scipy.incomplete import betainc, gammainc, gammaincc
 from atled.scipy.integrals import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
 from atled.scipy.operands import real_operands
+from atled.staging.jit import library_function
 
 __all__ = [
     "bernoulli", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "dawsn", "digamma",
@@ -68,19 +68,31 @@ def _all(*conditions: Any) -> Any:
 
 @library_function(is_thin=True)
 def erf(x: Any) -> Array:
-    """The error function."""
+    """The error function.
+
+    >>> round(float(erf(1.0)), 3)
+    0.843
+    """
     return ops.erf(promote_inexact("erf", x)[0])
 
 
 @library_function(is_thin=True)
 def erfc(x: Any) -> Array:
-    """1 - erf(x), exact in the tail."""
+    """1 - erf(x), exact in the tail.
+
+    >>> float(erfc(9.0)) > 0, float(1 - erf(9.0)) > 0
+    (True, False)
+    """
     return ops.erfc(promote_inexact("erfc", x)[0])
 
 
 @library_function
 def erfcx(x: Any) -> Array:
-    """exp(x**2) * erfc(x), which neither over- nor underflows for positive x."""
+    """exp(x**2) * erfc(x), which neither over- nor underflows for positive x.
+
+    >>> round(float(erfcx(20.0)), 3)
+    0.028
+    """
     (x,), back = _real("erfcx", x)
     return back(approximation.erfcx(x))
 
@@ -141,7 +153,11 @@ def ndtri(p: Any) -> Array:
 
 @library_function
 def erfinv(x: Any) -> Array:
-    """The inverse of the error function."""
+    """The inverse of the error function.
+
+    >>> round(float(erfinv(erf(0.5))), 3)
+    0.5
+    """
     (x,), back = _real("erfinv", x)
     tail = ew.mul(ew.sub(1, ew.select(ew.lt(x, 0), ew.neg(x), x)), 0.5)
     far = ew.mul(_quantile(ew.mul(x, 0.5), tail), _HALF)
@@ -150,7 +166,11 @@ def erfinv(x: Any) -> Array:
 
 @library_function
 def erfcinv(x: Any) -> Array:
-    """The inverse of the complementary error function, exact in its tail."""
+    """The inverse of the complementary error function, exact in its tail.
+
+    >>> round(float(erfcinv(erfc(2.0))), 3)
+    2.0
+    """
     (x,), back = _real("erfcinv", x)
     p = ew.mul(x, 0.5)
     middle = ew.sub(0.5, p)
@@ -159,7 +179,11 @@ def erfcinv(x: Any) -> Array:
 
 @library_function(is_thin=True)
 def ndtr(x: Any) -> Array:
-    """The distribution function of the standard normal distribution, exact in both tails."""
+    """The distribution function of the standard normal distribution, exact in both tails.
+
+    >>> round(float(ndtr(0.0)), 3), round(float(ndtr(1.96)), 3)
+    (0.5, 0.975)
+    """
     return ops.ndtr(promote_inexact("ndtr", x)[0])
 
 
@@ -181,14 +205,22 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
 @library_function
 def gammaln(x: Any) -> Array:
-    """The logarithm of the size of the gamma function."""
+    """The logarithm of the size of the gamma function.
+
+    >>> round(float(gammaln(5.0)), 3), round(math.log(24), 3)
+    (3.178, 3.178)
+    """
     (x,), back = _real("gammaln", x)
     return back(ops.lgamma(x))
 
 
 @library_function
 def loggamma(x: Any) -> Array:
-    """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported."""
+    """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported.
+
+    >>> round(float(loggamma(5.0)), 3)
+    3.178
+    """
     (x,), back = _real("loggamma", x)
     is_positive = ew.gt(x, 0)
     return back(ew.select(is_positive, ops.lgamma(ew.select(is_positive, x, value(x, 1))), value(x, np.nan)))
@@ -247,7 +279,12 @@ def _gamma(x: Any) -> Any:
 
 @library_function
 def gammasgn(x: Any) -> Array:
-    """The sign of the gamma function; NaN where it has poles, but for zero, which has the sign it is given with."""
+    """The sign of the gamma function; NaN where it has poles, but for zero, which has the sign it is given with.
+
+    >>> import atled.numpy as jnp
+    >>> gammasgn(jnp.array([-1.5, -0.5, 2.0]))
+    Array([ 1., -1.,  1.], dtype=float32)
+    """
     (x,), back = _real("gammasgn", x)
     one, minus = value(x, 1), value(x, -1)
     whole = elementary.floor(x)
@@ -260,7 +297,12 @@ def gammasgn(x: Any) -> Array:
 
 @library_function(static=("exact",))
 def factorial(n: Any, exact: bool = False) -> Array:
-    """gamma(n + 1), and zero for negative n; always floating."""
+    """gamma(n + 1), and zero for negative n; always floating.
+
+    >>> import atled.numpy as jnp
+    >>> factorial(jnp.array([0, 3, 5])).round()
+    Array([  1.,   6., 120.], dtype=float32)
+    """
     if exact:
         raise NotImplementedError("factorial: results are floating; exact=True is not supported.")
     (n,), back = _real("factorial", n)
@@ -271,14 +313,22 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 @library_function
 def digamma(x: Any) -> Array:
-    """The derivative of the logarithm of the gamma function."""
+    """The derivative of the logarithm of the gamma function.
+
+    >>> round(float(digamma(1.0)), 3)
+    -0.577
+    """
     (x,), back = _real("digamma", x)
     return back(ops.digamma(x))
 
 
 @library_function
 def polygamma(n: Any, x: Any) -> Array:
-    """Derivative number n of digamma at x, for whole n; differentiable by x."""
+    """Derivative number n of digamma at x, for whole n; differentiable by x.
+
+    >>> round(float(polygamma(1, 1.0)), 3)
+    1.645
+    """
     (n, x), back = _real("polygamma", n, x)
     is_far = _all(ew.eq(x, value(x, np.inf)), ew.gt(n, 0))
     return back(ew.select(is_far, value(x, 0), ops.polygamma(n, ew.select(is_far, value(x, 1), x))))
@@ -286,7 +336,11 @@ def polygamma(n: Any, x: Any) -> Array:
 
 @library_function
 def zeta(x: Any, q: Any = None) -> Array:
-    """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q."""
+    """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q.
+
+    >>> round(float(zeta(2.0)), 3), round(float(zeta(2.0, 2.0)), 3)
+    (1.645, 0.645)
+    """
     (x, q), back = _real("zeta", x, 1.0 if q is None else q)
     is_far = ew.eq(x, value(x, np.inf))  # only the first term is left, and whether it is below, at or above one
     first = ew.select(ew.eq(q, 1), value(q, 1), ew.select(ew.gt(q, 1), value(q, 0), value(q, np.inf)))
@@ -337,14 +391,22 @@ def _betaln(a: Any, b: Any) -> Any:
 
 @library_function
 def betaln(a: Any, b: Any) -> Array:
-    """The logarithm of the size of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge."""
+    """The logarithm of the size of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
+
+    >>> round(float(betaln(1e4, 1e4)), 1)
+    -13866.3
+    """
     (a, b), back = _real("betaln", a, b)
     return back(_betaln(a, b))
 
 
 @library_function
 def beta(a: Any, b: Any) -> Array:
-    """gamma(a) gamma(b) / gamma(a + b)."""
+    """gamma(a) gamma(b) / gamma(a + b).
+
+    >>> round(float(beta(2.0, 3.0) * 12), 3)
+    1.0
+    """
     (a, b), back = _real("beta", a, b)
     sign = ew.mul(ew.mul(gammasgn(a), gammasgn(b)), gammasgn(ew.add(a, b)))
     return back(ew.mul(sign, elementary.exp(_betaln(a, b))))
@@ -352,7 +414,12 @@ def beta(a: Any, b: Any) -> Array:
 
 @library_function(static=("repetition",))
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:  # noqa: N803
-    """In how many ways k of N things can be chosen, floating; with `repetition`, each any number of times."""
+    """In how many ways k of N things can be chosen, floating; with `repetition`, each any number of times.
+
+    >>> import atled.numpy as jnp
+    >>> comb(jnp.array([4.0, 5.0]), 2.0).round()
+    Array([ 6., 10.], dtype=float32)
+    """
     (n, k), back = _real("comb", N, k)
     if repetition:
         n = ew.sub(ew.add(n, k), 1)
@@ -375,7 +442,11 @@ def _multigammaln(a: Any, d: int) -> Any:
 
 
 def multigammaln(a: Any, d: Any) -> Array:
-    """The logarithm of the gamma function of d dimensions, for a fixed integer d and a above (d - 1) / 2."""
+    """The logarithm of the gamma function of d dimensions, for a fixed integer d and a above (d - 1) / 2.
+
+    >>> round(float(multigammaln(5.0, 1)), 3), round(float(multigammaln(5.0, 2)), 3)
+    (3.178, 6.204)
+    """
     d = d.__index__()
     if d < 1:
         raise ValueError(f"multigammaln: the dimension must be positive; got {d}.")
@@ -387,28 +458,44 @@ def multigammaln(a: Any, d: Any) -> Array:
 
 @library_function
 def i0e(x: Any) -> Array:
-    """exp(-abs(x)) times the modified Bessel function of order 0."""
+    """exp(-abs(x)) times the modified Bessel function of order 0.
+
+    >>> round(float(i0e(100.0)), 3)
+    0.04
+    """
     (x,), back = _real("i0e", x)
     return back(ops.bessel_i0e(x))
 
 
 @library_function
 def i0(x: Any) -> Array:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of order 0.
+
+    >>> round(float(i0(1.0)), 3)
+    1.266
+    """
     (x,), back = _real("i0", x)
     return back(ew.mul(elementary.exp(elementary.absolute(x)), ops.bessel_i0e(x)))
 
 
 @library_function
 def i1e(x: Any) -> Array:
-    """exp(-abs(x)) times the modified Bessel function of order 1."""
+    """exp(-abs(x)) times the modified Bessel function of order 1.
+
+    >>> round(float(i1e(100.0)), 3)
+    0.04
+    """
     (x,), back = _real("i1e", x)
     return back(ops.bessel_i1e(x))
 
 
 @library_function
 def i1(x: Any) -> Array:
-    """The modified Bessel function of order 1."""
+    """The modified Bessel function of order 1.
+
+    >>> round(float(i1(1.0)), 3)
+    0.565
+    """
     (x,), back = _real("i1", x)
     return back(ew.mul(elementary.exp(elementary.absolute(x)), ops.bessel_i1e(x)))
 
@@ -418,7 +505,11 @@ def i1(x: Any) -> Array:
 
 @library_function(is_thin=True)
 def expit(x: Any) -> Array:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> round(float(expit(0.0)), 3), round(float(expit(2.0)), 3)
+    (0.5, 0.881)
+    """
     return elementary.logistic(promote_inexact("expit", x)[0])
 
 
@@ -461,14 +552,24 @@ def xlogy(x: Any, y: Any) -> Array:
 
 @library_function
 def xlog1py(x: Any, y: Any) -> Array:
-    """x log(1 + y), and zero where x is zero; derivatives are finite there, also for y = -1."""
+    """x log(1 + y), and zero where x is zero; derivatives are finite there, also for y = -1.
+
+    >>> import atled.numpy as jnp
+    >>> xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 0.0]))
+    Array([0., 0.], dtype=float32)
+    """
     x, y = broadcast("xlog1py", promote_inexact("xlog1py", x, y))
     return _times_logarithm(x, y, elementary.log1p, -1.0)
 
 
 @library_function
 def entr(x: Any) -> Array:
-    """-x log(x), zero at zero and minus infinity below. The infinite slope at zero is taken to be zero."""
+    """-x log(x), zero at zero and minus infinity below. The infinite slope at zero is taken to be zero.
+
+    >>> import atled.numpy as jnp
+    >>> entr(jnp.array([-1.0, 0.0])), round(float(entr(0.5)), 3)
+    (Array([-inf,   0.], dtype=float32), 0.347)
+    """
     (x,), back = _real("entr", x)
     is_inside = ew.logical_not(ew.le(x, 0))  # NaN is inside
     safe = ew.select(is_inside, x, value(x, 1))
@@ -497,14 +598,24 @@ def _relative_entropy(p: Any, q: Any) -> tuple[Any, Any]:
 
 @library_function
 def rel_entr(p: Any, q: Any) -> Array:
-    """p log(p / q), zero where p is zero, and infinite where p or q is negative, or q alone is zero."""
+    """p log(p / q), zero where p is zero, and infinite where p or q is negative, or q alone is zero.
+
+    >>> import atled.numpy as jnp
+    >>> rel_entr(jnp.array([0.5, 0.0, 0.5]), jnp.array([0.5, 0.5, 0.0]))
+    Array([ 0.,  0., inf], dtype=float32)
+    """
     (p, q), back = _real("rel_entr", p, q)
     return back(_relative_entropy(p, q)[1])
 
 
 @library_function
 def kl_div(p: Any, q: Any) -> Array:
-    """p log(p / q) - p + q, which is never negative; its values at the edges follow those of `rel_entr`."""
+    """p log(p / q) - p + q, which is never negative; its values at the edges follow those of `rel_entr`.
+
+    >>> import atled.numpy as jnp
+    >>> kl_div(jnp.array([0.5, 0.0]), jnp.array([0.5, 0.25]))
+    Array([0.  , 0.25], dtype=float32)
+    """
     (p, q), back = _real("kl_div", p, q)
     _, found = _relative_entropy(p, q)
     is_infinite = ew.eq(found, value(found, np.inf))
@@ -521,7 +632,12 @@ def _relative_exponential(x: Any) -> Any:
 
 @library_function
 def boxcox(x: Any, lmbda: Any) -> Array:
-    """(x**lmbda - 1) / lmbda, which is log(x) for lmbda = 0."""
+    """(x**lmbda - 1) / lmbda, which is log(x) for lmbda = 0.
+
+    >>> import atled.numpy as jnp
+    >>> boxcox(jnp.array([1.0, 3.0]), 2.0).round()
+    Array([0., 4.], dtype=float32)
+    """
     (x, power), back = _real("boxcox", x, lmbda)
     logarithm = elementary.log(x)
     return back(_power_transform(logarithm, power))
@@ -529,7 +645,12 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 @library_function
 def boxcox1p(x: Any, lmbda: Any) -> Array:
-    """((1 + x)**lmbda - 1) / lmbda, which is log(1 + x) for lmbda = 0."""
+    """((1 + x)**lmbda - 1) / lmbda, which is log(1 + x) for lmbda = 0.
+
+    >>> import atled.numpy as jnp
+    >>> boxcox1p(jnp.array([0.0, 2.0]), 2.0).round()
+    Array([0., 4.], dtype=float32)
+    """
     (x, power), back = _real("boxcox1p", x, lmbda)
     return back(_power_transform(elementary.log1p(x), power))
 
@@ -553,12 +674,23 @@ def _plain_axis(axis: Any) -> Any:
 
 
 def softmax(x: Any, /, *, axis: Any = None) -> Array:
-    """exp(x) scaled to sum to one over axes, by default all."""
+    """exp(x) scaled to sum to one over axes, by default all.
+
+    >>> import atled.numpy as jnp
+    >>> softmax(jnp.zeros((2, 2)))
+    Array([[0.25, 0.25],
+           [0.25, 0.25]], dtype=float32)
+    """
     return nn.softmax(x, _plain_axis(axis))
 
 
 def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
-    """log(softmax(x)), without losing small probabilities; over all axes by default."""
+    """log(softmax(x)), without losing small probabilities; over all axes by default.
+
+    >>> import atled.numpy as jnp
+    >>> log_softmax(jnp.array([0.0, -200.0]))
+    Array([   0., -200.], dtype=float32)
+    """
     return nn.log_softmax(x, _plain_axis(axis))
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.core.types import ArrayType
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, operand_type, promote_dtypes, promote_inexact
 from atled.ops import conversion, elementary, indexing, shape
 from atled.ops import elementwise as ew
 from atled.ops import matrices as matrices_ops
 from atled.ops.matrices import scale_columns
+from atled.staging.jit import library_function
 
 __all__ = [
     "block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",
@@ -44,7 +44,13 @@ def _block_diag(arrays: list[Any]) -> Any:
 
 
 def block_diag(*arrs: Any) -> Array:
-    """Matrices along the diagonal of a larger one, zero elsewhere; vectors are rows."""
+    """Matrices along the diagonal of a larger one, zero elsewhere; vectors are rows.
+
+    >>> block_diag(asarray([[1, 2]]), asarray([[3], [4]]))
+    Array([[1, 2, 0],
+           [0, 0, 3],
+           [0, 0, 4]], dtype=int32)
+    """
     return _block_diag([asarray(x) for x in arrs] if arrs else [asarray(np.zeros((1, 0), dtypes.default("f")))])
 
 
@@ -69,6 +75,11 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     """The matrix with equal elements along its diagonals: c is its first column, and r its first row.
 
     By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batches.
+
+    >>> toeplitz(asarray([1, 2, 3]), asarray([1, 8, 9]))
+    Array([[1, 8, 9],
+           [2, 1, 8],
+           [3, 2, 1]], dtype=int32)
     """
     if r is None:
         r = conversion.conj(c) if operand_type("toeplitz", c).kind == "c" else c
@@ -80,7 +91,13 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 @library_function
 def hankel(c: Any, r: Any = None) -> Array:
-    """The matrix with equal elements across diagonals: c is its first column, and r, by default 0, its last row."""
+    """The matrix with equal elements across diagonals: c is its first column, and r, by default 0, its last row.
+
+    >>> hankel(asarray([1, 2, 3]))
+    Array([[1, 2, 3],
+           [2, 3, 0],
+           [3, 0, 0]], dtype=int32)
+    """
     operand_type("hankel", c)
     x, y = _vectors("hankel", c, ew.mul(c, np.zeros((), type_of(c).dtype)) if r is None else r)
     last, m, n = type_of(x).ndim - 1, type_of(x).shape[-1], type_of(y).shape[-1]
@@ -89,7 +106,13 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 @library_function
 def circulant(c: Any) -> Array:
-    """The matrix whose columns are c, moved down by one from each to the next."""
+    """The matrix whose columns are c, moved down by one from each to the next.
+
+    >>> circulant(asarray([1, 2, 3]))
+    Array([[1, 3, 2],
+           [2, 1, 3],
+           [3, 2, 1]], dtype=int32)
+    """
     (x,) = _vectors("circulant", c)
     last, n = type_of(x).ndim - 1, type_of(x).shape[-1]
     turned = shape.reverse(x, (last,))
@@ -108,7 +131,12 @@ def _with_subdiagonal(row: Any, below: Any) -> Any:
 
 @library_function
 def companion(a: Any) -> Array:
-    """The matrix whose eigenvalues are the roots of a polynomial, given by coefficients, the highest power first."""
+    """The matrix whose eigenvalues are the roots of a polynomial, given by coefficients, the highest power first.
+
+    >>> companion(asarray([1.0, -3.0, 2.0]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
+    """
     (x,) = promote_inexact("companion", a)
     t = type_of(x)
     n = t.shape[-1] if t.ndim else 0
@@ -122,7 +150,12 @@ def companion(a: Any) -> Array:
 
 @library_function
 def leslie(f: Any, s: Any) -> Array:
-    """The matrix with f as its first row and s on its first subdiagonal."""
+    """The matrix with f as its first row and s on its first subdiagonal.
+
+    >>> leslie(asarray([0.0, 2.0]), asarray([0.5]))
+    Array([[0. , 2. ],
+           [0.5, 0. ]], dtype=float32)
+    """
     x, y = _vectors("leslie", f, s)
     if type_of(y).shape[-1] != type_of(x).shape[-1] - 1:
         raise ValueError(f"leslie: s must have one element less than f; got {type_of(f)} and {type_of(s)}.")
@@ -131,7 +164,13 @@ def leslie(f: Any, s: Any) -> Array:
 
 @library_function
 def fiedler(a: Any) -> Array:
-    """The matrix of the distances between the elements of a."""
+    """The matrix of the distances between the elements of a.
+
+    >>> fiedler(asarray([1, 4, 9]))
+    Array([[0, 3, 8],
+           [3, 0, 5],
+           [8, 5, 0]], dtype=int32)
+    """
     (x,) = _vectors("fiedler", a)
     d, n = type_of(x).ndim - 1, type_of(x).shape[-1]
     dims, lead = (*type_of(x).shape, n), tuple(range(d))
@@ -221,7 +260,12 @@ def _hilbert(n: int, dtype: Any) -> Any:
 
 
 def hilbert(n: int) -> Array:
-    """The matrix with elements 1 / (i + j + 1)."""
+    """The matrix with elements 1 / (i + j + 1).
+
+    >>> hilbert(2).round(3)
+    Array([[1.   , 0.5  ],
+           [0.5  , 0.333]], dtype=float32)
+    """
     return _hilbert(int(n), dtypes.default("f"))
 
 
@@ -233,7 +277,12 @@ def _hadamard(n: int, dtype: Any) -> Any:
 
 
 def hadamard(n: int, dtype: Any = int) -> Array:
-    """The matrix of signs with orthogonal rows that Sylvester's construction gives, for n a power of two."""
+    """The matrix of signs with orthogonal rows that Sylvester's construction gives, for n a power of two.
+
+    >>> hadamard(2)
+    Array([[ 1,  1],
+           [ 1, -1]], dtype=int32)
+    """
     n = int(n)
     if n < 1 or n & (n - 1):
         raise ValueError(f"hadamard: the size must be a power of two; got {n}.")
@@ -241,7 +290,13 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Pascal's triangle as a matrix: "lower", "upper", or their product, which is "symmetric", by default."""
+    """Pascal's triangle as a matrix: "lower", "upper", or their product, which is "symmetric", by default.
+
+    >>> pascal(3)
+    Array([[1., 1., 1.],
+           [1., 2., 3.],
+           [1., 3., 6.]], dtype=float32)
+    """
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"pascal: the kind is 'symmetric', 'lower' or 'upper'; got {kind!r}.")
     choose = {"lower": lambda i, j: math.comb(i, j), "upper": lambda i, j: math.comb(j, i)}
@@ -249,7 +304,13 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """The inverse of `pascal(n, kind)`."""
+    """The inverse of `pascal(n, kind)`.
+
+    >>> invpascal(3)
+    Array([[ 3., -3.,  1.],
+           [-3.,  5., -2.],
+           [ 1., -2.,  1.]], dtype=float32)
+    """
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"invpascal: the kind is 'symmetric', 'lower' or 'upper'; got {kind!r}.")
     n = int(n)
@@ -279,7 +340,11 @@ def invhilbert(n: int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Orthonormal rows, each comparing an element to all before it; with `full`, above them one that takes the mean."""
+    """Orthonormal rows, each comparing an element to all before it; with `full`, above them one that takes the mean.
+
+    >>> helmert(2).round(3)
+    Array([[ 0.707, -0.707]], dtype=float32)
+    """
     n = int(n)
     if n < 1:
         raise ValueError(f"helmert: the size must be positive; got {n}.")
@@ -300,7 +365,12 @@ def _dft(n: int, scale: str | None, dtype: Any) -> Any:
 
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
-    """The matrix of the Fourier transform of n elements, divided by n ("n") or its root ("sqrtn") if asked for."""
+    """The matrix of the Fourier transform of n elements, divided by n ("n") or its root ("sqrtn") if asked for.
+
+    >>> dft(2).real.round()
+    Array([[ 1.,  1.],
+           [ 1., -1.]], dtype=float32)
+    """
     if scale not in (None, "n", "sqrtn"):
         raise ValueError(f"dft: the scale is None, 'n' or 'sqrtn'; got {scale!r}.")
     wanted = dtypes.canonical(complex if dtype is None else dtype)

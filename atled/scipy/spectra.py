@@ -12,9 +12,9 @@ from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.axes import check_axis
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import conversion, shape
+from atled.staging.jit import library_function
 
 # -- windows ----------------------------------------------------------------------------------------------------------
 
@@ -235,7 +235,13 @@ def csd(
     nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, average: str = "mean",
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Frequencies, and the cross spectral density of two signals: the mean over pieces of conj(X) Y."""
+    """Frequencies, and the cross spectral density of two signals: the mean over pieces of conj(X) Y.
+
+    >>> x = jnp.array([1.0, -1.0] * 8)
+    >>> frequencies, density = csd(x, x, nperseg=8)
+    >>> float(frequencies[density.real.argmax()])
+    0.5
+    """
     name = "welch" if y is None else "csd"
     if average not in ("mean", "median"):
         raise ValueError(f"{name}: the average is 'mean' or 'median'; got {average!r}.")
@@ -266,6 +272,10 @@ def welch(
     """Frequencies, and the power spectral density of a signal by Welch's method: a mean over overlapping pieces.
 
     By default, pieces have 256 elements, or as many as there are.
+
+    >>> frequencies, density = welch(jnp.array([1.0, -1.0] * 8), nperseg=8)
+    >>> float(frequencies[density.argmax()])
+    0.5
     """
     return csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
@@ -310,6 +320,10 @@ def istft(
     """Times, and the signal whose `stft` with the same arguments is Zxx.
 
     There are as many times as the signal has elements along its time axis, also if it has other axes.
+
+    >>> _, _, z = stft(jnp.arange(16.0), nperseg=8)
+    >>> istft(z, nperseg=8)[1][:4].round() + 0.0
+    Array([0., 1., 2., 3.], dtype=float32)
     """
     t = operand_type("istft", Zxx)
     if t.ndim < 2:

@@ -12,7 +12,7 @@ from atled import metrics
 from atled.core import errors, tree
 from atled.core.array import describe
 from atled.core.config import override
-from atled.higher_order.jit import eval_shape, jit
+from atled.staging.jit import eval_shape, jit
 from atled.train.bars import Progress
 from atled.train.feeds import arguments, feed, fitting
 from atled.train.state import not_training

@@ -24,7 +24,7 @@ import atled.numpy as jnp
 from atled import checkpoints, distributed, random
 from atled.checkpoints.saving import Restored
 from atled.core import errors
-from atled.higher_order.nans import find_nans
+from atled.staging.nans import find_nans
 from atled.train.bars import Progress
 from atled.train.evaluating import evaluate, tried
 from atled.train.feeds import arguments

@@ -11,10 +11,10 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors, tree
 from atled.core.array import describe, is_array_like, shown, type_of
-from atled.higher_order.jit import eval_shape, jit
 from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import scan
 from atled.optim.optimizer import norm
+from atled.staging.jit import eval_shape, jit
 from atled.train.state import State, gradients
 
 RESERVED = {"loss", "norm", "step", "skipped"}  # names in the log

@@ -245,7 +245,7 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | Non
             t = type_of(x)
             if not -t.ndim <= axis < t.ndim:
                 has = f"{t.ndim} {'axis' if t.ndim == 1 else 'axes'}"
-                way_out = "in_axes=None for it, which hands the same value to all"
+                way_out = "in_axes=None for it, which hands the same value to all; arguments by name are always mapped"
                 if t.ndim:
                     way_out = f"an axis from {-t.ndim} to {t.ndim - 1}"
                 raise ValueError(

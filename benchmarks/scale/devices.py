@@ -17,7 +17,7 @@ from atled.sharding import PartitionSpec as P
 from benchmarks import measure
 from benchmarks.models import atled_library, gpt2
 
-# Steps with collectives run on 256 devices and wait for ever on 272; a pool of the engine seems to end there.
+# Steps with collectives run on 256 devices and deadlock on 272; a pool of the engine seems to end there.
 RUNS = 256
 COLUMNS, ROWS = ("qkv", "up"), ("out", "down")  # which dimension of a layer's weights tensor parallelism splits
 

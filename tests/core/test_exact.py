@@ -265,3 +265,54 @@ def test_ops_with_fields_that_python_takes_for_equal():
             assert (Probe(a) == Probe(b)) == same(a, b)
             assert (Probe((0, (a,))) == Probe((0, (b,)))) == same(a, b)
             assert not same(a, b) or hash(Probe(a)) == hash(Probe(b))
+
+
+def test_a_dataclass_with_its_own_equality_that_was_executed_from_text():
+    """Code of `exec` and `python -c` has the file name of what `dataclass` writes."""
+    names: dict = {}
+    text = """
+import dataclasses
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    name: str
+    def __post_init__(self): object.__setattr__(self, "by", len(made)); made.append(self)
+    def __eq__(self, other): return (self.name, self.by) == (other.name, other.by)
+    def __hash__(self): return hash(self.name)
+made = []
+"""
+    exec(text, names)
+    f = atled.jit(lambda x, s: x * s.by, static_argnums=1)
+    assert [float(f(2.0, names["Scale"]("a"))) for _ in range(3)] == [0.0, 2.0, 4.0]
+
+
+def test_a_class_that_is_given_another_equality():
+    @dataclasses.dataclass(frozen=True)
+    class Record:
+        name: str
+        by: int = dataclasses.field(compare=False)
+
+    class Pair(tuple):
+        by = 0
+
+    f = atled.jit(lambda x, s: x * s.by, static_argnums=1)
+    for kind, make in ((Record, lambda by: Record("a", by)), (Pair, lambda by: Pair((1, 2)))):
+        assert exact(make(1)) == exact(make(2))
+        float(f(2.0, make(1)))
+        kind.__eq__ = lambda self, other: self.by == other.by
+        kind.__hash__ = lambda self: self.by
+        one, two = make(1), make(2)
+        if kind is Pair:
+            one.by, two.by = 1, 2
+        assert exact(one) != exact(two)
+        assert [float(f(2.0, one)), float(f(2.0, two))] == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("kind", [tuple, list, dict, complex, np.ndarray])
+def test_an_object_that_says_it_is_of_another_class(kind):
+    class Proxy:
+        by = 3
+        __class__ = property(lambda self: kind)
+
+    one = Proxy()
+    assert exact(one) == exact(one) != exact(Proxy())
+    assert float(atled.jit(lambda x, s: x * s.by, static_argnums=1)(2.0, one)) == 6.0

@@ -123,7 +123,7 @@ def test_launches_know_their_settings():
 
 
 def test_calls_in_a_block_are_launched_from_memory(monkeypatch):
-    from atled.higher_order import jit as jit_file
+    from atled.staging import jit as jit_file
 
     f, x = atled.jit(lambda x: x * 2.0), jnp.ones(3)
     with set_mesh(mesh("a")), atled.enable_x64():

@@ -9,7 +9,8 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.engine import preview
+from atled.engine import array
+from atled.engine.array import DeviceArray
 from atled.sharding import NamedSharding, P
 
 
@@ -30,7 +31,7 @@ def test_only_the_parts_with_corners_are_read(monkeypatch):
     s = NamedSharding(atled.make_mesh((8,), ("x",)), P("x"))
     x = jnp.zeros((40_000, 4000), "int8", out_sharding=s).block_until_ready()
     read = []
-    monkeypatch.setattr(preview, "to_numpy", lambda b, f=preview.to_numpy: read.append(b) or f(b))
+    monkeypatch.setattr(DeviceArray, "_on_host", lambda a, f=DeviceArray._on_host: read.append(a) or f(a))
     times = []
     for _ in range(3):
         start = time.perf_counter()
@@ -47,7 +48,7 @@ def test_parts_in_other_processes(monkeypatch):
     """With half of the parts out of sight, as they are in another process."""
     s = NamedSharding(atled.make_mesh((8,), ("x",)), P("x"))
     x = atled.device_put(np.arange(8.0, dtype="f4"), s)
-    monkeypatch.setattr(preview, "shards", lambda x, f=preview.shards: f(x)[:4])
+    monkeypatch.setattr(DeviceArray, "addressable_shards", property(lambda x: array.shards(x)[:4]))
     monkeypatch.setattr(NamedSharding, "is_fully_addressable", property(lambda self: False))
     assert str(x) == "[0. 1. 2. 3. ? ? ? ?]"
     assert repr(x) == f"Array([0., 1., 2., 3., ?, ?, ?, ?], dtype=float32, sharding={s}, ? in other processes)"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atled.engine import cluster
-from atled.engine.cluster import Found
+from atled.engine.world import cluster
+from atled.engine.world.cluster import Found
 
 SLURM = {
     "SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "gpu[003-010,12]", "SLURM_NTASKS": "8", "SLURM_PROCID": "3",

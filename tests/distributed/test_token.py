@@ -11,8 +11,8 @@ from strangers import attack, recording
 from worlds import Process
 
 from atled import distributed
-from atled.engine import wire
-from atled.engine.token import token
+from atled.engine.world import wire
+from atled.engine.world.token import token
 
 
 def test_strangers_hear_nothing():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
-from worlds import Process, free_port
+from worlds import Process, free_port, run
 
 from atled import distributed
 
@@ -104,3 +104,11 @@ def test_without_a_world():
     ):
         with pytest.raises(RuntimeError, match=r"^distributed\.[a-z.]+: this process is not one of several.\n  try: "):
             call()
+
+
+def test_launches_after_the_end():
+    """An assertion without a word."""
+    for (said,) in run("after_the_end", 2):
+        for how in ("known", "new", "eager"):
+            assert said[how]["kind"] == "PeerLost", (how, said[how])
+            assert said[how]["text"].startswith("distributed: the world of this program has ended")

@@ -19,7 +19,7 @@ from collective import Sum
 import atled
 import atled.numpy as jnp
 from atled import distributed
-from atled.engine import processes
+from atled.engine.world import processes
 from atled.sharding import NamedSharding, P
 
 # Gloo writes to the standard output when it connects; what the tests read goes past it.
@@ -50,6 +50,16 @@ def meet(rank: int, size: int, address: str) -> None:
     say(sin=float(jnp.sin(1.0)))
     distributed.shutdown()
     say(is_initialized=distributed.is_initialized(), count=atled.process_count())
+
+
+def after_the_end(rank: int, size: int, address: str) -> None:
+    distributed.initialize(address, size, rank)
+    mesh = atled.make_mesh((size,), ("i",))
+    x = atled.make_array_from_callback((size,), NamedSharding(mesh, P("i")), lambda i: np.ones(1, "float32"))
+    f = atled.jit(lambda x: x.sum())
+    f(x)
+    distributed.shutdown()
+    say(known=raised(lambda: f(x)), new=raised(lambda: atled.jit(lambda x: x.max())(x)), eager=raised(lambda: x + 1))
 
 
 def talk(rank: int, size: int, address: str) -> None:

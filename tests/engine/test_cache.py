@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import random
 import subprocess
 import sys
@@ -42,6 +43,18 @@ def test_entries_are_written_and_found(folder, monkeypatch):
     monkeypatch.setattr(execute, "_compile", lambda *a: compiled.append(a) or pytest.fail("compiled again"))
     np.testing.assert_array_equal(run_fresh(3), want)
     assert not compiled
+
+
+def test_what_came_from_disk_can_be_written_again(folder):
+    f = atled.jit(lambda x: jnp.tanh(x) @ x)
+    x = jnp.ones((4, 4))
+    want = np.asarray(f(x))
+    execute.forget()
+    found = atled.jit(lambda x: jnp.tanh(x) @ x).lower(x).compile()
+    device = atled.devices()[0]
+    again = execute.revived({"uses": []}, found.serialize(), device)
+    (out,) = again.execute_sharded([x._buffer]).consume_with_handlers(found._executable.handlers)
+    np.testing.assert_array_equal(np.asarray(memoryview(out)), want)
 
 
 def test_the_directory_is_private(folder):
@@ -197,13 +210,40 @@ def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
     from atled.engine import execute
 
     monkeypatch.setattr(execute, "MAPPINGS", 0)
-    monkeypatch.setattr(execute, "_EVERY", 4)
+    monkeypatch.setattr(execute, "_EACH", 1_000_000)  # look at each program
+    monkeypatch.setattr(execute.gc, "collect", lambda: 0)  # which takes a second with all that tests have loaded
     f = atled.jit(lambda x, n: x * n + 1.0, static_argnums=1)
     x = atled.numpy.ones(3)
-    for n in range(12):
+    for n in range(8):
         assert float(f(x, n)[0]) == n + 1.0
         assert float(atled.grad(lambda x: (x * x).sum())(x)[0]) == 2.0
-    assert len(execute._loaded) < 12 and len(f.compiles) == 12
+    assert len(execute._loaded) < 8 and len(f.compiles) == 8
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="Linux only")
+def test_a_process_without_mappings_is_told_so(tmp_path):
+    """All but a few mappings are taken by the program itself: compiling raises, and does not end the process."""
+    code = """
+import ctypes
+import atled, atled.numpy as jnp
+print(float(jnp.sum(jnp.ones(3))))
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+most = int(open("/proc/sys/vm/max_map_count").read())
+for i in range(most - 30 - sum(1 for _ in open("/proc/self/maps"))):
+    libc.mmap(None, 4096, 1 + 2 * (i % 2), 0x22, -1, 0)  # neighbours that are alike would be one
+import time; time.sleep(0.3)
+try:
+    atled.jit(lambda x: jnp.sin(x) @ x.T)(jnp.ones((8, 8)))
+except MemoryError as error:
+    print("MemoryError", "max_map_count" in str(error))
+"""
+    if int(pathlib.Path("/proc/sys/vm/max_map_count").read_text()) > 300_000:
+        pytest.skip("too many mappings to take all")
+    env = {**os.environ, "ATLED_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["3.0", "MemoryError", "True"], done.stderr[-500:]
 
 
 USER_OP = """
@@ -254,3 +294,22 @@ def test_ops_of_users_that_have_the_same_name_in_one_process():
 
     assert [float(atled.jit(make(k))(1.0)) for k in (2.0, 3.0)] == [2.0, 3.0]
     assert [float(make(k)(1.0)) for k in (2.0, 3.0)] == [2.0, 3.0]
+
+
+def test_a_directory_that_takes_nothing_more_is_said_once(tmp_path):
+    """Files may not grow beyond 100 bytes, as on a full disk: programs run, and one warning names the user's line."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import resource\n"
+        "import atled, atled.numpy as jnp\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "print([float(atled.jit(lambda x, n=n: x + n)(jnp.float32(1))) for n in range(3)])\n"
+    )
+    settings = {**os.environ, "ATLED_CACHE_DIR": str(tmp_path / "cache"), "ATLED_CACHE": "1"}
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=settings, cwd=os.getcwd(), check=False
+    )
+    assert done.stdout.split() == ["[1.0,", "2.0,", "3.0]"], done.stderr
+    assert done.stderr.count("cannot be written to (File too large); what is compiled now is not kept") == 1
+    assert "script.py:4: UserWarning" in done.stderr
+    assert list((tmp_path / "cache" / "executables").iterdir()) == []

@@ -16,8 +16,8 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.higher_order import jit as jit_file
 from atled.higher_order import keys
+from atled.staging import jit as jit_file
 
 X = np.ones(3, "f4")
 GLOBAL = 1.0

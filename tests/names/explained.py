@@ -98,7 +98,15 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "jax.export": {
         "Exported": "a file of our own format around StableHLO; no `vjp`, shardings and versions",
         "deserialize": "reads what was written here, not JAX's files",
-        "export": "for the platform that is here; no symbolic dimensions; `disabled_checks` change nothing",
+        "export": "for the platform that is here; no symbolic dimensions",
+        **dict.fromkeys(
+            ("maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version"),
+            "the versions of our own files"),
+    },
+    "jax.ffi": {
+        "ffi_call": "no tokens among results; programs with such calls are not kept on disk",
+        **dict.fromkeys(("register_ffi_target", "register_ffi_type"), "functions of one's own run on the CPU"),
+        "register_ffi_target_as_batch_partitionable": "holds for the axes that `vmap` adds, without further rules",
     },
     "jax.monitoring": dict.fromkeys(
         ("record_event", "record_event_duration_secs", "record_event_time_span", "record_scalar"),
@@ -107,17 +115,37 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "jax.sharding": {
         **dict.fromkeys(("auto_axes", "explicit_axes"),
                         "the compiler splits inside, whatever the kinds of axes: types do not say how"),
+        "AbstractDevice": "kept with a mesh; no program is made for it",
         "get_abstract_mesh": "the mesh that is set, with its devices; None without one",
         "get_mesh": "None without one",
         "make_single_device_sharding": "`memory_kind` is an error: arrays are in the device's own memory",
     },
+    "jax.experimental.buffer_callback": {
+        "buffer_callback": "results are copied once; the error for a derivative is a TypeError",
+        "ExecutionContext": "`stream` is an error: there are no GPUs among the platforms that call back",
+    },
+    "jax.experimental.compute_on": {
+        "compute_on": "on the CPU, where host and device are one; an error elsewhere",
+        "compute_on2": "on the CPU, where host and device are one; `out_memory_spaces` changes nothing",
+    },
+    "jax.experimental.jet": dict.fromkeys(("def_comp", "def_deriv"), "for primitives of one's own"),
     "jax.experimental.layout": dict.fromkeys(
         ("Layout", "with_layout_constraint"), "arrays lie row by row; another order is an error where it is asked for"),
     "jax.experimental.random": dict.fromkeys(
         ("StatefulPRNG", "stateful_rng"),
         "cannot be drawn from inside a compiled function that did not make it; no `split`"),
     "jax.experimental.rnn": {"lstm": "computed with `scan` on every platform, where JAX calls cuDNN"},
+    "jax.experimental.serialize_executable": {
+        "serialize": "an error for functions that close over arrays or have static arguments",
+        "deserialize_and_load": "reads what was written here",
+    },
+    "jax.experimental.source_mapper": {
+        "canonicalize_filename": "gives the name as it is: no setting cuts it",
+        "compile_with_env": "`env_flags` are settings of `config`; `compiler_flags` are an error",
+        "create_mlir_sourcemap": "columns are counted from 0, as maps have it",
+    },
     "jax.experimental.topologies": {"get_topology_desc": "names of machines are those of `atled.topologies`"},
+    "jax.experimental.xla_metadata": {"set_xla_metadata": "marks values; as a block or decorator it is an error"},
     "jax.extend.core": {
         **dict.fromkeys(("ClosedJaxpr", "Jaxpr"), "one class is both: a program, with its constants"),
         "CallPrimitive": "binding it calls the function, so no equation of a call is written",
@@ -125,11 +153,13 @@ DIFFERENT: dict[str, dict[str, str]] = {
         **dict.fromkeys(("Effect", "Effects", "no_effects"), "programs tell effects by ops, not by sets"),
         "primal_dtype_to_tangent_dtype": ARRAYS_ONLY,
     },
+    "jax.extend.xla": dict.fromkeys(
+        ("clear_hlo_module_transformation", "register_hlo_module_transformation"), "for the CPU"),
     "jax.extend.linear_util": {"transformation_with_aux2": "`unk_names` changes nothing"},
     "jax.extend.random": dict.fromkeys(
         ("random_seed", "seed_with_impl", "threefry_prng_impl"), "there is one kind of keys, which has a name only"),
     "jax.extend.source_info_util": {
-        "SourceInfo": "one place in the user's code",
+        "SourceInfo": "one place in the user's code, which is its own `traceback`",
         "summarize": "one place, whatever `num_frames` is",
         "NameStack": "names of scopes only, none of transformations",
     },
@@ -139,6 +169,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "ModuleContext": "says for which platforms, and not more",
         "LoweringRuleContext": "no tokens, names and dimensions that are data",
         "aval_to_ir_type": "the context may be left out",
+        "emit_python_callback": "order is kept without the token, which is given back",
+        "jaxpr_subcomp": "tokens are given back as they were",
         "register_lowering": "`inline` and `cacheable` change nothing",
         "shape_tensor": "lengths are known",
     },
@@ -185,11 +217,9 @@ EXTENDED = "80-bit floats: no type of XLA"
 SYMBOLIC = "no dimensions that are symbols: programs are recorded for shapes that are known"
 EFFECTS = "effects are a property of ops; programs carry no sets of them"
 TYPES_OF_ONES_OWN = "types and primitives of one's own in JAX's newest form, hijax, which is out of scope"
-NO_FFI = "calling machine code of one's own from compiled programs: not offered"
 MODULE_PARTS = "parts of JAX's own compiler of programs; ours, `atled.compiler` and `atled.engine`, has others"
 TOKENS = "order is kept by the engine, without tokens in programs"
 RULES = "our ops carry these rules as methods; a primitive of one's own gets its own from what is registered for it"
-OPTIONS = "options of the compiler are given to `jit` and `compile`, as `compiler_options`"
 
 # By namespace: names that are left out, by reason.
 LEFT_OUT: dict[str, dict[str, str]] = {
@@ -231,38 +261,19 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax.errors": {SYMBOLIC: "InconclusiveDimensionOperation"},
     "jax.export": {
         SYMBOLIC: "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape",
-        "JAX's conventions between its versions; our files have a version of their own":
-            "maximum_supported_calling_convention_version minimum_supported_calling_convention_version",
-        "nothing is checked that could be let pass": "DisabledSafetyCheck",
-    },
-    "jax.ffi": {
-        NO_FFI: "build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register_ffi_target "
-                "register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id",
     },
     "jax.sharding": {
         "types do not say along which axes of a mesh they vary": "ManualAxisType",
-        "a mesh without devices is described by its axes alone": "AbstractDevice",
         "programs are recorded for a mesh with devices: `set_mesh`": "use_abstract_mesh",
     },
     "jax.experimental": {TYPES_OF_ONES_OWN: "EArray cur_qdd primal_tangent_dtype"},
-    "jax.experimental.buffer_callback": {
-        "callbacks with a device's own memory, for GPUs; `pure_callback` and `io_callback` get arrays":
-            "Buffer ExecutionContext ExecutionStage buffer_callback",
-    },
     "jax.experimental.colocated_python": {
         "Python on the machines of a remote runtime": "colocated_cpu_devices colocated_python colocated_python_class",
     },
-    "jax.experimental.compute_on": {"where parts of a program run is the compiler's": "compute_on compute_on2"},
     "jax.experimental.control_deps": {"the order of ops is the compiler's": "control_dep schedule"},
     "jax.experimental.custom_partitioning": {
         "rules by which the compiler splits a function of one's own; `shard_map` says it in the program":
             "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning",
-    },
-    "jax.experimental.jet": {
-        "polynomials go through what an op says of its derivative; there are no further rules": "def_comp def_deriv",
-    },
-    "jax.experimental.mesh_utils": {
-        "a table that JAX's own function looks at": "device_kind_handler_dict",
     },
     "jax.experimental.multihost_utils": {
         "what needs a process that is lost raises `distributed.PeerLost`; `distributed.lost` names it":
@@ -270,27 +281,12 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "`train.fit` ends all processes after the same step when the machine is taken away":
             "reached_preemption_sync_point",
     },
-    "jax.experimental.profiler": {
-        "what the compiler's latency scheduler reads, for GPUs": "get_profiled_instructions_proto",
-    },
     "jax.experimental.roofline": {
         "costs come from the compiler, and from `inspect`":
             "RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline roofline "
             "roofline_and_grad",
     },
-    "jax.experimental.scheduling_groups": {"the order of ops is the compiler's": "scheduling_group"},
-    "jax.experimental.serialize_executable": {
-        "compiled programs are kept on disk by themselves; `export` writes functions": "deserialize_and_load serialize",
-    },
-    "jax.experimental.shard_alike": {"`with_sharding_constraint` says how both are split": "shard_alike"},
-    "jax.experimental.source_mapper": {
-        "`inspect` shows which line an instruction comes from":
-            "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename compile_with_env "
-            "create_mlir_sourcemap filter_passes generate_sourcemaps register_pass",
-    },
-    "jax.experimental.xla_metadata": {"marks that XLA's own passes read": "set_xla_metadata"},
     "jax.extend.backend": {
-        OPTIONS: "get_compile_options",
         "plugins are found by their installed packages": "register_backend_factory",
     },
     "jax.extend.core": {
@@ -298,7 +294,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         TOKENS: "AbstractToken Token",
         "no list is kept of the transformations at work": "unsafe_am_i_under_a_vmap_DO_NOT_USE",
     },
-    "jax.extend.lowering": {MODULE_PARTS: "JaxIrContext upstream_dialects"},
     "jax.extend.mlir": {"a trial of JAX's, for its own partitioner": "lower_with_sharding_in_types"},
     "jax.extend.random": {
         "there is one kind of keys, threefry": "define_prng_impl rbg_prng_impl unsafe_rbg_prng_impl",
@@ -306,30 +301,22 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax.extend.sharding": {"the shardings that JAX has given up for `NamedSharding`": "GSPMDSharding"},
     "jax.extend.source_info_util": {
         "names of scopes carry no names of transformations": "transform_name_stack",
-        "a place in the code is found, not made": "new_source_info user_context",
-    },
-    "jax.extend.xla": {
-        "what the compiler does to a module cannot be changed in between":
-            "PipelineStage clear_hlo_module_transformation register_hlo_module_transformation",
     },
     "jax.interpreters.ad": {"on trees of a class of JAX's own: `atled.jvp`, `atled.linearize`": "jvp linearize"},
     "jax.interpreters.batching": {
         "arrays are batched, and no types of one's own": "register_vmappable unregister_vmappable",
     },
     "jax.interpreters.mlir": {
-        MODULE_PARTS: "AxisContext ConstantHandler LoweringParameters LoweringResult SPMDAxisContext ShardingContext "
-                      "ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
-                      "make_ir_context merge_mlir_modules register_constant_handler",
+        MODULE_PARTS: "AxisContext LoweringParameters LoweringResult SPMDAxisContext ShardingContext ir_tree_registry "
+                      "lower_jaxpr_to_fun lower_jaxpr_to_module",
         SYMBOLIC: "ShapePolyLoweringState",
         TOKENS: "TokenSet",
         EFFECTS: "lowerable_effects",
-        "`pure_callback` and `io_callback`; a rule cannot call back by itself": "emit_python_callback",
     },
     "jax.interpreters.partial_eval": {
         RULES: "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules "
                "partial_eval_jaxpr_custom_rules",
     },
-    "jax.interpreters.pxla": {OPTIONS: "create_compile_options"},
     "jax.interpreters.xla": {"a table that JAX's own function looks at": "canonicalize_dtype_handlers"},
     "jax.lax": {
         "half of an exchange, which must be written with tokens; `ppermute` is both": "precv psend",

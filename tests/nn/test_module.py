@@ -12,7 +12,7 @@ import atled
 import atled.numpy as jnp
 from atled import lax, nn, optim, random, tree
 from atled.core.differences import difference
-from atled.higher_order import jit as jit_file
+from atled.staging import jit as jit_file
 
 
 class Norm(nn.Module):

@@ -103,7 +103,7 @@ def test_result_type_of_other_things():
     assert result_type(int, float) == "float32" and result_type(bool) == "bool"
     assert (
         result_type(np.float64(1), np.float32) == "float32"
-    )  # NumPy's default scalars give way, as Python's numbers do
+    )  # NumPy's default scalars are weakly typed, as Python's numbers are
     assert result_type([1, 2.0], "bfloat16") == "float32" and result_type("int8", "int8", "int16") == "int16"
     assert result_type(atled.ShapeDtypeStruct((2,), "int8"), 1) == "int8"
     assert atled.jit(lambda x: x.astype(result_type(x, "float64")))(jnp.ones(2)).dtype == "float64"

@@ -38,6 +38,7 @@ from atled.ops import (
     solvers,
     sorting,
     special,
+    spectral,
     windows,
 )  # fmt: skip
 from atled.ops import matrices as matrices_ops
@@ -620,12 +621,12 @@ LINALG = [
            has_jvp=not (f and m != n), is_twice=False, observe=ob if v and not f else None, note=dt[0])
       for dt, ob in ((WIDE, None), (COMPLEX, lambda s, u, vt: (s, matrices_ops.matmul(matrices_ops.scale_columns(u, _counts(u)), vt))))
       for f, v, m, n in ((False, True, 3, 3), (False, True, 4, 2), (False, True, 2, 4), (True, True, 4, 2), (False, False, 3, 2))],
-    *[Case(L.Eig(v), ((3, 3),), lambda a, v=v: np.linalg.eig(a) if v else np.linalg.eigvals(a), dtypes=MATRICES, tolerance=128, is_twice=False,
+    *[Case(spectral.Eig(v), ((3, 3),), lambda a, v=v: np.linalg.eig(a) if v else np.linalg.eigvals(a), dtypes=MATRICES, tolerance=128, is_twice=False,
            make=_fixed([[1.0, 0.4, 0.2], [0.3, 2.5, 0.1], [0.2, -0.3, 4.0]])) for v in (True, False)],
-    Case(L.Schur(), ((3, 3),), lambda a: scipy.linalg.schur(a), dtypes=MATRICES, make=lambda r, d: [general(r, d)], has_jvp=False, tolerance=128, widens=False),
-    Case(L.Hessenberg(), ((4, 4),), lambda a: scipy.linalg.lapack.get_lapack_funcs("gehrd", (a,))(a)[:2], dtypes=MATRICES, make=lambda r, d: [general(r, d, 4, 4)],
+    Case(spectral.Schur(), ((3, 3),), lambda a: scipy.linalg.schur(a), dtypes=MATRICES, make=lambda r, d: [general(r, d)], has_jvp=False, tolerance=128, widens=False),
+    Case(spectral.Hessenberg(), ((4, 4),), lambda a: scipy.linalg.lapack.get_lapack_funcs("gehrd", (a,))(a)[:2], dtypes=MATRICES, make=lambda r, d: [general(r, d, 4, 4)],
          has_jvp=False, tolerance=64),
-    *[Case(L.Tridiagonal(lo), ((3, 3),), lambda a, lo=lo: _tridiagonal(a, lo), dtypes=MATRICES, make=lambda r, d: [spd(r, d)], has_jvp=False, tolerance=64) for lo in (True, False)],
+    *[Case(spectral.Tridiagonal(lo), ((3, 3),), lambda a, lo=lo: _tridiagonal(a, lo), dtypes=MATRICES, make=lambda r, d: [spd(r, d)], has_jvp=False, tolerance=64) for lo in (True, False)],
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
 from atled.core.struct import static, struct
-from atled.higher_order import jit as jit_file
+from atled.staging import jit as jit_file
 
 
 class Model(nn.Module):

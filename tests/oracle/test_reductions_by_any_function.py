@@ -135,3 +135,45 @@ def test_axes_that_are_not_there_are_errors(name):
         with pytest.raises((ValueError, TypeError, IndexError)) as error:
             CALLS[name](one, array)
         assert "UNKNOWN" not in str(error.value)
+
+
+@pytest.mark.parametrize("start", [-1, 1, 2, 6])
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int8"])
+def test_bits_of_integers(start, dtype):
+    """One was taken for the value that changes nothing under `and`, where all bits are."""
+    x, start = I.astype(dtype), np.asarray(start).astype(dtype)[()]
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+        f, g = getattr(lax, name), getattr(jlax, name)
+        np.testing.assert_array_equal(lax.reduce(x, start, f, (1,)), jlax.reduce(x, start, g, (1,)))
+        how = ((2, 1, 2), (1, 1, 2), "SAME")
+        np.testing.assert_array_equal(lax.reduce_window(x, start, f, *how), jlax.reduce_window(x, start, g, *how))
+
+
+@pytest.mark.parametrize("padding", ["SAME", [(1, 0), (-1, 2), (0, 1)]])
+def test_padding_does_not_count(padding):
+    """By functions that are recognized it did not, by others it did."""
+    for f in (lambda a, b: a + b, lambda a, b: a + b + 0, lambda a, b: a * 1 + b):
+        options = {"window_dimensions": (2, 2, 2), "padding": padding, "base_dilation": (1, 2, 1)}
+        if padding == "SAME":
+            options = {"window_dimensions": (2, 2, 2), "padding": padding, "window_strides": (1, 2, 1)}
+        got = lax.reduce_window(I, np.int32(2), f, **options)
+        np.testing.assert_array_equal(got, jlax.reduce_window(I, np.int32(2), f, **options))
+
+
+def test_dtypes_that_do_not_fit():
+    for f in (lambda a, b: a + b * 1.5, lambda a, b: (a / 2 + b).astype("float32")):
+        with pytest.raises(TypeError, match="dtype"):
+            lax.reduce(I, 0, f, (0,))
+        with pytest.raises(TypeError, match="dtype"):
+            lax.reduce_window(I, 0, f, (1, 2, 2))
+    with pytest.raises(TypeError, match="initial value must have the dtype of its operand, int32"):
+        lax.reduce(I, 0.5, lax.add, (0,))
+    assert int(lax.reduce(I, 0.0, lax.add, (0, 1, 2))) == I.sum()
+    assert int(lax.reduce(I.astype("uint8"), 0, lax.max, (0, 1, 2))) == I.astype("uint8").max()
+
+
+def test_sizes_of_windows():
+    for wrong in ({"window_dimensions": (1, 0, 1)}, {"window_dimensions": (1, 1, 1), "window_strides": (1, 0, 1)}):
+        for f in (lax.add, first_nonzero):
+            with pytest.raises(TypeError, match="must be a positive number for each of 3 axes"):
+                lax.reduce_window(X, np.float32(0), f, **wrong)

@@ -11,7 +11,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled import random
+from atled import lax, random
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
 from cases import threefry
@@ -140,3 +140,13 @@ def test_bad_arguments():
     ]:
         with pytest.raises(kind):
             bad()
+
+
+def test_keys_have_no_order():
+    """Their words were sorted apart, which made keys that nobody had split."""
+    keys = random.split(random.key(3), 4)
+    for f in (jnp.sort, jnp.argsort, jnp.unique, lax.sort, atled.vmap(lambda k: jnp.sort(k[None]))):
+        with pytest.raises(TypeError, match="random keys have no order"):
+            f(keys)
+    mixed = random.permutation(random.key(0), keys)
+    assert {*map(tuple, np.asarray(random.key_data(mixed)))} == {*map(tuple, np.asarray(random.key_data(keys)))}

@@ -1,11 +1,8 @@
-"""The Python in documents and docstrings runs, and gives what is written there; what links point to is there."""
+"""The Python in documents runs, and gives what is written there; what links point to is there."""
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import doctest
-import importlib
 import io
 import pathlib
 import re
@@ -48,31 +45,7 @@ def _plain(text: str) -> list[str]:
 @pytest.mark.parametrize("file", DOCUMENTS, ids=[str(f.relative_to(ROOT)) for f in DOCUMENTS])
 def test_links_lead_somewhere(file: pathlib.Path):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", file.read_text()):
+        if (file.parent / target).resolve().parent == ROOT / "docs" / "api":
+            continue  # written by scripts/site, which looks at these
         if not target.startswith(("http:", "https:")):
             assert (file.parent / target).exists(), f"{file.name} links to {target}"
-
-
-def examples() -> list[tuple[str, str, str, int]]:
-    """Module, name, docstring and line of every docstring with examples, from the source: decorators hide some."""
-    found = []
-    for file in sorted((ROOT / "atled").rglob("*.py")):
-        parts = file.relative_to(ROOT).with_suffix("").parts
-        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
-                text = ast.get_docstring(node)
-                if text and ">>>" in text:
-                    found.append((module, getattr(node, "name", "module"), text, getattr(node, "lineno", 0)))
-    return found
-
-
-EXAMPLES = examples()
-
-
-@pytest.mark.parametrize("module, name, text, line", EXAMPLES, ids=[f"{m}.{n}" for m, n, _, _ in EXAMPLES])
-def test_examples_in_docstrings(module, name, text, line):
-    names = dict(vars(importlib.import_module(module)))
-    example = doctest.DocTestParser().get_doctest(text, names, f"{module}.{name}", module, line)
-    failures: list[str] = []
-    doctest.DocTestRunner(verbose=False).run(example, out=failures.append)
-    assert not failures, "".join(failures)

@@ -12,7 +12,7 @@ import atled
 
 PACKAGE = pathlib.Path(atled.__file__).parent
 BASE = {"core"}
-NUMERIC = {"core", "compiler", "engine", "ops", "transforms", "higher_order"}
+NUMERIC = {"core", "compiler", "engine", "ops", "transforms", "higher_order", "staging"}
 MAY_IMPORT: dict[str, set[str]] = {
     "core": set(),
     "compiler": {"core"},
@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ops": {"core", "compiler"},
     "transforms": {"core", "ops"},
     "higher_order": {"core", "compiler", "engine", "ops", "transforms"},
+    "staging": {"core", "compiler", "engine", "ops", "transforms", "higher_order"},
     "numpy": NUMERIC,
     "random": NUMERIC | {"numpy", "lax"},
     "lax": NUMERIC | {"numpy"},
@@ -45,18 +46,17 @@ LAZY = {
     "checkpoints/storage.py": {"tensorstore"},
     "core/tree.py": {"dataclasses"},
     "debug.py": {"atled"},
-    "engine/array.py": {"atled.engine"},
-    "engine/execute.py": {"atled.engine", "jaxlib.cpu"},
+    "engine/array.py": {"atled.engine", "atled.engine.world"},
+    "engine/execute.py": {"atled.engine", "atled.engine.world", "jaxlib.cpu"},
     "engine/eager.py": {"atled.engine.watch"},
-    "higher_order/ahead.py": {"atled.engine"},
-    "higher_order/compiles.py": {"logging"},
-    "higher_order/jit.py": {"atled.higher_order.nans"},
+    "staging/ahead.py": {"atled.engine"},
+    "staging/compiles.py": {"logging"},
+    "staging/jit.py": {"atled.staging.nans"},
     "export.py": {"atled.engine"},
     "nn/module.py": {"atled.nn.views"},
     "nn/summaries.py": {"rich.table"},
     "numpy/__init__.py": {"atled.numpy.standard"},
     "numpy/contractions.py": {"opt_einsum"},
-    "numpy/methods.py": {"atled"},
     "train/drawing.py": {"matplotlib.figure"},
     "random/gammas.py": {"atled.lax.incomplete"},
     "numpy/ufuncs.py": {"atled.higher_order.scan", "atled.numpy.functional"},
@@ -103,6 +103,60 @@ def test_imports_point_down(file: pathlib.Path):
         for target in targets:
             if target != folder and not (is_inside and module in LAZY.get(str(file.relative_to(PACKAGE)), set())):
                 assert target in MAY_IMPORT[folder], f"{'/'.join(parts)} ({folder}) imports atled.{target}"
+
+
+def _module(file: pathlib.Path) -> str:
+    parts = ["atled", *file.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _needs(file: pathlib.Path, modules: set[str]) -> set[str]:
+    """The files that a file imports, at its top or inside a function, but not for type checkers alone."""
+    found: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.Import):
+                found.update([alias.name for alias in child.names])
+            elif isinstance(child, ast.ImportFrom):
+                for alias in child.names:
+                    whole = f"{child.module}.{alias.name}"
+                    found.add(whole if whole in modules else child.module or "")
+            visit(child)
+
+    visit(ast.parse(file.read_text()))
+    return found & modules - {_module(file)}
+
+
+def cycle(needs: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle, if there are any."""
+    done: set[str] = set()
+
+    def walk(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return []
+        for other in sorted(needs[module]):
+            found = walk(other, [*path, module])
+            if found:
+                return found
+        done.add(module)
+        return []
+
+    return next((found for m in sorted(needs) if (found := walk(m, []))), [])
+
+
+def test_imports_form_no_cycle():
+    modules = {_module(f) for f in FILES}
+    found = cycle({_module(f): _needs(f, modules) for f in FILES})
+    assert not found, " imports ".join(found)
+
+
+def test_a_cycle_would_be_found():
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
 
 
 def test_every_folder_is_in_the_table():

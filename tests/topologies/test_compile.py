@@ -1,4 +1,4 @@
-"""Programs compiled for machines that are not here: train steps over meshes, what they take, and what is refused."""
+"""Programs compiled for hardware you don't have: train steps over meshes, what they take, and what is refused."""
 
 from __future__ import annotations
 
@@ -146,3 +146,32 @@ def test_devices_come_by_number_and_are_the_same_again(machine):
 def test_machines_that_do_not_exist(machine, name, options):
     with pytest.raises(ValueError, match=f"topologies.get: {name} is no machine that exists: "):
         machine(name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "f", "dtype", "says"),
+    [
+        ("tpu v5e:2x2", lambda x: x / x, "complex128", "div: TPUs have no complex128; got c128"),
+        ("tpu v5e:2x2", lambda x: lax.fori_loop(0, 3, lambda i, c: abs(c) * c, x), "complex128", "no complex128"),
+        (
+            "cuda h100 1x1x2",
+            lambda x: lax.dot(x, x, preferred_element_type="int32"),
+            "int8",
+            "dot_general: products of int8 in int32 cannot be compiled for GPUs without one",
+        ),
+        (
+            "cuda h100 1x1x2",
+            lambda x: lax.scan(
+                lambda c, _: (c + lax.dot(x, x, preferred_element_type="int32").sum(), None), 0, length=2
+            ),
+            "int8",
+            "products of int8 in int32",
+        ),
+    ],
+)
+def test_what_would_end_the_compiler_raises(machine, name, f, dtype, says):
+    topology = machine(name)
+    lowered = atled.jit(f).lower(ShapeDtypeStruct((4, 4), dtype))
+    with pytest.raises(NotImplementedError, match=says) as caught:
+        lowered.compile(topology=topology)
+    assert "test_compile.py" in str(caught.value) and "try: " in str(caught.value)

@@ -1,7 +1,7 @@
 """Names of `jax._src.api`, which are those of `jax`."""
 
-from atled.higher_order.jit import jit
-from atled.higher_order.jit import make_program as make_jaxpr
+from atled.staging.jit import jit
+from atled.staging.jit import make_program as make_jaxpr
 from atled.transforms.grad import grad, jvp, linearize, vjp
 from atled.transforms.vmap import vmap
 

@@ -20,7 +20,7 @@ from atled.core.array import Array, describe
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.experimental.sparse.base import JAXSparse, SparseInfo, fitted, leading, over_batches, register
-from atled.higher_order.jit import library_function
+from atled.staging.jit import library_function
 
 __all__ = ["BCOO", "bcoo_extract", "bcoo_fromdense", "bcoo_todense"]
 

@@ -20,7 +20,7 @@ from atled.experimental.sparse.bcoo import BCOO, bcoo_extract, bcoo_fromdense, s
 from atled.experimental.sparse.csr import beginnings, rows_of
 from atled.experimental.sparse.layout import bcoo_sort_indices, sum_duplicates
 from atled.experimental.sparse.transform import sparsify
-from atled.higher_order.jit import library_function
+from atled.staging.jit import library_function
 
 __all__ = [
     "BCSR", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_extract", "bcsr_fromdense",

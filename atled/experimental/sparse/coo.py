@@ -14,7 +14,7 @@ from atled.core.array import Array, describe
 from atled.experimental.sparse.base import JAXSparse, register
 from atled.experimental.sparse.bcoo import BCOO, counted, positions_of_diagonal
 from atled.experimental.sparse.products import bcoo_dot_general
-from atled.higher_order.jit import library_function
+from atled.staging.jit import library_function
 
 __all__ = ["COO", "coo_fromdense", "coo_matmat", "coo_matvec", "coo_todense"]
 

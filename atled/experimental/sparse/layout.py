@@ -22,7 +22,7 @@ from atled.experimental.sparse.bcoo import (
     stored,
     validated,
 )
-from atled.higher_order.jit import library_function
+from atled.staging.jit import library_function
 
 __all__ = ["bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_update_layout"]
 

@@ -15,7 +15,7 @@ from atled.core.array import type_of
 from atled.experimental.sparse.bcoo import BCOO, inside, limits, sparse_shape, stored, validated
 from atled.experimental.sparse.layout import batch_to_sparse, sum_duplicates
 from atled.experimental.sparse.shaping import bcoo_squeeze, bcoo_transpose, checked_axes, placed
-from atled.higher_order.jit import library_function
+from atled.staging.jit import library_function
 from atled.transforms.vmap import vmap
 
 __all__ = ["bcoo_dynamic_slice", "bcoo_gather", "bcoo_reduce_sum", "bcoo_slice"]

@@ -30,7 +30,7 @@ from atled.experimental.sparse.bcoo import (
 )
 from atled.experimental.sparse.layout import batch_to_sparse, sum_duplicates
 from atled.experimental.sparse.shaping import bcoo_squeeze, bcoo_transpose, placed, with_batches
-from atled.higher_order.jit import library_function
+from atled.staging.jit import library_function
 from atled.transforms.vmap import vmap
 
 __all__ = [

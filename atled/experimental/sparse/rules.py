@@ -22,9 +22,9 @@ from atled.experimental.sparse import parts, products, shaping
 from atled.experimental.sparse.bcoo import BCOO, stored
 from atled.experimental.sparse.layout import sum_duplicates
 from atled.higher_order import branches, call, loops, remat, scan
-from atled.higher_order.scopes import ensure_compile_time_eval
 from atled.ops import contraction, conversion, convolution, elementwise, indexing, reduction, shape
 from atled.ops.family import Elementwise
+from atled.staging.scopes import ensure_compile_time_eval
 
 DENSE = "sparse.todense"  # the name that marks a value to be made dense
 

@@ -26,7 +26,7 @@ from atled.experimental.sparse.bcoo import (
     validated,
 )
 from atled.experimental.sparse.layout import bcoo_update_layout
-from atled.higher_order.jit import library_function
+from atled.staging.jit import library_function
 
 __all__ = [
     "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_reshape", "bcoo_rev", "bcoo_squeeze", "bcoo_transpose",

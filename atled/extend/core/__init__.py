@@ -29,7 +29,7 @@ from atled.core.program import ProgramError as JaxprTypeError
 from atled.core.trace import Interpreter, Tracer, entered, responsible, state
 from atled.core.types import ArrayType as ShapedArray
 from atled.extend.primitive import Primitive
-from atled.higher_order.scopes import ensure_compile_time_eval
+from atled.staging.scopes import ensure_compile_time_eval
 
 __all__ = [
     "AbstractValue", "Atom", "CallPrimitive", "ClosedJaxpr", "ConcretizationTypeError", "DebugInfo", "DropVar",
@@ -236,7 +236,11 @@ class TraceTag:
 
 
 class DebugInfo(NamedTuple):
-    """What a function that is traced is called, for messages."""
+    """What a function that is traced is called, for messages.
+
+    >>> DebugInfo("jit", "f at train.py:3", ("x", "y")).arg_names
+    ('x', 'y')
+    """
 
     traced_for: str
     func_src_info: str
@@ -325,17 +329,31 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
-    """The named axes that are in scope."""
+    """The named axes that are in scope.
+
+    >>> import atled
+    >>> _ = atled.vmap(lambda x: print(unsafe_get_axis_names_DO_NOT_USE()), axis_name="i")(np.ones(2))
+    ['i']
+    """
     return list(state.axes)
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Whether there are named axes in scope."""
+    """Whether there are named axes in scope.
+
+    >>> nonempty_axis_env_DO_NOT_USE()
+    False
+    """
     return bool(state.axes)
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a function is being recorded."""
+    """Whether a function is being recorded.
+
+    >>> import atled
+    >>> atled.jit(lambda: print(unsafe_am_i_under_a_jit_DO_NOT_USE()))()
+    True
+    """
     return isinstance(state.base, Recorder)
 
 

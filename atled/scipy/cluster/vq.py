@@ -7,8 +7,8 @@ from typing import Any
 from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import cast, promote_inexact
+from atled.staging.jit import library_function
 
 __all__ = ["vq"]
 

@@ -186,6 +186,9 @@ def bicgstab(
     """x with A x = b for any A, by stabilized biconjugate gradients; the second result is None.
 
     Arguments are those of `cg`.
+
+    >>> bicgstab(jnp.array([[2.0, 1.0], [0.0, 4.0]]), jnp.array([4.0, 8.0]))[0].round()
+    Array([1., 2.], dtype=float32)
     """
     return _solution("bicgstab", _iterate_bicgstab, A, b, x0, tol, atol, maxiter, M), None
 
@@ -278,6 +281,9 @@ def gmres(
 
     After `restart` steps, the method starts anew from what it has, at most `maxiter` times. The method "incremental"
     looks at the residual after each step, "batched" after each restart. Other arguments as in `cg`.
+
+    >>> gmres(jnp.array([[2.0, 1.0], [0.0, 4.0]]), jnp.array([4.0, 8.0]))[0].round()
+    Array([1., 2.], dtype=float32)
     """
     if solve_method not in ("batched", "incremental"):
         raise ValueError(f"gmres: the solve_method is 'batched' or 'incremental'; got {solve_method!r}.")

@@ -15,9 +15,9 @@ import numpy as np
 from atled import numpy as jnp
 from atled.core import tree
 from atled.core.array import type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import cast, inexact_dtype
+from atled.staging.jit import library_function
 
 __all__ = ["Rotation", "Slerp"]
 

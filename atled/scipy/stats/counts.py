@@ -9,11 +9,11 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core.array import type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import cast
 from atled.scipy import special
 from atled.scipy.stats.family import INFINITE, counted, function, wide_operands
 from atled.scipy.stats.tails import log_binomial, log_poisson
+from atled.staging.jit import library_function
 
 
 def _is_probability(p: Any) -> Any:

@@ -10,9 +10,9 @@ import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axis
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import promote_inexact
 from atled.ops import cumulative
+from atled.staging.jit import library_function
 
 
 class ModeResult(NamedTuple):
@@ -114,6 +114,10 @@ def _sem(x: Any, axis: Any, ddof: int, omits: bool, keepdims: bool) -> Any:
 
 
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
-    """The standard error of the mean: the deviation divided by the square root of the count."""
+    """The standard error of the mean: the deviation divided by the square root of the count.
+
+    >>> round(float(sem(jnp.array([1.0, 5.0, 5.0, 9.0]))), 3)
+    1.633
+    """
     _check_policy("sem", nan_policy, ("propagate", "omit"))
     return _sem(jnp.asarray(a), axis, int(ddof), nan_policy == "omit", bool(keepdims))

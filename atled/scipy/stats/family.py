@@ -18,9 +18,9 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import cast, promote_inexact
 from atled.ops import conversion
+from atled.staging.jit import library_function
 
 Formula = Callable[..., Any]
 Functions = dict[str, Callable[..., Any]]

@@ -10,10 +10,10 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import tree
 from atled.core.array import type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import promote_inexact
 from atled.scipy import linalg, special
 from atled.scipy.stats.family import LOG_TWO_PI
+from atled.staging.jit import library_function
 
 _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 

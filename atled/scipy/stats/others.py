@@ -9,10 +9,10 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core.array import type_of
-from atled.higher_order.jit import library_function
 from atled.numpy.promotion import cast
 from atled.scipy import linalg, special
 from atled.scipy.stats.family import LOG_TWO_PI, continuous, wide_operands
+from atled.staging.jit import library_function
 
 # 1 - cos(x) and the like by half angles, which lose nothing where angles are small
 vonmises = continuous(

@@ -1,4 +1,4 @@
-"""Whether all processes launch the same programs in the same order: if not, their collectives wait for ever.
+"""Whether all processes launch the same programs in the same order: if not, their collectives deadlock.
 
 Kept by the hub, one for each group of processes. A process numbers the programs that it launches for the first time,
 and later reports its launches as those numbers. Pure bookkeeping: no sockets, no engine.
@@ -6,7 +6,7 @@ and later reports its launches as those numbers. Pure bookkeeping: no sockets, n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -19,6 +19,14 @@ class Launched(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.place})" if self.place else self.name
+
+
+class Copy(NamedTuple):
+    """A part of an array that several processes hold, as one of them has put it on its devices."""
+
+    digest: int
+    type: str
+    place: str  # the user's line
 
 
 class LaunchOrder:
@@ -34,6 +42,7 @@ class LaunchOrder:
         self.finished: set[int] = set()  # ranks that launch nothing more
         self._reference: list[tuple[int, int]] = []  # (program, rank that reported first), from launch `_start` on
         self._start = 0
+        self._copies: dict[int, dict[int, dict[str, Copy]]] = {}  # launch -> rank -> the copies that it was given
 
     def agree(self, rank: int, number: int, program: Launched) -> str:
         """A rank is about to launch a program for the first time."""
@@ -63,10 +72,13 @@ class LaunchOrder:
         """The ranks that have not come with a program."""
         return [r for r in self.ranks if r not in self.programs[number]]
 
-    def report(self, rank: int, numbers: Sequence[int]) -> str:
-        """A rank has launched programs."""
-        for number in numbers:
+    def report(self, rank: int, numbers: Sequence[int], copies: Mapping[int, dict[str, Copy]] | None = None) -> str:
+        """A rank has launched programs; `copies` has those of a launch that were put on devices for it."""
+        for i, number in enumerate(numbers):
             at = self.counts[rank] - self._start
+            wrong = self._compare_copies(self.counts[rank], number, rank, copies[i]) if copies and i in copies else ""
+            if wrong:
+                return wrong
             if at < len(self._reference):
                 wrong = self._compare(*self._reference[at], number, rank)
             else:
@@ -81,6 +93,8 @@ class LaunchOrder:
         if done:
             del self._reference[:done]
             self._start += done
+            for launch in [n for n in self._copies if n < self._start]:
+                del self._copies[launch]
         return ""
 
     def finish(self, rank: int) -> str:
@@ -108,6 +122,22 @@ class LaunchOrder:
         if number == other_number:
             return ""
         return self._differ({rank: self.programs[number][rank], other: self.programs[other_number][other]})
+
+    def _compare_copies(self, launch: int, number: int, rank: int, copies: dict[str, Copy]) -> str:
+        """Whether what is declared to be the same on several processes is."""
+        known = self._copies.setdefault(launch, {})
+        for other, theirs in known.items():
+            for name, copy in copies.items():
+                if name in theirs and theirs[name].digest != copy.digest:
+                    both = {rank: copy, other: theirs[name]}
+                    said = ", ".join([f"rank {r} put {both[r].type} at {both[r].place}" for r in sorted(both)])
+                    return (
+                        "data that several processes hold copies of must be the same in all of them, and is not: "
+                        f"{said}; {self.programs[number][rank]} takes it.\n  try: the same seeds and files in every "
+                        "process, multihost_utils.broadcast_one_to_all, or a PartitionSpec that splits it."
+                    )
+        known[rank] = copies
+        return ""
 
     def _beyond(self, rank: int, program: Launched) -> str:
         done = min((r for r in self.finished if self.counts[r] <= self.counts[rank] and r != rank), default=None)

@@ -16,17 +16,23 @@ import signal
 import socket
 import threading
 import time
+import weakref
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import jaxlib._jax as _jax
 import jaxlib.utils as utils  # pyright: ignore[reportMissingImports]
+import numpy as np
 
-from atled.engine import client, wire
-from atled.engine.hub import Hub
-from atled.engine.member import HubLost, Member
-from atled.engine.token import token
+from atled.core import source
+from atled.engine import client
+from atled.engine.world import wire
+from atled.engine.world.hub import Hub
+from atled.engine.world.launch_order import Copy
+from atled.engine.world.member import HubLost, Member
+from atled.engine.world.token import token
 
 # The engine's own heartbeats, in seconds: never, because what they find ends the process. The hub does better.
 _NEVER = 1_000_000
@@ -60,7 +66,8 @@ class World:
         self.hub = hub  # if it runs in this process
         self.coordination: Any = None  # the engine's client
         self.gloo: set[tuple[str, int]] = set()  # addresses on which the processes listen for collectives
-        self.launches: list[int] = []  # not reported yet
+        self.launches: list[tuple[int, dict[str, Copy] | None]] = []  # not reported yet, and what was put for them
+        self.unchecked: dict[int, tuple[Any, dict[str, Copy]]] = {}  # id -> an array that was put and not launched yet
         self._reporting = threading.Lock()
         self._disconnecting = threading.Lock()
         self.is_broken_off = False
@@ -114,12 +121,15 @@ class World:
             while self.launches:
                 done = self.launches[:4096]
                 del self.launches[: len(done)]
-                groups: dict[tuple[int, ...], list[int]] = {}
-                for handle in done:
+                groups: dict[tuple[int, ...], tuple[list[int], dict[int, Any]]] = {}
+                for handle, copies in done:
                     group, number = self.programs[handle]
-                    groups.setdefault(group, []).append(number)
-                for group, numbers in groups.items():
-                    self.member.tell({"do": "launched", "group": group, "programs": numbers})
+                    numbers, given = groups.setdefault(group, ([], {}))
+                    if copies:
+                        given[len(numbers)] = copies
+                    numbers.append(number)
+                for group, (numbers, given) in groups.items():
+                    self.member.tell({"do": "launched", "group": group, "programs": numbers, "copies": given})
 
     def report(self) -> None:
         """Somebody waits to hear of launches: say what there is, and from now on each at once."""
@@ -392,8 +402,8 @@ def _gone(made: World, ranks: Sequence[int]) -> Exception:
 def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[dict[str, Any], bytes]:
     """What `make()` gives, made by the first process that asks for this name, and sent to the others."""
     made = _world
-    assert made is not None
     _raise_failure(made)
+    assert made is not None
     claim = made.member.ask({"do": "set", "key": f"claimed/{name}", "overwrite": False})
     if "error" not in made.answer(claim)[0]:
         header: dict[str, Any] = {}
@@ -427,8 +437,8 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
     processes that take part, if not all. Returns the number to give to `launched`.
     """
     made = _world
-    assert made is not None
     _raise_failure(made)
+    assert made is not None
     made.flush()
     group = () if len(ranks) in (0, made.member.size) else tuple(sorted(ranks))
     number = made.counts.get(group, 0)
@@ -465,19 +475,46 @@ class Mark(NamedTuple):
     count: int
 
 
-def launched(number: int) -> Mark:
+def launched(number: int, buffers: Sequence[Any] = ()) -> Mark:
     """A program that was agreed on is about to be launched; raises if the world has failed."""
     made = _world
     if made is None or made.member.lost or made.member.mismatch:
         _raise_failure(made)
     assert made is not None
     group = made.programs[number][0]
+    copies = _taken(made, buffers) if made.unchecked else None
     with made.launching:
-        made.launches.append(number)
+        made.launches.append((number, copies))
         count = made.made[group] = made.made.get(group, 0) + 1
     if made.is_awaited:
         made.flush()
     return Mark(made, group, count)
+
+
+def was_put(buffer: Any, parts: dict[str, np.ndarray]) -> None:
+    """Parts of an array, by their index, are copies of what other processes put; the first launch compares them."""
+    made = _world
+    if made is None:
+        return
+    place = source.here()
+    said, type = str(place) if place is not None else "an unknown line", str(buffer.aval.type)
+    copies = {
+        name: Copy(zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data), type, said)
+        for name, x in parts.items()
+    }
+    key, unchecked = id(buffer), made.unchecked
+    unchecked[key] = (weakref.ref(buffer, lambda _: unchecked.pop(key, None)), copies)
+
+
+def _taken(made: World, buffers: Sequence[Any]) -> dict[str, Copy] | None:
+    """What a launch takes of arrays that were put and not compared yet, by its place among the inputs."""
+    hit = made.unchecked.keys() & map(id, buffers)
+    found = {}
+    for i, b in enumerate(buffers) if hit else ():
+        if id(b) in hit:
+            _, copies = made.unchecked.pop(id(b))
+            found.update({f"{i} {name}": copy for name, copy in copies.items()})
+    return found or None
 
 
 def confirm(mark: Mark) -> None:

@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from atled.engine import wire
-from atled.engine.launch_order import Launched, LaunchOrder
+from atled.engine.world import wire
+from atled.engine.world.launch_order import Copy, Launched, LaunchOrder
 
 VERSION = 2
 STRANGERS = 512  # connections at a time that have not shown that they know the token
@@ -299,7 +299,8 @@ class Hub:
             case "agree":
                 self._agree(waiter, message)
             case "launched":
-                self._check(self._order(message["group"]).report(member.rank, message["programs"]))
+                copies = {int(i): {k: Copy(*c) for k, c in given.items()} for i, given in message["copies"].items()}
+                self._check(self._order(message["group"]).report(member.rank, message["programs"], copies))
                 self._confirm()
             case "confirm":
                 order, count = self._order(message["group"]), message["count"]

@@ -22,7 +22,7 @@ from atled.core.trace import Tracer
 from atled.core.tree_code import Code, builder, matcher
 from atled.engine.array import DeviceArray, as_array, failed
 from atled.engine.execute import EngineError
-from atled.higher_order.signature import Arguments
+from atled.staging.signature import Arguments
 
 MISS = object()
 CLEAN = {int, str, bool, type(None)}  # of which equal values of one class are the same value

@@ -29,13 +29,13 @@ from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring, wrap
 from atled.engine.eager import moved
 from atled.engine.execute import EngineError, Executable, Spread, executable, on_pressure
-from atled.higher_order.ahead import Traced, TracedFunction, prepared, refuse_options
 from atled.higher_order.call import Call
-from atled.higher_order.compiles import Compile, limit, note, note_models
 from atled.higher_order.expectations import check_expectations
 from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
-from atled.higher_order.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
-from atled.higher_order.signature import Arguments, Boxed, Options, Signature, leaf_names
+from atled.staging.ahead import Traced, TracedFunction, prepared, refuse_options
+from atled.staging.compiles import Compile, limit, note, note_models
+from atled.staging.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
+from atled.staging.signature import Arguments, Boxed, Options, Signature, leaf_names
 
 
 class Shared:
@@ -275,7 +275,7 @@ def _equal_or_new(shared: Shared, call: Arguments, types: Sequence[ArrayType | N
         return _record(shared, call, types)
     if traced is None:
         traced = _record(shared, call, types)
-        is_whole = traced.out_structure.is_one and not any([isinstance(x, Tracer) for x in traced.captured])
+        is_whole = traced.out_structure.is_plain and not any([isinstance(x, Tracer) for x in traced.captured])
         if is_whole and keeps(key, whole):
             with _lock:
                 while len(_by_value) >= _TRACES_LIMIT:
@@ -384,7 +384,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         _note_donor(shared.signature)
     made = traced.out_structure.unflatten([wrap(b) for b in out])
     if scope().is_watched and (scope().debug_nans or scope().debug_infs):
-        from atled.higher_order.nans import check_results
+        from atled.staging.nans import check_results
 
         check_results(shared, call, made)
     return made

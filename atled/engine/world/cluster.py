@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from atled.engine import wire
+from atled.engine.world import wire
 
 Environment = Mapping[str, str]
 _PORTS = range(61440, 65536)  # where ports come from that are worked out of a job's number

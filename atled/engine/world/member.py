@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from atled.engine import hub, wire
+from atled.engine.world import hub, wire
 
 
 class Refused(Exception):  # noqa: N818

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from atled.core import config
 from atled.core.source import named_scope
 from atled.core.trace import bottom, state
-from atled.higher_order.jit import jit
+from atled.staging.jit import jit
 from atled.transforms.grad import vjp
 
 _F = TypeVar("_F", bound=Callable[..., Any])

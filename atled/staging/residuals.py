@@ -9,7 +9,7 @@ from typing import Any
 from atled.core import tree
 from atled.core.program import Literal, Program, Var
 from atled.core.types import ArrayType
-from atled.higher_order.jit import make_program
+from atled.staging.jit import make_program
 from atled.transforms.grad import vjp
 
 

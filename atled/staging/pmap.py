@@ -13,9 +13,9 @@ from atled.engine import array as engine
 from atled.engine import client
 from atled.engine.array import DeviceArray
 from atled.engine.parts import make_array_from_process_local_data
-from atled.higher_order.jit import jit
 from atled.higher_order.shard_map import run
 from atled.ops import shape
+from atled.staging.jit import jit
 from atled.transforms.vmap import _batch_size, _flat_axes, vmap
 
 

@@ -17,7 +17,7 @@ from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
 from atled.higher_order.keys import content_of
 from atled.higher_order.reads import reads_of
-from atled.higher_order.signature import Arguments, Signature, leaf_names
+from atled.staging.signature import Arguments, Signature, leaf_names
 
 
 class Compile(NamedTuple):

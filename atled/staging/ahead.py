@@ -14,9 +14,9 @@ from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
-from atled.engine.execute import Executable, Spread, Where, compiled_anew, executable, lowered, on_device
-from atled.higher_order.launch import MISS, NAMESPACE, Form, Site, result_builder, taking
-from atled.higher_order.signature import Arguments, Signature, donations, flat_shardings, leaf_names
+from atled.engine.execute import EngineError, Executable, Spread, Where, compiled_anew, executable, lowered, on_device
+from atled.staging.launch import MISS, NAMESPACE, Form, Site, failure_of, result_builder, taking
+from atled.staging.signature import Arguments, Signature, donations, flat_shardings, leaf_names
 
 if TYPE_CHECKING:
     from atled.engine import topology as topologies
@@ -59,7 +59,12 @@ def _info(traced: Traced, shardings: Sequence[Any]) -> Any:
 
 
 class ArgInfo(NamedTuple):
-    """An argument of a function that is being compiled: its type, and whether its memory may be taken over."""
+    """An argument of a function that is being compiled: its type, and whether its memory may be taken over.
+
+    >>> import atled, atled.numpy as jnp
+    >>> atled.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).args_info
+    ((ArgInfo(aval=f32[3], donated=True),), {})
+    """
 
     aval: ArrayType
     donated: bool
@@ -117,7 +122,12 @@ class _Stage:
 
 
 class TracedFunction(_Stage):
-    """A function recorded for one signature: look at `.program`, or go on to `.lower()`."""
+    """A function recorded for one signature: look at `.program`, or go on to `.lower()`.
+
+    >>> import atled, atled.numpy as jnp
+    >>> atled.jit(lambda x: 2 * x).trace(jnp.ones(3)).out_info
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
 
     def __init__(self, traced: Traced, call: Arguments, signature: Signature) -> None:
         self._traced, self._call, self._signature = traced, call, signature
@@ -150,7 +160,12 @@ class TracedFunction(_Stage):
 
 
 class Lowered(_Stage):
-    """A function translated to StableHLO: look at `.as_text()`, or go on to `.compile()`."""
+    """A function translated to StableHLO: look at `.as_text()`, or go on to `.compile()`.
+
+    >>> import atled
+    >>> "stablehlo.multiply" in atled.jit(lambda x: 2 * x).lower(1.0).as_text()
+    True
+    """
 
     def __init__(self, traced: TracedFunction) -> None:
         self._traced = traced
@@ -204,7 +219,7 @@ class Lowered(_Stage):
             effort: how hard the compiler for a topology tries, from -1, which is quick, to 1.
             compiler_options: none; XLA's are set in XLA_FLAGS, for the process.
         """
-        from atled.engine import topology as topologies  # hardly anybody compiles for machines that are not here
+        from atled.engine import topology as topologies  # hardly anybody compiles for hardware you don't have
 
         refuse_options("compile", compiler_options)
         program, where, module = self._program, self._where, self._module
@@ -303,7 +318,12 @@ def _place(
 
 
 class Compiled(_Stage):
-    """A compiled function for one signature. Call it, or ask what it costs."""
+    """A compiled function for one signature. Call it, or ask what it costs.
+
+    >>> import atled
+    >>> float(atled.jit(lambda x: 2 * x).lower(1.0).compile()(3.0))
+    6.0
+    """
 
     def __init__(self, ready: Executable | topologies.Unloaded, traced: TracedFunction) -> None:
         self._executable, self._traced = ready, traced
@@ -363,7 +383,12 @@ class Compiled(_Stage):
             held = [a._buffer for a in there[:count]]
             entry = (taking(ready.execute, left, len(given)), ready.handlers, ready.placed, held)
             self._site.remember(call, arrays, entry, traced.out_structure)
-        out = ready([a._buffer for a in there])
+        buffers = [a._buffer for a in there]
+        try:
+            out = ready(buffers)
+        except EngineError as error:
+            named = leaf_names(signature, call)
+            raise failure_of(buffers, error, [named[i - count] for i in left if i >= count]) from None
         return result_builder(traced.out_structure)(out, ready.placed)
 
     @property
@@ -406,4 +431,7 @@ class Compiled(_Stage):
 
     def serialize(self) -> bytes:
         """The executable as bytes, in the engine's own form for this platform and version."""
-        return self._executable.raw.serialize()
+        ready = self._executable
+        if isinstance(ready, Executable):  # of one that came from disk, the engine would write only half
+            ready = compiled_anew(ready.program, ready.where, True, ready.donated, None)
+        return ready.raw.serialize()

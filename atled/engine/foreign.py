@@ -1,0 +1,126 @@
+"""Machine code of one's own that compiled programs call: its registration with the engine, and the call in a module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import jaxlib
+import jaxlib._jax as _jax
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from atled.engine import execute
+
+try:  # later than the first jaxlib that is allowed
+    import jaxlib._xla as _xla
+except ImportError:
+    _xla = None
+
+
+def register_target(name: str, function: Any, api_version: int, traits: int = 0) -> None:
+    """Make a function known under a name, for programs on the CPU; the engine keeps the first one of a name."""
+    _jax.register_custom_call_target(name, function, "Host", api_version, traits)
+
+
+def register_type(name: str, registration: Any) -> None:
+    """Make a type known under a name, of which functions keep objects between calls."""
+    _jax.register_custom_type(name, registration)
+
+
+def register_batched(name: str) -> None:
+    """Let the partitioner split calls of a function along leading axes."""
+    _jax.register_custom_call_as_batch_partitionable(name)
+    _batched.add(name)
+
+
+_batched: set[str] = set()  # functions whose calls may be split
+
+
+def batch_attributes(name: str, count: int, ins: Sequence[Sequence[int]], outs: Sequence[Sequence[int]]) -> Any:
+    """What tells the partitioner that the first axes of all operands and results of these shapes may be split."""
+    if name not in _batched or not count:
+        return {}
+    sizes: list[int] = list(ins[0][:count])
+
+    def axes(shape: Sequence[int]) -> str:
+        first = len(sizes)
+        sizes.extend(shape[count:])
+        return f"[{', '.join([_factor(i) for i in (*range(count), *range(first, len(sizes)))])}]"
+
+    given, made = (", ".join([axes(shape) for shape in shapes]) for shapes in (ins, outs))
+    known = ", ".join([f"{_factor(i)}={n}" for i, n in enumerate(sizes)])
+    return {
+        "mhlo.frontend_attributes": ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))}),
+        "sdy.sharding_rule": ir.Attribute.parse(f"#sdy.op_sharding_rule<({given})->({made}) {{{known}}}, custom>"),
+    }
+
+
+def _factor(i: int) -> str:
+    """The name of an axis in a rule for the partitioner."""
+    return chr(ord("i") + i) if i < 18 else f"z_{i - 17}"
+
+
+def register_transform(name: str, stage: int, callback: Any) -> None:
+    """Let the compiler for the CPU hand each module to a function, which may give another one."""
+    if _xla is None:
+        raise NotImplementedError("register_hlo_module_transformation: this jaxlib has no such hook.")
+    _xla.register_xla_transform(name, stage, callback)
+    execute.transforms.append((name, stage))
+    execute.forget()
+
+
+def clear_transform(name: str, stage: int) -> bool:
+    """Take such a function back; whether there was one."""
+    if _xla is None or not _xla.clear_xla_transform(name, stage):
+        return False
+    execute.transforms[:] = [t for t in execute.transforms if t != (name, stage)]
+    execute.forget()
+    return True
+
+
+def include_dir() -> str:
+    """The folder of the headers that jaxlib brings."""
+    return os.path.join(os.path.abspath(next(iter(jaxlib.__path__))), "include")
+
+
+def custom_call(
+    call_target_name: str,
+    *,
+    result_types: Sequence[Any],
+    operands: Sequence[Any],
+    backend_config: Any = "",
+    has_side_effect: bool = False,
+    called_computations: Sequence[str] = (),
+    api_version: int = 2,
+    operand_output_aliases: dict[int, int] | None = None,
+    operand_layouts: Sequence[Sequence[int]] | None = None,
+    result_layouts: Sequence[Sequence[int]] | None = None,
+    extra_attributes: dict[str, Any] | None = None,
+) -> Any:
+    """Write a call of a registered function where MLIR's bindings insert; layouts are from the fastest axis on."""
+    text = "" if backend_config is None else backend_config
+    attributes: dict[str, Any] = {
+        "call_target_name": ir.StringAttr.get(call_target_name),
+        "has_side_effect": ir.BoolAttr.get(has_side_effect),
+        "backend_config": ir.DictAttr.get(text) if isinstance(text, dict) else ir.StringAttr.get(text),
+        "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), api_version),
+        "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(n) for n in called_computations]),
+    }
+    if operand_output_aliases is not None:
+        several = len(result_types) > 1
+        attributes["output_operand_aliases"] = ir.ArrayAttr.get([
+            hlo.OutputOperandAlias.get([out] if several else [], i, []) for i, out in operand_output_aliases.items()
+        ])  # fmt: skip
+    for name, layouts in (("operand_layouts", operand_layouts), ("result_layouts", result_layouts)):
+        if layouts is not None:
+            attributes[name] = ir.ArrayAttr.get([_order(layout) for layout in layouts])
+    attributes.update(extra_attributes or {})
+    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=list(operands), attributes=attributes)
+
+
+def _order(layout: Sequence[int]) -> Any:
+    axes: Any = np.asarray(tuple(layout), np.int64)
+    return ir.DenseIntElementsAttr.get(axes, type=ir.IndexType.get())  # pyright: ignore[reportCallIssue]

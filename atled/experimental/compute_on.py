@@ -1,0 +1,60 @@
+"""Where parts of a program run, under the names of `jax.experimental.compute_on`.
+
+On a CPU the device and its host are one, so what runs there is said to the compiler and changes nothing else. For other
+platforms, whose programs would have to move arrays, these are errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from atled.core import errors
+from atled.engine import client
+from atled.higher_order.marked import Marks, marked_call
+
+__all__ = ["compute_on", "compute_on2"]
+_KINDS = {"device_host": "host", "device": "device", "tpu_sparsecore": "sparse"}
+
+
+@contextlib.contextmanager
+def compute_on(compute_type: str) -> Iterator[None]:
+    """A block of code that runs on the host of the device, "device_host", or on the device itself, "device".
+
+    >>> import atled.numpy as jnp
+    >>> with compute_on("device_host"):
+    ...     jnp.arange(3) * 2
+    Array([0, 2, 4], dtype=int32)
+    """
+    _marks("compute_on", compute_type, None)
+    yield
+
+
+def compute_on2(
+    f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any, compiler_options: Any = None
+) -> Any:
+    """A function that runs elsewhere, as one call that says where. Its results are in the device's memory.
+
+    >>> import atled.numpy as jnp
+    >>> doubled = compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces=None)
+    >>> doubled(jnp.arange(3))
+    Array([0, 2, 4], dtype=int32)
+    """
+    marks = _marks("compute_on2", compute_type, compiler_options)
+    return (lambda g: marked_call(g, marks)) if f is None else marked_call(f, marks)
+
+
+def _marks(name: str, kind: Any, options: Any) -> Marks:
+    if not isinstance(kind, str):
+        raise TypeError(errors.explained(f"{name}: compute_type is a string; got {kind!r}.", "'device_host'."))
+    if kind not in _KINDS and not kind.startswith("gpu_stream:"):
+        known = ", ".join(map(repr, _KINDS))
+        raise ValueError(errors.explained(f"{name}: compute_type is {known} or 'gpu_stream:#'; got {kind!r}."))
+    if client.default_backend() != "cpu":
+        raise NotImplementedError(f"{name}: parts of a program run elsewhere on cpu, where that is the same place.")
+    if kind.startswith("gpu_stream:"):
+        return (("_xla_stream_annotation", kind.partition(":")[2]), ("inlineable", "false"))
+    told = [("_xla_compute_type", _KINDS[kind])]
+    return (*told, *([("backend_config", json.dumps(options))] if options is not None else []))

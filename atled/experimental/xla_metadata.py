@@ -1,0 +1,31 @@
+"""Words to the compiler about values, under the name of `jax.experimental.xla_metadata`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atled.core import tree
+from atled.core.trace import bind
+from atled.higher_order.marked import Mark, marks_of
+
+__all__ = ["set_xla_metadata"]
+
+
+def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
+    """The arrays of a tree; the operations that give them say `kwargs` to the compiler, as attributes.
+
+    What an operation is marked with is no part of its derivative. An argument of a function is given by no operation,
+    so nothing is said of it.
+
+    >>> import atled, atled.numpy as jnp
+    >>> f = atled.jit(lambda x: set_xla_metadata(jnp.sin(x), kind="wave"))
+    >>> 'stablehlo.sine %arg0 {mhlo.frontend_attributes = {kind = "wave"}}' in f.lower(1.0).as_text()
+    True
+    """
+    if x is None:
+        raise NotImplementedError(
+            "set_xla_metadata: values are marked, and no blocks of code: what an equation was recorded under is no part"
+            " of a program.\n  try: y = set_xla_metadata(y, key='value')."
+        )
+    op = Mark(marks_of(kwargs))
+    return tree.map(lambda v: bind(op, v), x)

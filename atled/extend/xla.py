@@ -1,0 +1,53 @@
+"""Functions that change modules while they are compiled, under the names of `jax.extend.xla`."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+
+from atled.engine import foreign
+from atled.staging.jit import clear_caches
+
+__all__ = ["PipelineStage", "clear_hlo_module_transformation", "register_hlo_module_transformation"]
+
+
+class PipelineStage(enum.Enum):
+    """When modules are handed over: before operations are put in an order, or after it."""
+
+    PRE_SCHEDULER = 0
+    POST_SCHEDULER = 1
+
+
+def register_hlo_module_transformation(
+    callback: Callable[[bytes], bytes | None],
+    *,
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    platforms: Sequence[str] | str | None = None,
+) -> None:
+    """Let the compiler hand each module to a function: bytes of an `HloModuleProto`, of which it gives others or None.
+
+    Several of one stage are called in the order of their registration. While there are any, compiled programs are not
+    kept on disk.
+    """
+    if _is_cpu("register_hlo_module_transformation", stage, platforms):
+        foreign.register_transform(name, stage.value, callback)
+        clear_caches()
+
+
+def clear_hlo_module_transformation(
+    name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER, platforms: Sequence[str] | str | None = None
+) -> bool:
+    """Take a function back; whether there was one of that name."""
+    found = _is_cpu("clear_hlo_module_transformation", stage, platforms) and foreign.clear_transform(name, stage.value)
+    clear_caches()
+    return found
+
+
+def _is_cpu(where: str, stage: PipelineStage, platforms: Sequence[str] | str | None) -> bool:
+    if not isinstance(stage, PipelineStage):
+        raise TypeError(f"{where}: stage is a PipelineStage; got {stage!r}.")
+    named = ["cpu"] if platforms is None else [platforms] if isinstance(platforms, str) else list(platforms)
+    if any([p != "cpu" for p in named]):
+        raise NotImplementedError(f"{where}: only modules for cpu are handed over; got {named}.")
+    return bool(named)

@@ -1,0 +1,360 @@
+"""Machine code of one's own in compiled programs, under the names of `jax.ffi`.
+
+A function is written against the headers in `include_dir()`, registered under a name, and called by it:
+
+    library = ctypes.CDLL("./rms.so")
+    ffi.register_ffi_target("rms", ffi.pycapsule(library.Rms))
+    y = ffi.ffi_call("rms", atled.ShapeDtypeStruct(x.shape, x.dtype))(x, eps=np.float32(1e-5))
+
+Nobody but the process knows what stands behind a name, so programs with such calls are not kept on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from atled.core import errors
+from atled.core.array import type_of
+from atled.core.op import Op
+from atled.core.sharding import physical
+from atled.core.trace import bind
+from atled.core.types import ArrayType, Zero
+from atled.engine import foreign
+from atled.extend.primitive import Lowering
+from atled.higher_order.scan import scan
+from atled.interpreters.mlir import aval_to_ir_type, ir_attribute
+from atled.ops import shape
+from atled.ops.callback import METHODS
+
+__all__ = [
+    "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
+]  # fmt: skip
+
+include_dir = foreign.include_dir
+
+
+def pycapsule(funcptr: Any) -> Any:
+    """A function of a library that `ctypes` loaded, as Python objects carry it to the engine.
+
+    >>> import ctypes
+    >>> type(pycapsule(ctypes.CDLL(None).abs)).__name__
+    'PyCapsule'
+    """
+    no_destructor = ctypes.CFUNCTYPE(None, ctypes.py_object)
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, no_destructor)
+    return make(funcptr, None, no_destructor(0))
+
+
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
+    """Make a function known to the engine, so that `ffi_call` finds it by its name.
+
+    `fn` is a capsule, or a dictionary of capsules by stage: `instantiate`, `prepare`, `initialize`, `execute`. The
+    function of a name cannot be changed afterwards.
+    """
+    _only_cpu("register_ffi_target", platform)
+    foreign.register_target(name, fn, api_version, **kwargs)
+
+
+def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
+    """Make a type of C++ known, of which functions keep objects between calls.
+
+    `type_registration` has capsules with pointers to the type's number, `type_id`, and to what there is to know of it,
+    `type_info`.
+    """
+    _only_cpu("register_ffi_type", platform)
+    foreign.register_type(name, type_registration)
+
+
+def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+    """The old form of `register_ffi_type`, which the engine no longer takes."""
+    raise ValueError(
+        "register_ffi_type_id: the engine needs more than a number of a type."
+        f"\n  try: register_ffi_type({name!r}, {{'type_id': ..., 'type_info': ...}}, {platform!r})."
+    )
+
+
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
+    """Say that a function treats leading axes alike, so that each device may call it for its part of a batch.
+
+    Which axes are leading, `vmap` says: those that it adds to all arguments, as with `vmap_method="broadcast_all"`.
+    """
+    foreign.register_batched(name)
+
+
+def _only_cpu(where: str, platform: str) -> None:
+    if platform not in ("cpu", "Host"):
+        raise NotImplementedError(f"{where}: functions of one's own run on cpu; got {platform!r}.")
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Target:
+    """What is called, and how. The name means something in this process only, so `compiler.digest` takes none."""
+
+    name: str
+    has_side_effect: bool
+    api_version: int
+    config: str | None
+    attributes: dict[str, Any]
+    aliases: tuple[tuple[int, int], ...]
+    vmap_method: str | None
+
+
+class FfiCall(Op):
+    """Calls a registered function; layouts are from the fastest axis on."""
+
+    gives_tuple = True
+    target: _Target
+    types: tuple[ArrayType, ...]
+    input_layouts: tuple[tuple[int, ...], ...]
+    output_layouts: tuple[tuple[int, ...], ...]
+    batch_axes: int = 0  # leading ones that all operands and results have
+
+    @property
+    def has_effect(self) -> bool:  # type: ignore[override]
+        return self.target.has_side_effect
+
+    def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        for t in types:
+            if t.kind == "k":
+                raise TypeError(f"ffi_call: random keys are not taken; got {t}.\n  try: random.key_data(key).")
+        return self.types
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        if build.platform != "cpu":
+            raise NotImplementedError(f"ffi_call: functions of one's own run on cpu; got {build.platform!r}.")
+        target, given = self.target, [v.type.shape for v in operands]
+        splits = foreign.batch_attributes(target.name, self.batch_axes, given, [t.shape for t in self.types])
+        rule = ffi_lowering(
+            target.name, has_side_effect=target.has_side_effect, operand_layouts=self.input_layouts,
+            result_layouts=self.output_layouts, operand_output_aliases=dict(target.aliases),
+            api_version=target.api_version, backend_config=target.config, extra_attributes=splits,
+        )  # fmt: skip
+        context = Lowering(build, None, [v.type for v in operands], self.types)
+        made = build.foreign(lambda *values: rule(context, *values, **target.attributes), operands, self.types)
+        return tuple(made)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        if any([t.tangent().kind != "0" for t in self.types]):
+            raise ValueError(
+                f"ffi_call: the derivative of {self.target.name!r}, a function that is registered, is not known."
+                "\n  try: wrap the call in a function with custom_jvp or custom_vjp, or stop_gradient its arguments."
+            )
+        return bind(self, *primals), tuple([Zero(t.tangent()) for t in self.types])
+
+    def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
+        size = next(type_of(x).shape[0] for x, b in zip(operands, batched, strict=True) if b)
+        method = self.target.vmap_method
+        if method is None:
+            raise NotImplementedError(
+                f"ffi_call: vmap must be told how {self.target.name!r} takes a batch."
+                "\n  try: ffi_call(..., vmap_method='sequential') to call it for each example, or 'expand_dims' or"
+                "\n  'broadcast_all' if it works on arrays with one more leading axis."
+            )
+        if method.startswith("sequential"):
+            return self._one_by_one(batched, operands, method == "sequential_unrolled")
+        is_first = [b or method != "legacy_vectorized" for b in batched]
+        new = size if method == "broadcast_all" else 1
+        given = [shape.add_axis(x, new) if f and not b else x for x, b, f in zip(operands, batched, is_first)]
+        types = tuple([ArrayType((size, *t.shape), t.dtype) for t in self.types])
+        ins = [_behind(order) if f else order for order, f in zip(self.input_layouts, is_first, strict=True)]
+        outs = [_behind(order) for order in self.output_layouts]
+        axes = self.batch_axes + 1 if method == "broadcast_all" or all(batched) else 0
+        return bind(FfiCall(self.target, types, tuple(ins), tuple(outs), axes), *given)
+
+    def _one_by_one(self, batched: tuple[bool, ...], operands: Sequence[Any], unroll: bool) -> Any:
+        def step(_: Any, rows: Any) -> Any:
+            row = iter(rows)
+            return (), bind(self, *[next(row) if b else x for x, b in zip(operands, batched, strict=True)])
+
+        return scan(step, (), [x for x, b in zip(operands, batched, strict=True) if b], unroll=unroll)[1]
+
+
+def _behind(order: Sequence[int]) -> tuple[int, ...]:
+    """The layout of an array with a new first axis, which is the slowest."""
+    return (*[axis + 1 for axis in order], 0)
+
+
+def ffi_call(
+    target_name: str,
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_layouts: Sequence[Any] | None = None,
+    output_layouts: Any = None,
+    input_output_aliases: dict[int, int] | None = None,
+    custom_call_api_version: int = 4,
+    legacy_backend_config: str | None = None,
+) -> Callable[..., Any]:
+    """A function that calls what is registered under a name, with arrays; its keyword arguments are attributes.
+
+    `result_shape_dtypes` is a `ShapeDtypeStruct`, or a sequence of them for several results. The call itself has no
+    derivative. Under `vmap` it goes by `vmap_method`: `"sequential"` is a call for each example, `"expand_dims"` and
+    `"broadcast_all"` are one call with one more leading axis. Layouts name the axes from the slowest to the fastest;
+    arrays are brought into them first. `input_output_aliases` says which results are written over which arguments;
+    where an argument is still needed, the compiler hands over a copy.
+    """
+    try:
+        return _caller(
+            target_name, result_shape_dtypes, has_side_effect, vmap_method, input_layouts, output_layouts,
+            input_output_aliases or {}, custom_call_api_version, legacy_backend_config,
+        )  # fmt: skip
+    except Exception as error:
+        raise errors.for_user(error)  # noqa: B904
+
+
+def _caller(
+    name: str, results: Any, has_side_effect: bool, method: str | None, input_layouts: Any, output_layouts: Any,
+    aliases: dict[int, int], api_version: int, config: str | None,
+) -> Callable[..., Any]:  # fmt: skip
+    if method is not None and method not in METHODS:
+        raise ValueError(f"ffi_call: vmap_method is one of {', '.join(METHODS)}; got {method!r}.")
+    if api_version >= 4 and config is not None:
+        raise ValueError(f"ffi_call: legacy_backend_config needs custom_call_api_version < 4; got {api_version}.")
+    several = isinstance(results, Sequence)
+    wanted = list(results) if several else [results]
+    for i, r in enumerate(wanted):
+        if not hasattr(r, "shape") or not hasattr(r, "dtype"):
+            raise ValueError(f"ffi_call: result {i} needs a shape and a dtype, as a ShapeDtypeStruct has; got {r!r}.")
+    types = tuple([ArrayType(tuple(r.shape), r.dtype) for r in wanted])
+    outs = _orders("outputs", types, output_layouts if several or output_layouts is None else [output_layouts])
+
+    def call(*args: Any, **attributes: Any) -> Any:
+        try:
+            given = [type_of(x) for x in args]
+            ins = _orders("arguments", given, input_layouts)
+            pairs = tuple(sorted([(int(i), int(o)) for i, o in aliases.items()]))
+            _check_aliases(pairs, given, types, ins, outs)
+            kept = {k: _kept(k, v) for k, v in sorted(attributes.items())}
+            target = _Target(name, bool(has_side_effect), api_version, config, kept, pairs, method)
+            out = bind(FfiCall(target, types, ins, outs), *args)
+        except Exception as error:
+            raise errors.for_user(error)  # noqa: B904
+        return out[0] if not several else tuple(out) if isinstance(results, tuple) else list(out)
+
+    return call
+
+
+def _kept(name: str, value: Any) -> Any:
+    """An attribute that nobody changes any more."""
+    if isinstance(value, np.ndarray):
+        return np.array(value)
+    if isinstance(value, dict):
+        return {k: _kept(k, v) for k, v in value.items()}
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"ffi_call: the attribute {name} must be a number, a string, an array, a dict or a tuple; got {value!r}."
+        ) from None
+    return value
+
+
+def _orders(what: str, types: Sequence[ArrayType], layouts: Any) -> tuple[tuple[int, ...], ...]:
+    layouts = [None] * len(types) if layouts is None else list(layouts)
+    if len(layouts) != len(types):
+        raise ValueError(f"ffi_call: there must be one layout for each of {len(types)} {what}; got {len(layouts)}.")
+    found = [_order(t, getattr(x, "major_to_minor", x), getattr(x, "tiling", None)) for t, x in zip(types, layouts)]
+    return tuple([order[::-1] for order in found])
+
+
+def _order(t: ArrayType, layout: Any, tiling: Any) -> tuple[int, ...]:
+    """The axes of an array from the slowest to the fastest."""
+    axes = tuple(range(t.ndim)) if layout is None else tuple(layout)
+    if sorted(axes) != list(range(t.ndim)) or tiling is not None:
+        raise ValueError(f"ffi_call: the layout of {t} names each of its axes once, without tiles; got {layout!r}.")
+    return axes
+
+
+def _check_aliases(
+    pairs: Sequence[tuple[int, int]], given: Sequence[ArrayType], types: Sequence[ArrayType], ins: Any, outs: Any
+) -> None:
+    for i, o in pairs:
+        if not 0 <= i < len(given) or not 0 <= o < len(types):
+            raise ValueError(
+                f"ffi_call: input_output_aliases names argument {i} and output {o}; there are {len(given)} and "
+                f"{len(types)}."
+            )
+        if (given[i].shape, given[i].dtype) != (types[o].shape, types[o].dtype) or ins[i] != outs[o]:
+            raise ValueError(
+                f"ffi_call: input_output_aliases needs one type and one layout; argument {i} is {given[i]} and output "
+                f"{o} is {types[o]}, with axes {ins[i][::-1]} and {outs[o][::-1]} from the slowest to the fastest."
+            )
+
+
+# -- rules for primitives of one's own ---------------------------------------------------------------------------------
+
+
+def build_ffi_lowering_function(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
+    """A function of a rule's context and values that writes the call of a registered function, and gives its operation.
+
+    Types and layouts, row by row, follow from the context. Layouts are from the fastest axis on, unlike those of
+    `ffi_call`. Parameters of the primitive are attributes.
+    """
+
+    def write(ctx: Any, *operands: Any, **params: Any) -> Any:
+        given: dict[str, Any] = {"api_version": 4, **lowering_args}
+        if given["api_version"] >= 4:
+            if backend_config is not None and not isinstance(backend_config, Mapping):
+                raise ValueError("ffi_lowering: backend_config is a dictionary of attributes from api_version 4 on.")
+            given["backend_config"] = {**(backend_config or {}), **{k: ir_attribute(v) for k, v in params.items()}}
+        elif params:
+            raise ValueError(
+                f"ffi_lowering: attributes need api_version 4 at least; got {given['api_version']} and {list(params)}."
+            )
+        else:
+            given["backend_config"] = backend_config
+        given.setdefault("result_types", [aval_to_ir_type(t) for t in ctx.avals_out])
+        if not skip_ffi_layout_processing:
+            given["operand_layouts"] = _from_the_fastest(ctx.avals_in, operand_layouts)
+            given["result_layouts"] = _from_the_fastest(ctx.avals_out, result_layouts)
+        return foreign.custom_call(call_target_name, operands=operands, **given)
+
+    return write
+
+
+def _from_the_fastest(types: Sequence[Any], layouts: Sequence[Any] | None) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = []
+    for t, layout in zip(types, [None] * len(types) if layouts is None else layouts):
+        if layout is None:
+            found.append(tuple(range(len(physical(t)[0])))[::-1])
+        elif hasattr(layout, "major_to_minor"):
+            found.append(tuple(layout.major_to_minor)[::-1])
+        else:
+            found.append(tuple(layout))
+    return found
+
+
+def ffi_lowering(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
+    """A rule for `interpreters.mlir.register_lowering` that calls a registered function; see the function above."""
+    write = build_ffi_lowering_function(
+        call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
+        backend_config=backend_config, skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args,
+    )  # fmt: skip
+    return lambda ctx, *operands, **params: list(write(ctx, *operands, **params).results)

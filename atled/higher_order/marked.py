@@ -1,0 +1,83 @@
+"""Words to the compiler: about an operation, or about the call of a function, whose meaning they do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atled.core import errors, tree
+from atled.core.array import type_of
+from atled.core.op import LinearOp
+from atled.core.program import Program
+from atled.core.trace import bind
+from atled.core.types import ArrayType
+from atled.higher_order.branches import record_tree
+from atled.higher_order.call import Call, has_effects
+from atled.higher_order.keys import remembered
+
+Marks = tuple[tuple[str, str], ...]
+
+
+class Mark(LinearOp):
+    """Its operand; the operation that gives it is marked."""
+
+    marks: Marks
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.mark(x, dict(self.marks))
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (cotangent,)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), masks[0]
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(self, x)
+
+
+class MarkedCall(Call):
+    """A call of a program that is marked, and so is what transforms make of it."""
+
+    marks: Marks = ()
+
+    def again(self, program: Program) -> Call:
+        return MarkedCall(program, self.marks)
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        if has_effects(self.program):
+            return super().lower(build, *operands)
+        return build.call(self.program, operands, marks=dict(self.marks))
+
+
+def marks_of(given: dict[str, Any]) -> Marks:
+    """Names and values as the compiler reads them."""
+    return tuple([(k, str(v).lower() if isinstance(v, bool) else str(v)) for k, v in sorted(given.items())])
+
+
+def marked_call(f: Callable[..., Any], marks: Marks) -> Callable[..., Any]:
+    """The function as one call with marks; arguments by position or by name are arrays."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.flatten((args, kwargs))
+        types = [type_of(x) for x in leaves]
+
+        def body(args: Any, kwargs: Any) -> Any:
+            return f(*args, **kwargs)
+
+        def make() -> tuple[Any, list[Any], Any]:
+            recorded = record_tree(body, structure, types)
+            return MarkedCall(recorded.program, marks), recorded.captured, recorded.structure
+
+        try:
+            op, captured, out = remembered([body], (marks, structure, tuple(types)), make)
+            return out.unflatten(list(bind(op, *captured, *leaves)))
+        except Exception as error:
+            raise errors.for_user(error)  # noqa: B904
+
+    call.__name__ = getattr(f, "__name__", "marked")
+    call.__doc__ = getattr(f, "__doc__", None)
+    return call

@@ -1,0 +1,382 @@
+"""The pages of the API reference, one for each public namespace, written from signatures and docstrings.
+
+`pages()` gives Markdown by file name; the site takes it when it is built, and nothing of it is committed. What is
+public is what `tests/structure/public_names.txt` lists. `entries()` gives the same as data, which a test looks at.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pathlib
+import re
+import types
+from dataclasses import dataclass
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+NAMES = ROOT / "tests" / "structure" / "public_names.txt"
+
+PORTED = "For programs written for JAX"
+FOR_PORTED = (
+    "atled.example_libraries", "atled.experimental", "atled.extend", "atled.interpreters", "atled.monitoring",
+    "atled.tree_util",
+)  # fmt: skip
+SUMMARIES = {  # of namespaces
+    "atled": "Transformations, devices, settings.",
+    "atled.ad_checkpoint": "What the backward pass keeps and what it computes again.",
+    "atled.checkpoints": "Trees of arrays on disk and in object stores.",
+    "atled.custom_batching": "Rules of one's own for `vmap`.",
+    "atled.custom_derivatives": "Rules of one's own for derivatives.",
+    "atled.data": "Input pipelines.",
+    "atled.debug": "Printing, stopping and looking inside compiled code.",
+    "atled.distributed": "Several processes as one world.",
+    "atled.dtypes": "Dtypes and how they meet.",
+    "atled.errors": "Exceptions and warnings.",
+    "atled.export": "Programs as files.",
+    "atled.image": "Resizing images.",
+    "atled.inspect": "Pictures and tables of programs over many devices.",
+    "atled.lax": "Ops close to the compiler, loops, branches, collectives.",
+    "atled.metrics": "What is counted over steps, devices and processes.",
+    "atled.nn": "Layers and functions of neural networks.",
+    "atled.nn.initializers": "First values of weights.",
+    "atled.nn.losses": "Losses.",
+    "atled.numpy": "NumPy's functions.",
+    "atled.numpy.fft": "Fourier transforms.",
+    "atled.numpy.linalg": "Linear algebra.",
+    "atled.optim": "Optimizers and schedules.",
+    "atled.profiler": "Timelines and memory.",
+    "atled.random": "Keys and random numbers.",
+    "atled.ref": "Arrays that can be written to.",
+    "atled.sharding": "Meshes, and how arrays are split over them.",
+    "atled.stages": "A jitted function, step by step: traced, lowered, compiled.",
+    "atled.test_util": "Checks for tests of your own.",
+    "atled.topologies": "Compiling for hardware you don't have.",
+    "atled.train": "The training loop and its parts.",
+    "atled.tree": "Nested lists, tuples, dicts and models of arrays.",
+    "atled.tree_util": "Trees under JAX's names.",
+    "atled.typing": "Types for annotations.",
+}
+LAYER = "A layer without settings: a pair of an `init` and an `apply` function."
+WORDS = {  # what is not ours, or is a plain value that cannot have a docstring; by last name
+    "device_kind_handler_dict": "How meshes are laid out on a kind of device, by its name; functions may be added.",
+    "maximum_supported_calling_convention_version": "The newest version of exported files that can be read.",
+    "minimum_supported_calling_convention_version": "The oldest version of exported files that can be read.",
+    "upstream_dialects": "The dialects of MLIR that modules may be written in besides StableHLO.",
+    "ir_type_handlers": "What makes the types of a module out of ours.",
+    "__version__": "The version of the package.",
+    "__array_api_version__": "The version of the array API standard that the namespace follows.",
+    "Device": "A device: a CPU, a GPU or a core of a TPU, with its `platform`, `id` and `process_index`.",
+    "checkpoint_policies": "Policies for `checkpoint`: functions that say which values the backward pass keeps.",
+    "float0": "The dtype of gradients by integers: there is nothing in it.",
+    "bfloat16": "The 16-bit float with the exponent of `float32`.",
+    "Step": "The number of a step, an `int`.",
+    "ErrorCategory": "A set of checks is made of these: classes of errors.",
+    "all_checks": "Every check there is.",
+    "automatic_checks": "The checks that need no `check` in the function: floats, indices, divisions.",
+    "div_checks": "The check for a division by zero.",
+    "float_checks": "The checks for NaN and for a division by zero.",
+    "index_checks": "The check for indices out of bounds.",
+    "nan_checks": "The check for NaN.",
+    "user_checks": "The checks that the function writes itself, with `check`.",
+    "Effects": "A set of effects, a `frozenset`.",
+    "ParamDict": "The parameters of an equation, by name.",
+    "array_types": "The classes whose objects count as arrays.",
+    "no_effects": "The empty set of effects.",
+    "deserialize_portable_artifact": "A StableHLO module from the bytes of a portable artifact.",
+    "serialize_portable_artifact": "A StableHLO module as bytes that later versions read.",
+    "hlo_to_stablehlo": "An HLO module as StableHLO.",
+    "refine_polymorphic_shapes": "A module in which shapes that were left open are filled in.",
+    "primitive_jvps": "Rules of forward mode, by primitive.",
+    "primitive_transposes": "Rules of transposition, by primitive.",
+    "fancy_primitive_batchers": "Rules of `vmap` with axis data, by primitive.",
+    "not_mapped": "Stands for an operand that has no batch axis.",
+    "DEVICE_TO_DEVICE_TYPE": "The number of channels between devices.",
+    "RECV_FROM_HOST_TYPE": "The number of channels from the host.",
+    "SEND_TO_HOST_TYPE": "The number of channels to the host.",
+    "Token": "What orders effects in a module.",
+    "Value": "A value in a module.",
+    "token_type": "The type of tokens in a module.",
+    "Backend": "A client of the engine: the devices of one platform.",
+    "DotDimensionNumbers": "The axes of `dot_general`: summed over, and of batches, of both operands.",
+    "e": "Euler's number.",
+    "euler_gamma": "The Euler-Mascheroni constant.",
+    "inf": "Infinity.",
+    "nan": "Not a number.",
+    "newaxis": "`None`: an index that adds an axis of length one.",
+    "pi": "The ratio of a circle's circumference to its diameter.",
+    "index_exp": "`index_exp[1:3, 0]` is the index as a tuple.",
+    "s_": "`s_[1:3]` is the index as an object: a slice, or a tuple of them.",
+    "ProfileData": "A profile that was read from a file: planes, lines, events.",
+    "ProfileEvent": "An event of a profile: a name, a start, a duration.",
+    "ProfileOptions": "What a profile records.",
+    "ProfilePlane": "The events of one device or of the host.",
+    "TraceAnnotation": "A context that gives a span of the host's timeline a name.",
+    "register_subprocess": "Let a process that was started from here take part in profiles.",
+    "CompilerOptions": "Options of a compilation, by name.",
+    "KeyEntry": "One step of a path into a tree.",
+    "KeyPath": "A path into a tree, a tuple of steps.",
+    "dtype": "NumPy's class of dtypes.",
+    "generic": "NumPy's class over all scalar types, for `issubdtype`.",
+    "number": "All numbers, for `issubdtype`.",
+    "integer": "All integers, for `issubdtype`.",
+    "signedinteger": "All signed integers, for `issubdtype`.",
+    "unsignedinteger": "All unsigned integers, for `issubdtype`.",
+    "inexact": "All floats and complex numbers, for `issubdtype`.",
+    "floating": "All floats, for `issubdtype`.",
+    "complexfloating": "All complex numbers, for `issubdtype`.",
+    "flexible": "NumPy's class over strings and records, for `issubdtype`; no array here has such a dtype.",
+    "character": "NumPy's class over strings, for `issubdtype`; no array here has such a dtype.",
+    "object_": "NumPy's class of objects, for `issubdtype`; no array here has such a dtype.",
+    "ArrayLike": "What functions take for an array: an array of this library or of NumPy, or a number.",
+    "DTypeLike": "What stands for a dtype: a dtype, its name, a scalar type.",
+    "default_registry": "What is known of classes of nodes of trees.",
+    **dict.fromkeys(
+        (
+            "Elu", "Exp", "FanInSum", "Flatten", "Gelu", "Identity", "LeakyRelu", "LogSoftmax", "Relu", "Selu",
+            "Sigmoid", "Softmax", "Softplus", "Tanh",
+        ),
+        LAYER,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A public name, as the reference shows it."""
+
+    name: str
+    kind: str
+    signature: str
+    summary: str
+    details: str
+    example: str
+
+
+def namespaces() -> dict[str, list[str]]:
+    """Last names by namespace."""
+    found: dict[str, list[str]] = {}
+    for line in NAMES.read_text().split():
+        module, _, last = line.rpartition(".")
+        found.setdefault(module, []).append(last)
+    return {
+        **found,
+        "atled.typing": ["ArrayLike", "DTypeLike"],
+    }  # which are aliases, so that the list does not have them
+
+
+def entries(namespace: str) -> list[Entry]:
+    """The entries of a namespace's page; namespaces inside of it are pages of their own."""
+    every = namespaces()
+    found = []
+    for last in every[namespace]:
+        if f"{namespace}.{last}" not in every:
+            found.append(_entry(namespace, last, getattr(importlib.import_module(namespace), last)))
+    return found
+
+
+def _entry(namespace: str, last: str, value: Any) -> Entry:
+    kind = _kind(value)
+    text = _docstring(value, last)
+    example = text[text.index(">>>") :] if ">>>" in text else ""
+    before = text[: text.index(">>>")].rstrip() if example else text
+    summary, _, details = before.partition("\n\n")
+    return Entry(f"{namespace}.{last}", kind, _signature(f"{namespace}.{last}", value), summary, details, example)
+
+
+def _kind(value: Any) -> str:
+    if inspect.isclass(value):
+        return "class"
+    if isinstance(value, types.ModuleType):
+        return "distribution"
+    return "function" if callable(value) and not isinstance(value, types.GenericAlias) else "value"
+
+
+def _docstring(value: Any, last: str) -> str:
+    """In our words: what other packages say of their names is theirs."""
+    home = getattr(value, "__module__", None) or type(value).__module__
+    if last in WORDS and (not home.startswith("atled") or not _is_own(value)):
+        return WORDS[last]
+    if isinstance(value, types.ModuleType):
+        return _of_distribution(value)
+    own = value.__dict__.get("__doc__") if inspect.isclass(value) else getattr(value, "__doc__", None)
+    if home.startswith("atled") or _is_own(value):
+        return inspect.cleandoc(own or type(value).__doc__ or "")
+    return ""
+
+
+def _of_distribution(value: Any) -> str:
+    """What its functions say they are of: "The density, for the normal distribution." """
+    said = getattr(value, value.__all__[0]).__doc__
+    of = said.partition(", for ")[2] or re.sub(r"^The (logarithm of the )?(density of |probability that )", "", said)
+    return f"{of[0].upper()}{of[1:].rstrip('.')}: a namespace of functions."
+
+
+def _is_own(value: Any) -> bool:
+    """Whether the value, or the class that its docstring is of, is ours."""
+    of = value if inspect.isclass(value) or inspect.isfunction(value) else type(value)
+    return str(getattr(of, "__module__", "")).startswith("atled")
+
+
+def _signature(name: str, value: Any) -> str:
+    if inspect.isclass(value) and issubclass(value, BaseException):
+        return f"class {name}({value.__bases__[0].__name__})"
+    if isinstance(value, types.ModuleType):
+        return name
+    prefix = "class " if inspect.isclass(value) else ""
+    try:
+        found = inspect.signature(value)
+    except (ValueError, TypeError):
+        return f"{prefix}{name}" if callable(value) else f"{name} = {_short(value)}"
+    parts = _parameters(found)
+    gives = "" if prefix or found.return_annotation is found.empty else f" -> {_annotation(found.return_annotation)}"
+    line = f"{prefix}{name}({', '.join(parts)}){gives}"
+    if len(line) <= 90:
+        return line
+    return f"{prefix}{name}(\n" + "".join([f"    {part},\n" for part in parts]) + f"){gives}"
+
+
+def _parameters(found: inspect.Signature) -> list[str]:
+    parts: list[str] = []
+    last_kind = None
+    for p in found.parameters.values():
+        if last_kind == p.POSITIONAL_ONLY and p.kind != p.POSITIONAL_ONLY:
+            parts.append("/")
+        if p.kind == p.KEYWORD_ONLY and last_kind not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL):
+            parts.append("*")
+        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        kind = "" if p.annotation is p.empty else _annotation(p.annotation)
+        text = f"{stars}{p.name}" + (f": {kind}" if kind not in ("", "Any") else "")
+        if p.default is not p.empty:
+            text += (" = " if ":" in text else "=") + _short(p.default)
+        parts.append(text)
+        last_kind = p.kind
+    return [*parts, "/"] if last_kind == inspect.Parameter.POSITIONAL_ONLY else parts
+
+
+def _annotation(kind: Any) -> str:
+    text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+    return text.strip("'\"")
+
+
+def _short(value: Any) -> str:
+    """A value without where it lies in memory."""
+    if callable(value) and hasattr(value, "__name__"):
+        return value.__name__
+    text = re.sub(r"<(?:\w+\.)*(\w+) object at 0x\w+>", r"\1(...)", " ".join(repr(value).split()))
+    if " at 0x" in text and isinstance(value, tuple):
+        return "(" + ", ".join([getattr(v, "__name__", "...").strip("_<>") for v in value]) + ")"
+    text = re.sub(
+        r"<(?:bound method|function|class|built-in function) '?([\w.<>]+?)'?( at 0x\w+| of .*)?>", r"\1", text
+    )
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def pages() -> dict[str, str]:
+    """Markdown of every page, by its file name."""
+    written = {f"{name}.md": _page(name) for name in namespaces()}
+    ours, ported = parts()
+    head = (
+        "# API reference\n\nSignatures, docstrings and examples of every public name, written from the package when "
+        "this site is built. Examples are executed with the tests.\n\n"
+    )
+    written["index.md"] = f"{head}{_table(ours)}\n## {PORTED}\n\n{_table(ported)}"
+    return written
+
+
+def parts() -> tuple[list[str], list[str]]:
+    """The namespaces that programs written here use, and those that are there for others."""
+    ported = [name for name in namespaces() if name.startswith(FOR_PORTED)]
+    return [name for name in namespaces() if name not in ported], ported
+
+
+def _table(names: list[str]) -> str:
+    rows = [f"| [`{name}`]({name}.md) | {len(namespaces()[name])} | {summary_of(name)} |" for name in names]
+    return "\n".join(["| namespace | names | what is in it |", "| --- | --- | --- |", *rows]) + "\n"
+
+
+def summary_of(namespace: str) -> str:
+    """One line about a namespace: ours, or the first of its docstring."""
+    if namespace in SUMMARIES:
+        return SUMMARIES[namespace]
+    text = inspect.cleandoc(importlib.import_module(namespace).__doc__ or "").split("\n\n")[0]
+    return " ".join(_escaped(text).split()).replace("|", "\\|")
+
+
+def _page(namespace: str) -> str:
+    found = entries(namespace)
+    inside = [last for last in namespaces()[namespace] if f"{namespace}.{last}" in namespaces()]
+    lines = [f"# {namespace}", "", summary_of(namespace), ""]
+    if inside:
+        lines += ["Inside: " + ", ".join([f"[`{last}`]({namespace}.{last}.md)" for last in inside]) + ".", ""]
+    for title, kinds in (("Functions", ("function", "distribution")), ("Classes", ("class",)), ("Values", ("value",))):
+        some = [e for e in found if e.kind in kinds]
+        if some:
+            lines += [f"## {title}", ""]
+        for e in some:
+            lines += _section(e)
+    return "\n".join(lines)
+
+
+def _section(e: Entry) -> list[str]:
+    last = e.name.rpartition(".")[2]
+    lines = [f"### {_escaped(last)} {{ #{e.name} }}", "", "```python", e.signature, "```", "", _markdown(e.summary), ""]
+    if e.details:
+        lines += [_markdown(e.details), ""]
+    if e.example:
+        lines += ["```pycon", *e.example.splitlines(), "```", ""]
+    return [*lines, *_methods(e)]
+
+
+def _methods(e: Entry) -> list[str]:
+    """One line for each public method that says what it does."""
+    module, _, last = e.name.rpartition(".")
+    value = getattr(importlib.import_module(module), last)
+    if isinstance(value, types.ModuleType):
+        members = {name: getattr(value, name) for name in value.__all__}
+    elif inspect.isclass(value) and value.__module__.startswith("atled"):
+        members = {
+            n: getattr(value, n) if isinstance(v, (classmethod, staticmethod)) else v for n, v in vars(value).items()
+        }
+    else:
+        return []
+    lines = []
+    for name, member in members.items():
+        text = inspect.cleandoc(getattr(member, "__doc__", None) or "").split("\n\n")[0]
+        if name.startswith("_") or not text or not (callable(member) or isinstance(member, property)):
+            continue
+        try:
+            parts = [] if isinstance(member, property) else _parameters(inspect.signature(member))
+            parts = parts[1:] if member is vars(value).get(name) and inspect.isclass(value) else parts  # without self
+            shown = "" if isinstance(member, property) else f"({', '.join(parts[1:] if parts[:1] == ['/'] else parts)})"
+        except (ValueError, TypeError):
+            shown = "(...)"
+        lines.append(f"- `{name}{shown}`: {_markdown(' '.join(text.split()))}")
+    return [*lines, ""] if lines else []
+
+
+def _markdown(text: str) -> str:
+    """A docstring's text: lists of arguments become lists, what Markdown would take for its own is escaped."""
+    lines = []
+    within = False
+    for line in text.splitlines():
+        argument = re.match(r"    ([\w*][\w*, ]*): (.*)", line) if within else None
+        if re.fullmatch(r"(Args|Returns|Raises|Fields|Attributes):", line):
+            within = True
+            lines += ["", f"**{line[:-1]}**", ""]
+        elif argument:
+            lines.append(f"- `{argument[1]}`: {_escaped(argument[2])}")
+        elif within and line.startswith("    "):
+            lines.append("    " + _escaped(line.strip()))
+        else:
+            within = within and not line
+            lines.append(line if line.startswith("    ") else _escaped(line))
+    return "\n".join(lines).strip()
+
+
+def _escaped(text: str) -> str:
+    """Outside of backticks, and but for the mark of a list."""
+    mark = re.match(r"(?:[*-] )?", text)[0]  # type: ignore[index]
+    parts = re.split(r"(`[^`]*`)", text[len(mark) :])
+    parts[::2] = [re.sub(r"([*_<\[\]])", r"\\\1", part) for part in parts[::2]]
+    return mark + "".join(parts)
