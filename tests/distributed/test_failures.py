@@ -21,21 +21,22 @@ HEARTBEAT = 1
 
 
 @pytest.mark.parametrize(
-    "number, victim, limit",
+    "number, victim, limit, delay",
     [
-        (signal.SIGKILL, 2, 1.0),
-        (signal.SIGKILL, 0, 1.0),  # it serves
-        (signal.SIGSTOP, 2, HEARTBEAT + 1.0),
-        (signal.SIGSTOP, 0, HEARTBEAT + 1.0),
+        (signal.SIGKILL, 2, 1.0, 0.2),
+        (signal.SIGKILL, 0, 1.0, 0.2),  # it serves
+        (signal.SIGSTOP, 2, HEARTBEAT + 1.0, 0.2),
+        (signal.SIGSTOP, 0, HEARTBEAT + 1.0, 0.2),
+        *[(signal.SIGSTOP, 0, HEARTBEAT + 1.0, delay) for delay in (0.01, 0.03, 0.05)],  # while Gloo connects
     ],
 )
-def test_a_lost_process_is_named_and_the_others_go_on(number, victim, limit):
+def test_a_lost_process_is_named_and_the_others_go_on(number, victim, limit, delay):
     """In the middle of collectives; then the two that are left make a new world in the same processes."""
     options = (f"heartbeat_timeout={HEARTBEAT}", f"anew='127.0.0.1:{free_port()}'")
     with started("steps", 3, *options) as workers:
         for worker in workers:
             worker.hear()
-        time.sleep(0.2)
+        time.sleep(delay)
         at = workers[victim].signal(number)
         for rank, worker in enumerate(workers):
             if rank != victim:

@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 import weakref
@@ -71,6 +72,7 @@ class World:
         self._reporting = threading.Lock()
         self._disconnecting = threading.Lock()
         self.is_broken_off = False
+        self._rendezvous_to_end = 4  # times
         self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group and number in it
         self.counts: dict[tuple[int, ...], int] = {}  # group -> programs that it has agreed on
         self.made: dict[tuple[int, ...], int] = {}  # group -> launches
@@ -183,13 +185,36 @@ class World:
         """Let everything raise that waits for a lost process in the engine."""
         if not self.is_broken_off:
             self.is_broken_off = True
+            _stop_listening()  # for an earlier world
             # Who waits to be connected asks the coordination service for addresses, and this ends the question. It
             # takes a second if the service is gone, too.
             threading.Thread(target=self.disconnect, name="atled-break-off", daemon=True).start()
+        pairs = 0
         for connection in _connections():
             with contextlib.suppress(OSError):  # not connected
                 if {_plain(connection.getpeername()), _plain(connection.getsockname())} & self.gloo:
                     connection.shutdown(socket.SHUT_RDWR)
+                    pairs += 1
+        if self._rendezvous_to_end:
+            self._rendezvous_to_end -= 1
+            self._end_rendezvous(pairs)
+
+    def _end_rendezvous(self, pairs: int) -> None:
+        """End Gloo's rendezvous, which has no timeout: it waits for a lost rank to connect, or retries a refused one.
+
+        The connecting side sends the number of the pair, counted from 0. So connect to this process as every pair that
+        can be pending and hang up: the collective raises then. And keep listening after Gloo's device is gone, so that
+        slower ranks connect to it and find the connection cut, instead of being refused and trying again.
+        """
+        for connection in _connections():
+            address = connection.getsockname()
+            if _is_listening(connection) and _plain(address) in self.gloo and address not in _still_listening:
+                _still_listening[address] = os.dup(connection.fileno())  # connection.dup() would make accept block
+        room = (os.sysconf("SC_OPEN_MAX") - len(os.listdir("/dev/fd"))) // 2  # without open files, Gloo aborts
+        for address in list(_still_listening):
+            for number in range(min(pairs + 2 * self.member.size + 64, room)):
+                with contextlib.suppress(OSError), socket.create_connection(address[:2], 0.1) as ours:
+                    ours.sendall(number.to_bytes(8, sys.byteorder))
 
     def disconnect(self) -> None:
         """Take leave of the coordination service; after this, the engine's client no longer minds if it ends."""
@@ -219,6 +244,12 @@ def _connections() -> Iterator[socket.socket]:
 
 
 _world: World | None = None
+_still_listening: dict[Any, int] = {}  # address -> file, of the last world that failed: see `World._end_rendezvous`
+
+
+def _stop_listening() -> None:
+    while _still_listening:
+        os.close(_still_listening.popitem()[1])
 
 
 def _plain(address: Any) -> tuple[str, int]:
@@ -309,7 +340,11 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
 
 def _listening() -> set[tuple[str, int]]:
     """The addresses that this process listens on."""
-    return {_plain(c.getsockname()) for c in _connections() if c.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)}
+    return {_plain(c.getsockname()) for c in _connections() if _is_listening(c)}
+
+
+def _is_listening(connection: socket.socket) -> bool:
+    return bool(connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 def _patiently(made: World, work: Callable[[], Any]) -> Any:
@@ -353,6 +388,7 @@ def _after_fork() -> None:
     """A child must not keep the connections open: their end tells the others that this process died."""
     global _world
     made, _world = _world, None
+    _stop_listening()
     if made is not None:
         client.world = None
         if made._interrupts is not None:
