@@ -6,6 +6,8 @@ import contextlib
 import io
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -49,3 +51,8 @@ def test_links_lead_somewhere(file: pathlib.Path):
             continue  # written by scripts/site, which looks at these
         if not target.startswith(("http:", "https:")):
             assert (file.parent / target).exists(), f"{file.name} links to {target}"
+
+
+def test_the_chart_shows_the_tables():
+    script = ROOT / "scripts" / "readme-pictures"
+    assert subprocess.run([sys.executable, str(script), "--check"]).returncode == 0
