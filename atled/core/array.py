@@ -7,7 +7,7 @@ from the type alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Array:
         mT: Array  # noqa: N815
         real: Array
         imag: Array
-        at: Any
+        at: Updates
         flat: Array
 
         def __getitem__(self, index: Any) -> Array: ...
@@ -175,6 +175,45 @@ class Array:
 
 _Axis: TypeAlias = int | Sequence[int] | None
 ArrayLike: TypeAlias = Array | np.ndarray | np.generic | bool | int | float | complex
+
+if TYPE_CHECKING:  # `x.at`, which `atled.numpy.updates` implements
+
+    class Write(Protocol):
+        """`x.at[index].add` and the like."""
+
+        def __call__(
+            self,
+            values: ArrayLike | Sequence[Any],
+            *,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            mode: str | None = None,
+            out_sharding: Any = None,
+            wrap_negative_indices: bool = True,
+        ) -> Array: ...
+
+    class Update(Protocol):
+        """`x.at[index]`."""
+
+        set: Write
+        add: Write
+        subtract: Write
+        multiply: Write
+        mul: Write
+        divide: Write
+        power: Write
+        min: Write
+        max: Write
+
+        def apply(self, func: Callable[[Any], Any], **options: Any) -> Array: ...
+        def get(self, **options: Any) -> Array: ...
+
+    class Updates(Protocol):
+        """`x.at`."""
+
+        def __getitem__(self, index: Any) -> Update: ...
+
+
 """What functions of arrays take: an array, a NumPy array or scalar, a Python number."""
 
 

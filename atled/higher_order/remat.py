@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from atled.core import errors, tree
 from atled.core.array import type_of
@@ -302,6 +302,26 @@ checkpoint_policies = types.SimpleNamespace(
 # -- the public functions ---------------------------------------------------------------------------------------------
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@overload
+def checkpoint(
+    fun: Callable[_P, _R],
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+) -> Callable[_P, _R]: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     *,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from atled.transforms.maps import check_cotangent, checked_tangents, linear_map,
 from atled.transforms.masks import mask_program
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import vmap
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class _Flat:
@@ -197,13 +200,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     wrt: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """The gradient of a function with a scalar result.
 
     Args:
@@ -237,13 +240,13 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     wrt: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[_P, tuple[_R, Any]]:
     """As `grad`, and the value too: a pair (value, gradient), or ((value, auxiliary), gradient).
 
     >>> value, g = value_and_grad(lambda x: x**2)(3.0)
@@ -400,12 +403,12 @@ def _seed(value: Any, holomorphic: bool) -> Any:
 
 
 def jacfwd(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     wrt: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """The Jacobian, column by column with forward mode: good when there are few inputs. `wrt` is as in `grad`.
 
     >>> import atled.numpy as jnp
@@ -484,13 +487,13 @@ def _pick_argument(made: Any, value: Any, argnums: Any) -> Any:
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     wrt: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """The Jacobian, row by row with reverse mode: good when there are few outputs. `wrt` is as in `grad`.
 
     >>> import atled.numpy as jnp
@@ -537,12 +540,12 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     wrt: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """The matrix of second derivatives: forward mode over reverse mode. `wrt` is as in `grad`.
 
     >>> import atled.numpy as jnp

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pathlib
+import runpy
 import subprocess
 import sys
 
@@ -37,3 +39,11 @@ def test_programs_have_the_types_that_they_say(program, found):
 def test_what_is_wrong_is_found(found):
     lines = (PROGRAMS[0].parent / "wrong.py").read_text().splitlines()
     assert sorted(found["wrong.py"]) == [i for i, line in enumerate(lines, 1) if "# error" in line]
+
+
+def test_the_programs_of_users_run():
+    users = runpy.run_path(str(PROGRAMS[0].parent / "users.py"))
+    snippets = [f for n, f in users.items() if inspect.isfunction(f) and f.__module__ == "<run_path>" and n != "loss"]
+    assert len(snippets) >= 60
+    for snippet in snippets:
+        snippet()

@@ -9,6 +9,7 @@ from typing import Any
 import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
+from atled.core.array import Array
 from atled.core.trace import Tracer
 from atled.higher_order.custom import custom_vjp
 from atled.higher_order.remat import checkpoint
@@ -37,7 +38,7 @@ def linear_cross_entropy(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """The cross entropy of the logits `x @ weight.T`, of which no more than a chunk of tokens is held at a time.
 
     The value is that of `cross_entropy(x @ weight.T, labels, …)`. When it is differentiated, gradients by x and weight
@@ -138,7 +139,7 @@ def _losses(x: Any, labels: Any, weight: Any, settings: tuple[float, float]) -> 
     def one(x: Any, labels: Any, weight: Any) -> Any:
         return of_labels(_product(x, weight, (1, 1)), labels, *settings)[0]
 
-    return lax.map(lambda given: one(*given, weight), (x, labels))
+    return lax.map(lambda given: one(given[0], given[1], weight), (x, labels))
 
 
 @functools.partial(custom_vjp, nondiff_argnums=(4,))

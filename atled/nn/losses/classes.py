@@ -6,7 +6,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled.core import errors
-from atled.core.array import is_array_like, type_of
+from atled.core.array import Array, is_array_like, type_of
 from atled.core.axes import check_axis
 from atled.nn.functions import log_softmax, one_hot, sigmoid, softmax, softplus
 from atled.nn.losses.elements import pair
@@ -33,7 +33,7 @@ def cross_entropy(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """-log(softmax(logits)[label]) for each example, computed as the logarithm of the sum of exp less one logit.
 
     With dense labels, -sum(labels * log(softmax(logits))) over the classes; a label of 0 counts 0, whatever the logit.
@@ -129,7 +129,7 @@ def kl_divergence(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """sum(p * (log p - log q)) for each example, with q = softmax(logits) and the targets p.
 
     Log-probabilities are logits, too. With `log_targets`, p = softmax(targets), such as for those of a teacher.
@@ -161,7 +161,7 @@ def _binary(logits: Any, labels: Any) -> Any:
 
 def binary_cross_entropy(
     logits: Any, labels: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
-) -> Any:
+) -> Array:
     """-label * log(p) - (1 - label) * log(1 - p) for each element, with p = sigmoid(logit).
 
     Labels are 0 and 1, booleans, or probabilities, of the shape of the logits.
@@ -184,7 +184,7 @@ def focal(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """(1 - p)**gamma times the binary cross entropy, with p the probability that the label was given.
 
     What is known already counts little. With `alpha`, elements of label 1 count as much, others 1 - alpha.
@@ -213,7 +213,7 @@ def _margin(name: str, scores: Any, labels: Any, where: Any) -> tuple[Any, Any]:
     return jnp.maximum(0, 1 - x * y), mask
 
 
-def hinge(logits: Any, labels: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean") -> Any:
+def hinge(logits: Any, labels: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean") -> Array:
     """max(0, 1 - label * logit) for each element.
 
     Labels are -1 and 1, or booleans; with others, such as 0, the loss is NaN.
@@ -229,7 +229,7 @@ def hinge(logits: Any, labels: Any, *, where: Any = None, weights: Any = None, r
 
 def squared_hinge(
     logits: Any, labels: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
-) -> Any:
+) -> Array:
     """max(0, 1 - label * logit)**2 for each element, with labels as in `hinge`.
 
     >>> from atled.nn import losses
@@ -249,7 +249,7 @@ def dice(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """1 - (2 * sum(p * label) + smooth) / (sum(p) + sum(label) + smooth) for each example, summed over its places.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled import lax
+from atled.core.array import Array
 from atled.nn.losses.reducing import alike, between, chosen, numbers, reduced, selection
 
 
@@ -20,7 +21,7 @@ def pair(name: str, what: str, predictions: Any, targets: Any, where: Any) -> tu
 
 def squared_error(
     predictions: Any, targets: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
-) -> Any:
+) -> Array:
     """(prediction - target)**2 for each element; its mean is the mean squared error.
 
     >>> from atled.nn import losses
@@ -34,7 +35,7 @@ def squared_error(
 
 def absolute_error(
     predictions: Any, targets: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
-) -> Any:
+) -> Array:
     """abs(prediction - target) for each element; its derivative is 0 where they are equal.
 
     >>> from atled.nn import losses
@@ -59,7 +60,7 @@ def huber(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """d**2 / 2 where abs(d) <= delta, with d = prediction - target, and delta * (abs(d) - delta / 2) beyond.
 
     >>> from atled.nn import losses
@@ -80,7 +81,7 @@ def smooth_l1(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """`huber` with delta = beta, divided by beta: d**2 / (2 * beta) near 0, abs(d) - beta / 2 beyond.
 
     >>> from atled.nn import losses
@@ -96,7 +97,7 @@ def smooth_l1(
 
 def log_cosh(
     predictions: Any, targets: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
-) -> Any:
+) -> Array:
     """log(cosh(d)), with d = prediction - target: d**2 / 2 near 0 and abs(d) - log(2) far out, exact in between.
 
     >>> from atled.nn import losses
@@ -121,7 +122,7 @@ def poisson(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """exp(x) - target * x: minus the log-likelihood of counts whose rates have the logarithms x.
 
     `full` adds log(target!), which does not depend on the predictions.

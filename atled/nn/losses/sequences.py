@@ -9,7 +9,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
-from atled.core.array import is_array_like, shown, type_of
+from atled.core.array import Array, is_array_like, shown, type_of
 from atled.nn.functions import log_softmax, logsumexp
 from atled.nn.losses.reducing import between, chosen, integers, numbers, reduced, selection, within
 from atled.transforms.grad import stop_gradient
@@ -27,7 +27,7 @@ def ctc(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """-log of the probability of the labels: of all ways to write them, with repetitions and blanks, over the steps.
 
     Connectionist temporal classification. The forward algorithm runs over the steps in logarithms, so nothing

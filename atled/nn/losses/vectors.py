@@ -8,7 +8,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import errors
-from atled.core.array import is_array_like, type_of
+from atled.core.array import Array, is_array_like, type_of
 from atled.nn.losses.classes import cross_entropy
 from atled.nn.losses.reducing import alike, between, check_shape, chosen, numbers, reduced, selection
 from atled.transforms.grad import stop_gradient
@@ -54,7 +54,7 @@ def _by_sign(labels: Any, same: Any, apart: Any) -> Any:
     return jnp.where(labels == 1, same, jnp.where(labels == -1, apart, np.asarray(np.nan, same.dtype)))
 
 
-def cosine_distance(x: Any, y: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean") -> Any:
+def cosine_distance(x: Any, y: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean") -> Array:
     """1 - cos(x, y) for each pair of vectors along the last axis; 1 if one of them is zero.
 
     >>> from atled.nn import losses
@@ -75,7 +75,7 @@ def cosine_embedding(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """1 - cos(x, y) for pairs with label 1 (or True), max(0, cos(x, y) - margin) for those with -1 (or False).
 
     Labels are `(*pairs)` for vectors `(*pairs, features)`; with others the loss is NaN.
@@ -102,7 +102,7 @@ def contrastive(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """d**2 / 2 for pairs with label 1 (or True), max(0, margin - d)**2 / 2 for those with -1 (or False).
 
     d is the distance of x and y along the last axis. Labels are `(*pairs)` for vectors `(*pairs, features)`.
@@ -130,7 +130,7 @@ def triplet(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), with distances d or, if `squared`, their squares.
 
     >>> from atled.nn import losses
@@ -156,7 +156,7 @@ def info_nce(
     where: Any = None,
     weights: Any = None,
     reduction: str | None = "mean",
-) -> Any:
+) -> Array:
     """The cross entropy of finding for each row of x its own row of y among all rows, by cos(x, y) / temperature.
 
     Both are `(rows, features)`. `symmetric` takes the mean with the same for rows of y among those of x. Rows that
