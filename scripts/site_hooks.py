@@ -25,6 +25,8 @@ PAGES = {  # files of the repository, and where the site has them
     "ARCHITECTURE.md": "internals/architecture.md",
     "CONTRIBUTING.md": "internals/contributing.md",
     "CHANGELOG.md": "internals/changelog.md",
+    "CODE_OF_CONDUCT.md": "internals/conduct.md",
+    "SECURITY.md": "internals/security.md",
     "examples/README.md": "examples/index.md",
     **{f"examples/{f.name}": f"examples/{f.stem}.md" for f in (ROOT / "examples").glob("*.py")},
     **{f"examples/pictures/{f.name}": f"examples/pictures/{f.name}" for f in (ROOT / "examples/pictures").glob("*")},
