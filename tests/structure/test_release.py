@@ -12,6 +12,7 @@ import atled
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = re.findall(r":: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.M)
 FORMS = sorted([*(ROOT / ".github").rglob("*.yml"), ROOT / "CITATION.cff"])
 
 
@@ -23,8 +24,7 @@ def test_one_version():
 
 
 def test_pythons_begin_where_the_range_does():
-    named = re.findall(r":: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.M)
-    assert PROJECT["requires-python"] == f">={named[0]}"
+    assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
 
 
 @pytest.mark.parametrize("file", FORMS, ids=[f.name for f in FORMS])
@@ -34,3 +34,11 @@ def test_forms_can_be_read(file: pathlib.Path):
     if file.parent.name == "ISSUE_TEMPLATE":
         assert {"name", "description", "body"} <= set(found)
         assert all([part["type"] == "markdown" or part["attributes"]["label"] for part in found["body"]])
+
+
+def test_checks_run_on_the_pythons_that_are_named():
+    yaml = pytest.importorskip("yaml")
+    found = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    (job,) = found["jobs"].values()
+    assert job["strategy"]["matrix"]["python"] == PYTHONS
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
