@@ -11,6 +11,7 @@ import os
 import pathlib
 import posixpath
 import re
+import runpy
 import sys
 
 from mkdocs.structure.files import File, Files
@@ -25,10 +26,13 @@ PAGES = {  # files of the repository, and where the site has them
     "ARCHITECTURE.md": "internals/architecture.md",
     "CONTRIBUTING.md": "internals/contributing.md",
     "CHANGELOG.md": "internals/changelog.md",
+    "CODE_OF_CONDUCT.md": "internals/conduct.md",
+    "SECURITY.md": "internals/security.md",
     "examples/README.md": "examples/index.md",
     **{f"examples/{f.name}": f"examples/{f.stem}.md" for f in (ROOT / "examples").glob("*.py")},
     **{f"examples/pictures/{f.name}": f"examples/pictures/{f.name}" for f in (ROOT / "examples/pictures").glob("*")},
 }
+NOTEBOOKS = runpy.run_path(str(ROOT / "scripts" / "notebooks"))["notebooks"]()  # next to their chapters
 FROM = {place: file for file, place in PAGES.items() if file != "README.md"}
 
 
@@ -58,6 +62,8 @@ def on_files(files: Files, config) -> Files:
             files.append(File.generated(config, place, content=source.read_text()))
         else:
             files.append(File.generated(config, place, abs_src_path=str(source)))
+    for name, text in NOTEBOOKS.items():
+        files.append(File.generated(config, f"tutorial/{name}", content=text))
     for name, text in reference.pages().items():
         files.append(File.generated(config, f"api/{name}", content=text))
     return files
@@ -76,8 +82,12 @@ def _example(file: pathlib.Path) -> str:
 
 
 def on_page_markdown(markdown: str, page, config, files: Files) -> str:
-    """Links that lead out of docs/, or out of a page that is not there, are written anew."""
+    """Links that lead out of docs/, or out of a page that is not there, are written anew; notebooks are linked."""
     here = page.file.src_uri
+    book = posixpath.basename(here).replace(".md", ".ipynb")
+    if here.startswith("tutorial/") and book in NOTEBOOKS:
+        title, _, rest = markdown.partition("\n")
+        markdown = f"{title}\n\n[This chapter as a notebook]({book}){{ download }}\n{rest}"
     at = posixpath.dirname(FROM.get(here, f"docs/{here}"))
 
     def write(match: re.Match) -> str:

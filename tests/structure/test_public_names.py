@@ -1,14 +1,25 @@
-"""The public names are those listed in `public_names.txt`: one that appears or disappears does so on purpose.
+"""The public names are those listed in `public_names.txt`, their parameters those in `public_parameters.txt`: what
+appears or disappears does so on purpose (docs/guide/stability.md).
 
-Run this file to write the list anew.
+Run this file to write the lists anew.
 """
 
 from __future__ import annotations
 
+import enum
 import importlib
+import inspect
 import pathlib
+import pkgutil
+
+import atled
 
 LIST = pathlib.Path(__file__).with_name("public_names.txt")
+PARAMETERS = LIST.with_name("public_parameters.txt")
+INTERNAL = {  # of the modules that are next to public ones; docs/guide/stability.md says so
+    "atled.as_jax", "atled.compiler", "atled.core", "atled.doctor", "atled.engine", "atled.environment",
+    "atled.higher_order", "atled.ops", "atled.port", "atled.staging", "atled.transfer", "atled.transforms",
+}  # fmt: skip
 NAMESPACES = (
     "atled", "atled.ad_checkpoint", "atled.checkpoints", "atled.custom_batching", "atled.custom_derivatives",
     "atled.data", "atled.debug", "atled.distributed", "atled.dlpack", "atled.dtypes", "atled.errors",
@@ -69,5 +80,54 @@ def test_all_of_them_say_what_they_do():
             assert value.__doc__, f"{name} has no docstring"
 
 
+def parameters(name: str) -> list[str]:
+    """The parameters of a function or class of ours, as they may be given, or the members of an enumeration."""
+    module, _, last = name.rpartition(".")
+    value = getattr(importlib.import_module(module), last)
+    if not callable(value) or not (getattr(value, "__module__", "") or "").startswith("atled"):
+        return []
+    if isinstance(value, type):
+        if issubclass(value, enum.Enum):
+            return list(value.__members__)
+        maker = next((c for c in value.__mro__ if {"__init__", "__new__"} & set(vars(c))), value)
+        if not maker.__module__.startswith("atled") or getattr(value, "_is_protocol", False):
+            return []  # Python's own, whose parameters are not ours
+    try:
+        found = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):  # such as classes of exceptions
+        return []
+    by_position = [p for p in found if p.kind == p.POSITIONAL_ONLY]
+    star = next((i for i, p in enumerate(found) if p.kind == p.KEYWORD_ONLY), None)
+    has_star = any([p.kind == p.VAR_POSITIONAL for p in found])
+    words = []
+    for i, p in enumerate(found):
+        if i == star and not has_star:
+            words.append("*")
+        mark = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        may_be_left_out = p.default is not p.empty
+        words.append(f"{mark}{p.name}{'=' if may_be_left_out else ''}")
+        if by_position and p is by_position[-1]:
+            words.append("/")
+    return words
+
+
+def with_parameters() -> list[str]:
+    return [f"{name}({', '.join(found)})" for name in listed() if (found := parameters(name))]
+
+
+def test_public_parameters():
+    """A parameter that is renamed, moved or removed breaks calls as a name does."""
+    want, got = PARAMETERS.read_text().splitlines(), with_parameters()
+    assert sorted(set(got) - set(want)) == [] and sorted(set(want) - set(got)) == []
+
+
+def test_every_module_is_public_or_internal():
+    there = {f"atled.{m.name}" for m in pkgutil.iter_modules(atled.__path__) if not m.name.startswith("_")}
+    public_ones = {".".join(name.split(".")[:2]) for name in NAMESPACES} - {"atled"}
+    assert there - {"atled.version"} == public_ones | INTERNAL
+    assert not public_ones & INTERNAL
+
+
 if __name__ == "__main__":
     LIST.write_text("\n".join(listed()) + "\n")
+    PARAMETERS.write_text("\n".join(with_parameters()) + "\n")
