@@ -279,61 +279,79 @@ def plan(x: ArrayType, spec: Sequence[Entry], operands: Sequence[Any]) -> Plan:
         if advanced
         else ()
     )
-    is_apart = bool(advanced) and advanced != list(range(advanced[0], advanced[-1] + 1))
-
-    # lay out the axes of the result: ("new",), ("lead", k), ("window", axis) or ("points", axis)
-    layout: list[tuple[Any, ...]] = [("lead", k) for k in range(len(lead))] if is_apart else []
-    axis = 0
-    sizes, starts, points = list(x.shape), {}, {}
-    for i, e in enumerate(spec):
-        if e.kind == NEW:
-            layout.append(("new",))
-            continue
-        if i in advanced:
-            points[axis] = ("lead", values[i] if values[i] is not None else np.asarray(e.a, dtype))
-            if not is_apart and i == advanced[0]:
-                layout.extend([("lead", k) for k in range(len(lead))])
-        elif e.kind in (FIXED, POINT):
-            points[axis] = ("scalar", values[i] if values[i] is not None else np.asarray(e.a, dtype))
-        elif e.kind == WINDOW:
-            starts[axis], sizes[axis] = values[i], e.a
-            layout.append(("window", axis))
-        else:
-            length = len(range(e.a, e.b, e.c))
-            if e.c == 1:
-                if e.a != 0 and length:
-                    starts[axis] = np.asarray(e.a, dtype)
-                sizes[axis] = length
-                layout.append(("window", axis))
-            else:
-                points[axis] = ("own", e, length)
-                layout.append(("points", axis))
-        axis += 1
-    for a in points:
-        sizes[a] = 1
-
-    inner = [entry for entry in layout if entry[0] != "new"]
+    made = _laid_out(x, spec, values, advanced, len(lead), dtype)
+    inner = [entry for entry in made.axes if entry[0] != "new"]
     length_of = {("lead", k): n for k, n in enumerate(lead)}
-    length_of |= {("window", a): sizes[a] for a in range(x.ndim) if a not in points}
-    length_of |= {("points", a): p[2] for a, p in points.items() if p[0] == "own"}
-    dims = tuple([1 if entry[0] == "new" else length_of[entry] for entry in layout])
+    length_of |= {("window", a): made.sizes[a] for a in range(x.ndim) if a not in made.points}
+    length_of |= {("points", a): p[2] for a, p in made.points.items() if p[0] == "own"}
+    dims = tuple([1 if entry[0] == "new" else length_of[entry] for entry in made.axes])
     inner_dims = tuple([length_of[entry] for entry in inner])
     window = tuple([i for i, entry in enumerate(inner) if entry[0] == "window"])
     batch_axes = [entry for entry in inner if entry[0] != "window"]
     batch = tuple([length_of[entry] for entry in batch_axes])
-    spread: dict[int, Any] = {}
-    for a, p in points.items():
-        if p[0] == "scalar":
-            spread[a] = p[1]
-        elif p[0] == "lead":
-            where = [i for i, entry in enumerate(batch_axes) if entry[0] == "lead"]
-            full = broadcast_to(p[1], lead) if type_of(p[1]).shape != () else p[1]
-            spread[a] = shape.broadcast(full, batch, where if type_of(full).shape else ())
+    spread = {a: _spread_point(a, p, batch_axes, batch, lead, dtype) for a, p in made.points.items()}
+    return Plan(dims, inner_dims, spread, made.starts, tuple(made.sizes), window, batch)
+
+
+class _Layout(NamedTuple):
+    """The axes of a result, in their order, and how each axis of the array is accessed."""
+
+    axes: list[tuple[Any, ...]]  # ("new",), ("lead", k), ("window", axis) or ("points", axis)
+    points: dict[int, tuple[Any, ...]]  # axis -> ("lead", positions), ("scalar", position) or ("own", entry, length)
+    starts: dict[int, Any]  # axis -> start of the window
+    sizes: list[int]  # of the window, over all axes of the array
+
+
+def _laid_out(
+    x: ArrayType, spec: Sequence[Entry], values: Sequence[Any], advanced: Sequence[int], lead: int, dtype: Any
+) -> _Layout:
+    """Lay out the axes of the result. Index arrays share `lead` axes: in front if something stands between them."""
+    is_apart = bool(advanced) and advanced != list(range(advanced[0], advanced[-1] + 1))
+    shared: list[tuple[Any, ...]] = [("lead", k) for k in range(lead)]
+    made = _Layout(shared if is_apart else [], {}, {}, list(x.shape))
+    axis = 0
+    for i, e in enumerate(spec):
+        if e.kind == NEW:
+            made.axes.append(("new",))
+            continue
+        if i in advanced:
+            made.points[axis] = ("lead", values[i] if values[i] is not None else np.asarray(e.a, dtype))
+            if not is_apart and i == advanced[0]:
+                made.axes.extend(shared)
+        elif e.kind in (FIXED, POINT):
+            made.points[axis] = ("scalar", values[i] if values[i] is not None else np.asarray(e.a, dtype))
+        elif e.kind == WINDOW:
+            made.starts[axis], made.sizes[axis] = values[i], e.a
+            made.axes.append(("window", axis))
         else:
-            _, e, length = p
-            steps = ew.add(ew.mul(shape.iota(dtype, (length,), 0), e.c), e.a)
-            spread[a] = shape.broadcast(steps, batch, (batch_axes.index(("points", a)),))
-    return Plan(dims, inner_dims, spread, starts, tuple(sizes), window, batch)
+            length = len(range(e.a, e.b, e.c))
+            if e.c == 1:
+                if e.a != 0 and length:
+                    made.starts[axis] = np.asarray(e.a, dtype)
+                made.sizes[axis] = length
+                made.axes.append(("window", axis))
+            else:
+                made.points[axis] = ("own", e, length)
+                made.axes.append(("points", axis))
+        axis += 1
+    for a in made.points:
+        made.sizes[a] = 1
+    return made
+
+
+def _spread_point(
+    axis: int, point: tuple[Any, ...], batch_axes: list[Any], batch: tuple[int, ...], lead: tuple[int, ...], dtype: Any
+) -> Any:
+    """The positions along an axis, broadcast over the batch axes; a scalar stays one."""
+    if point[0] == "scalar":
+        return point[1]
+    if point[0] == "lead":
+        where = [i for i, entry in enumerate(batch_axes) if entry[0] == "lead"]
+        full = broadcast_to(point[1], lead) if type_of(point[1]).shape != () else point[1]
+        return shape.broadcast(full, batch, where if type_of(full).shape else ())
+    _, e, length = point
+    steps = ew.add(ew.mul(shape.iota(dtype, (length,), 0), e.c), e.a)
+    return shape.broadcast(steps, batch, (batch_axes.index(("points", axis)),))
 
 
 def _with_axes(spec: Sequence[Entry], dims: Sequence[int]) -> Any:
