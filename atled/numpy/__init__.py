@@ -178,13 +178,8 @@ from atled.numpy.elementwise import (
     true_divide,
     trunc,
 )
-from atled.numpy.indexing import (
-    take,
-    take_along_axis,
-)
-from atled.numpy.promotion import (
-    broadcast_shapes,
-)
+from atled.numpy.indexing import take, take_along_axis
+from atled.numpy.promotion import broadcast_shapes
 from atled.numpy.reductions import (
     all,
     amax,
@@ -344,16 +339,11 @@ from atled.numpy.ufuncs import frompyfunc, ufunc
 
 if TYPE_CHECKING:
     from atled.numpy import fft, linalg
-    from atled.numpy.comparison import (
-        allclose,
-        array_equal,
-        array_equiv,
-    )
-    from atled.numpy.functional import (
-        apply_along_axis,
-        apply_over_axes,
-        vectorize,
-    )
+    from atled.numpy.comparison import allclose, array_equal, array_equiv
+    from atled.numpy.convolutions import convolve, correlate
+    from atled.numpy.differences import diff, ediff1d, gradient, trapezoid, unwrap
+    from atled.numpy.functional import apply_along_axis, apply_over_axes, vectorize
+    from atled.numpy.histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
     from atled.numpy.inspection import (
         array_repr,
         array_str,
@@ -377,6 +367,7 @@ if TYPE_CHECKING:
         shape,
         size,
     )
+    from atled.numpy.interpolation import interp
     from atled.numpy.manipulation import (
         c_,
         delete,
@@ -406,9 +397,7 @@ if TYPE_CHECKING:
         triu_indices_from,
         unpackbits,
     )
-    from atled.numpy.padding import (
-        pad,
-    )
+    from atled.numpy.padding import pad
     from atled.numpy.polynomial import (
         poly,
         polyadd,
@@ -436,44 +425,34 @@ if TYPE_CHECKING:
         unique_values,
     )
     from atled.numpy.statistics import (
-        convolve,
         corrcoef,
-        correlate,
         cov,
-        diff,
-        ediff1d,
-        gradient,
-        histogram,
-        histogram2d,
-        histogram_bin_edges,
-        histogramdd,
-        interp,
         median,
         nanmedian,
         nanpercentile,
         nanquantile,
         percentile,
         quantile,
-        trapezoid,
-        unwrap,
     )
-    from atled.numpy.windows import (
-        bartlett,
-        blackman,
-        hamming,
-        hanning,
-        kaiser,
-    )
+    from atled.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 _LAZY = {
     "comparison": """
         allclose array_equal array_equiv""",
+    "convolutions": """
+        convolve correlate""",
+    "differences": """
+        diff ediff1d gradient trapezoid unwrap""",
     "functional": """
         apply_along_axis apply_over_axes vectorize""",
+    "histograms": """
+        histogram histogram2d histogram_bin_edges histogramdd""",
     "inspection": """
         array_repr array_str can_cast get_printoptions iscomplex iscomplexobj isdtype isreal isrealobj
         isscalar iterable load ndim printoptions promote_types result_type save savez set_printoptions shape
         size""",
+    "interpolation": """
+        interp""",
     "manipulation": """
         c_ delete diag_indices diag_indices_from fill_diagonal geomspace index_exp insert ix_ logspace
         mask_indices meshgrid mgrid ogrid packbits place put put_along_axis r_ resize s_ tri tril_indices
@@ -486,9 +465,7 @@ _LAZY = {
         bincount intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
         unique_values""",
     "statistics": """
-        convolve corrcoef correlate cov diff ediff1d gradient histogram
-        histogram2d histogram_bin_edges histogramdd interp median nanmedian nanpercentile nanquantile
-        percentile quantile trapezoid unwrap""",
+        corrcoef cov median nanmedian nanpercentile nanquantile percentile quantile""",
     "windows": """
         bartlett blackman hamming hanning kaiser""",
 }
