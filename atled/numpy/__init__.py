@@ -53,7 +53,6 @@ from atled.numpy.contractions import (
     vecmat,
 )
 from atled.numpy.creation import (
-    arange,
     array,
     asarray,
     astype,
@@ -64,14 +63,11 @@ from atled.numpy.creation import (
     from_dlpack,
     frombuffer,
     fromfile,
-    fromfunction,
     fromiter,
     fromstring,
     full,
     full_like,
     identity,
-    indices,
-    linspace,
     ones,
     ones_like,
     zeros,
@@ -180,6 +176,7 @@ from atled.numpy.elementwise import (
 )
 from atled.numpy.indexing import take, take_along_axis
 from atled.numpy.promotion import broadcast_shapes
+from atled.numpy.ranges import arange, geomspace, linspace, logspace
 from atled.numpy.reductions import (
     all,
     amax,
@@ -339,10 +336,13 @@ from atled.numpy.ufuncs import frompyfunc, ufunc
 
 if TYPE_CHECKING:
     from atled.numpy import fft, linalg
+    from atled.numpy.bits import packbits, unpackbits
     from atled.numpy.comparison import allclose, array_equal, array_equiv
     from atled.numpy.convolutions import convolve, correlate
     from atled.numpy.differences import diff, ediff1d, gradient, trapezoid, unwrap
+    from atled.numpy.edits import delete, fill_diagonal, insert, place, put, put_along_axis, resize
     from atled.numpy.functional import apply_along_axis, apply_over_axes, vectorize
+    from atled.numpy.grids import c_, fromfunction, index_exp, indices, ix_, meshgrid, mgrid, ogrid, r_, s_
     from atled.numpy.histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
     from atled.numpy.inspection import (
         array_repr,
@@ -368,35 +368,6 @@ if TYPE_CHECKING:
         size,
     )
     from atled.numpy.interpolation import interp
-    from atled.numpy.manipulation import (
-        c_,
-        delete,
-        diag_indices,
-        diag_indices_from,
-        fill_diagonal,
-        geomspace,
-        index_exp,
-        insert,
-        ix_,
-        logspace,
-        mask_indices,
-        meshgrid,
-        mgrid,
-        ogrid,
-        packbits,
-        place,
-        put,
-        put_along_axis,
-        r_,
-        resize,
-        s_,
-        tri,
-        tril_indices,
-        tril_indices_from,
-        triu_indices,
-        triu_indices_from,
-        unpackbits,
-    )
     from atled.numpy.padding import pad
     from atled.numpy.polynomial import (
         poly,
@@ -434,17 +405,33 @@ if TYPE_CHECKING:
         percentile,
         quantile,
     )
+    from atled.numpy.triangles import (
+        diag_indices,
+        diag_indices_from,
+        mask_indices,
+        tri,
+        tril_indices,
+        tril_indices_from,
+        triu_indices,
+        triu_indices_from,
+    )
     from atled.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 _LAZY = {
+    "bits": """
+        packbits unpackbits""",
     "comparison": """
         allclose array_equal array_equiv""",
     "convolutions": """
         convolve correlate""",
     "differences": """
         diff ediff1d gradient trapezoid unwrap""",
+    "edits": """
+        delete fill_diagonal insert place put put_along_axis resize""",
     "functional": """
         apply_along_axis apply_over_axes vectorize""",
+    "grids": """
+        c_ fromfunction index_exp indices ix_ meshgrid mgrid ogrid r_ s_""",
     "histograms": """
         histogram histogram2d histogram_bin_edges histogramdd""",
     "inspection": """
@@ -453,10 +440,6 @@ _LAZY = {
         size""",
     "interpolation": """
         interp""",
-    "manipulation": """
-        c_ delete diag_indices diag_indices_from fill_diagonal geomspace index_exp insert ix_ logspace
-        mask_indices meshgrid mgrid ogrid packbits place put put_along_axis r_ resize s_ tri tril_indices
-        tril_indices_from triu_indices triu_indices_from unpackbits""",
     "padding": """
         pad""",
     "polynomial": """
@@ -466,6 +449,9 @@ _LAZY = {
         unique_values""",
     "statistics": """
         corrcoef cov median nanmedian nanpercentile nanquantile percentile quantile""",
+    "triangles": """
+        diag_indices diag_indices_from mask_indices tri tril_indices tril_indices_from triu_indices
+        triu_indices_from""",
     "windows": """
         bartlett blackman hamming hanning kaiser""",
 }

@@ -645,3 +645,9 @@ def _with_axis(x: ArrayType, i: ArrayType, axis: int) -> str:
         return ""
     index = ", ".join([":"] * at + ["None"] + [":"] * (x.ndim - 1 - at))
     return rewriting.with_operand(1, f"{{}}[{index}]", "take_along_axis")
+
+
+def known_index(x: Any) -> Any:
+    """The values of an index, or None if it is traced and they are not known."""
+    value = x.known() if isinstance(x, Tracer) else x
+    return None if value is None else np.asarray(value)
