@@ -33,6 +33,21 @@ from atled.numpy.arithmetic import (
     remainder,
     spacing,
 )
+from atled.numpy.bits import (
+    bitwise_and,
+    bitwise_count,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    invert,
+    left_shift,
+    packbits,
+    right_shift,
+    unpackbits,
+)
 from atled.numpy.contractions import (
     cross,
     diag,
@@ -87,82 +102,47 @@ from atled.numpy.elementwise import (
     arctan,
     arctan2,
     arctanh,
-    around,
     asin,
     asinh,
     atan,
     atan2,
     atanh,
-    bitwise_and,
-    bitwise_count,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
     cbrt,
-    ceil,
     clip,
     conj,
     conjugate,
-    copysign,
     cos,
     cosh,
     deg2rad,
     degrees,
     divide,
-    equal,
     exp,
     exp2,
     expm1,
     fabs,
-    fix,
-    floor,
     fmax,
     fmin,
-    greater,
-    greater_equal,
     heaviside,
     i0,
     imag,
-    invert,
     isclose,
-    isfinite,
-    isinf,
-    isnan,
-    isneginf,
-    isposinf,
-    left_shift,
-    less,
-    less_equal,
     log,
     log1p,
     log2,
     log10,
     logaddexp,
     logaddexp2,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
     maximum,
     minimum,
     multiply,
-    nan_to_num,
     negative,
     nextafter,
-    not_equal,
     positive,
     rad2deg,
     radians,
     real,
     reciprocal,
-    right_shift,
-    rint,
-    round,
     sign,
-    signbit,
     sin,
     sinc,
     sinh,
@@ -172,9 +152,20 @@ from atled.numpy.elementwise import (
     tan,
     tanh,
     true_divide,
-    trunc,
 )
 from atled.numpy.indexing import take, take_along_axis
+from atled.numpy.logic import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
 from atled.numpy.promotion import broadcast_shapes
 from atled.numpy.ranges import arange, geomspace, linspace, logspace
 from atled.numpy.reductions import (
@@ -210,6 +201,7 @@ from atled.numpy.reductions import (
     sum,
     var,
 )
+from atled.numpy.rounding import around, ceil, fix, floor, rint, round, trunc
 from atled.numpy.scalar_types import (
     bfloat16,
     bool,
@@ -332,11 +324,11 @@ from atled.numpy.sorting import (
     unravel_index,
     where,
 )
+from atled.numpy.special_values import copysign, isfinite, isinf, isnan, isneginf, isposinf, nan_to_num, signbit
 from atled.numpy.ufuncs import frompyfunc, ufunc
 
 if TYPE_CHECKING:
     from atled.numpy import fft, linalg
-    from atled.numpy.bits import packbits, unpackbits
     from atled.numpy.comparison import allclose, array_equal, array_equiv
     from atled.numpy.convolutions import convolve, correlate
     from atled.numpy.differences import diff, ediff1d, gradient, trapezoid, unwrap
@@ -418,8 +410,6 @@ if TYPE_CHECKING:
     from atled.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 _LAZY = {
-    "bits": """
-        packbits unpackbits""",
     "comparison": """
         allclose array_equal array_equiv""",
     "convolutions": """

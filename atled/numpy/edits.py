@@ -13,27 +13,20 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray, static_shape
-from atled.numpy.elementwise import to_bool
+from atled.numpy.family import to_bool
 from atled.numpy.indexing import _index_dtype, known_index
 from atled.numpy.promotion import broadcast_to, cast, operand_type
-from atled.numpy.shapes import ravel
+from atled.numpy.shapes import flat_or_axis
 from atled.ops import conversion, cumulative, indexing, shape, sorting
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function
 
 __all__ = ["delete", "fill_diagonal", "insert", "place", "put", "put_along_axis", "resize"]
-
-
-def _flat_or_axis(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
-    """An array and a valid axis; the flat array if no axis is given."""
-    x = asarray(arr)
-    return (ravel(x), 0) if axis is None else (x, check_axis(name, axis, x.ndim))
 
 
 def _read(x: Any, positions: Any, axis: int) -> Any:
@@ -99,7 +92,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     >>> jnp.insert(jnp.arange(4), jnp.array([1, 3]), jnp.array([10, 30]))
     Array([ 0, 10,  1,  2, 30,  3], dtype=int32)
     """
-    x, at = _flat_or_axis("insert", arr, axis)
+    x, at = flat_or_axis("insert", arr, axis)
     n = x.shape[at]
     positions = _edit_positions("insert", obj, n, n)
     count = type_of(positions).size
@@ -142,7 +135,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
     >>> jnp.delete(jnp.arange(5), jnp.array([0, 2]))
     Array([1, 3, 4], dtype=int32)
     """
-    x, at = _flat_or_axis("delete", arr, axis)
+    x, at = flat_or_axis("delete", arr, axis)
     n = x.shape[at]
     positions = _edit_positions("delete", obj, n, n - 1)
     count = type_of(positions).size
@@ -303,7 +296,7 @@ def put_along_axis(
     if mode not in kinds:
         raise ValueError(f"put_along_axis: the mode is 'drop', 'clip' or 'promise_in_bounds'; got {mode!r}.")
     full = asarray(arr)
-    x, at = _flat_or_axis("put_along_axis", full, axis)
+    x, at = flat_or_axis("put_along_axis", full, axis)
     i = asarray(indices)
     if i.type.kind not in "iu":
         raise TypeError(f"put_along_axis: indices must be integers; got {i.type}.")

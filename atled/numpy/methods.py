@@ -15,12 +15,15 @@ from atled.core.program import Literal
 from atled.core.trace import Tracer, bind
 from atled.numpy import (
     arithmetic,
+    bits,
     contractions,
     creation,
     elementwise,
     indexing,
+    logic,
     protocols,
     reductions,
+    rounding,
     shapes,
     sorting,
     updates,
@@ -67,19 +70,19 @@ def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, 
 _BINARY = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.divide,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.power,
-    "matmul": contractions.matmul, "and": elementwise.bitwise_and, "or": elementwise.bitwise_or,
-    "xor": elementwise.bitwise_xor, "lshift": elementwise.left_shift, "rshift": elementwise.right_shift,
+    "matmul": contractions.matmul, "and": bits.bitwise_and, "or": bits.bitwise_or,
+    "xor": bits.bitwise_xor, "lshift": bits.left_shift, "rshift": bits.right_shift,
     "divmod": arithmetic.divmod,
 }  # fmt: skip
 _COMPARE = {
-    "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,
-    "eq": elementwise.equal, "ne": elementwise.not_equal,
+    "lt": logic.less, "le": logic.less_equal, "gt": logic.greater, "ge": logic.greater_equal,
+    "eq": logic.equal, "ne": logic.not_equal,
 }  # fmt: skip
 _UNARY = {
     "neg": elementwise.negative,
     "pos": elementwise.positive,
     "abs": elementwise.absolute,
-    "invert": elementwise.invert,
+    "invert": bits.invert,
 }
 
 
@@ -123,7 +126,7 @@ def _rows(x: Any) -> Any:
 
 
 def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
-    return elementwise.round(self, decimals)
+    return rounding.round(self, decimals)
 
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
@@ -217,7 +220,7 @@ def install() -> None:
         "__setitem__": indexing.setitem,
         "__delitem__": indexing.delitem,
         "__iter__": _iter,
-        "__round__": lambda self, n=0: elementwise.round(self, n),
+        "__round__": lambda self, n=0: rounding.round(self, n),
         "__array_namespace__": _namespace,
         "at": _property(updates.at, "Functional updates: `x.at[i].set(v)` is x with x[i] replaced."),
         "T": _property(shapes.transpose, "The axes in reverse order."),

@@ -11,8 +11,10 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
-from atled.numpy.elementwise import isnan, maximum, minimum, to_bool
+from atled.numpy.elementwise import maximum, minimum
+from atled.numpy.family import to_bool
 from atled.numpy.promotion import broadcast_to, cast, inexact_dtype, operand_type, promote_dtypes
+from atled.numpy.special_values import isnan
 from atled.ops import conversion, cumulative, elementary, reduction, shape, sorting
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function

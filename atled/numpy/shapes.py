@@ -775,3 +775,9 @@ def _triangle(m: Any, k: int, lower: bool) -> Any:
     keep = ew.ge(edge, columns) if lower else ew.le(edge, columns)
     keep = shape.broadcast(keep, t.shape, (t.ndim - 2, t.ndim - 1))
     return ew.select(keep, m, np.zeros((), t.dtype))
+
+
+def flat_or_axis(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
+    """An array and a valid axis; the flat array if no axis is given."""
+    x = asarray(arr)
+    return (ravel(x), 0) if axis is None else (x, check_axis(name, axis, x.ndim))

@@ -20,8 +20,8 @@ from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray, static_shape
-from atled.numpy.elementwise import isnan, to_bool
 from atled.numpy.elementwise import where_both as _where
+from atled.numpy.family import to_bool
 from atled.numpy.indexing import take
 from atled.numpy.promotion import (
     broadcast,
@@ -33,6 +33,7 @@ from atled.numpy.promotion import (
     promote_dtypes,
 )
 from atled.numpy.shapes import ravel
+from atled.numpy.special_values import isnan
 from atled.ops import conversion, cumulative, indexing, shape, sorting
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function, refuse_out

@@ -11,7 +11,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.numpy.creation import asarray, ones, static_shape
-from atled.numpy.elementwise import to_bool
+from atled.numpy.family import to_bool
 from atled.numpy.indexing import known_index
 from atled.numpy.ranges import arange
 from atled.ops import conversion, elementary, reduction, shape, sorting

@@ -18,7 +18,7 @@ from atled.core.axes import check_axes
 from atled.core.trace import bind
 from atled.higher_order.looped import in_double
 from atled.nn import functions as nn
-from atled.numpy.elementwise import to_bool
+from atled.numpy.family import to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, operand_type, promote_inexact
 from atled.ops import approximation, conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
