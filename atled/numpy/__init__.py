@@ -154,6 +154,7 @@ from atled.numpy.elementwise import (
     true_divide,
 )
 from atled.numpy.indexing import take, take_along_axis
+from atled.numpy.joining import append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack
 from atled.numpy.logic import (
     equal,
     greater,
@@ -201,6 +202,7 @@ from atled.numpy.reductions import (
     sum,
     var,
 )
+from atled.numpy.repeating import repeat, tile
 from atled.numpy.rounding import around, ceil, fix, floor, rint, round, trunc
 from atled.numpy.scalar_types import (
     bfloat16,
@@ -262,45 +264,26 @@ from atled.numpy.scalar_types import (
     ushort,
 )
 from atled.numpy.shapes import (
-    append,
-    array_split,
     atleast_1d,
     atleast_2d,
     atleast_3d,
-    block,
     broadcast_arrays,
     broadcast_to,
-    column_stack,
-    concat,
-    concatenate,
-    dsplit,
-    dstack,
     expand_dims,
     flip,
     fliplr,
     flipud,
-    hsplit,
-    hstack,
     matrix_transpose,
     moveaxis,
     permute_dims,
     ravel,
-    repeat,
     reshape,
     roll,
     rollaxis,
     rot90,
-    split,
     squeeze,
-    stack,
     swapaxes,
-    tile,
     transpose,
-    tril,
-    triu,
-    unstack,
-    vsplit,
-    vstack,
 )
 from atled.numpy.sorting import (
     argpartition,
@@ -325,6 +308,19 @@ from atled.numpy.sorting import (
     where,
 )
 from atled.numpy.special_values import copysign, isfinite, isinf, isnan, isneginf, isposinf, nan_to_num, signbit
+from atled.numpy.splitting import array_split, dsplit, hsplit, split, unstack, vsplit
+from atled.numpy.triangles import (
+    diag_indices,
+    diag_indices_from,
+    mask_indices,
+    tri,
+    tril,
+    tril_indices,
+    tril_indices_from,
+    triu,
+    triu_indices,
+    triu_indices_from,
+)
 from atled.numpy.ufuncs import frompyfunc, ufunc
 
 if TYPE_CHECKING:
@@ -397,16 +393,6 @@ if TYPE_CHECKING:
         percentile,
         quantile,
     )
-    from atled.numpy.triangles import (
-        diag_indices,
-        diag_indices_from,
-        mask_indices,
-        tri,
-        tril_indices,
-        tril_indices_from,
-        triu_indices,
-        triu_indices_from,
-    )
     from atled.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 _LAZY = {
@@ -439,9 +425,6 @@ _LAZY = {
         unique_values""",
     "statistics": """
         corrcoef cov median nanmedian nanpercentile nanquantile percentile quantile""",
-    "triangles": """
-        diag_indices diag_indices_from mask_indices tri tril_indices tril_indices_from triu_indices
-        triu_indices_from""",
     "windows": """
         bartlett blackman hamming hanning kaiser""",
 }

@@ -13,9 +13,9 @@ from atled.core.errors import ConcretizationTypeError
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, static_shape
 from atled.numpy.indexing import known_index
+from atled.numpy.joining import concatenate, stack
 from atled.numpy.promotion import broadcast_to, cast, operand_type
 from atled.numpy.ranges import arange, linspace
-from atled.numpy.shapes import concatenate, stack
 from atled.ops import shape
 from atled.staging.jit import library_function
 from atled.transforms.vmap import vmap

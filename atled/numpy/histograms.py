@@ -13,8 +13,8 @@ from atled.core.types import ArrayType
 from atled.numpy.creation import asarray
 from atled.numpy.differences import difference
 from atled.numpy.promotion import cast, inexact_dtype, operand_type, promote_dtypes, promote_inexact
-from atled.numpy.shapes import unstack
 from atled.numpy.sorting import concrete, search
+from atled.numpy.splitting import unstack
 from atled.ops import elementwise as ew
 from atled.ops import reduction, segments, shape
 from atled.staging.jit import library_function

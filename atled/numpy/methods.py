@@ -23,9 +23,11 @@ from atled.numpy import (
     logic,
     protocols,
     reductions,
+    repeating,
     rounding,
     shapes,
     sorting,
+    splitting,
     updates,
 )
 from atled.numpy.promotion import made_array
@@ -107,7 +109,7 @@ def _iter(self: Any) -> Any:
             )
         )
     if self.type.kind != "k" and self.shape[0] <= _ROWS:
-        return iter(shapes.unstack(self))
+        return iter(splitting.unstack(self))
     return _rows(self)
 
 
@@ -120,7 +122,7 @@ def _rows(x: Any) -> Any:
     for start in range(0, count, _ROWS):
         if is_cut and start and start + _ROWS <= count:  # who wants only the first ones need not wait for a program
             starts = [np.int32(start), *[np.int32(0)] * (x.ndim - 1)]
-            yield from shapes.unstack(bind(DynamicSlice((_ROWS, *x.shape[1:])), x, *starts))
+            yield from splitting.unstack(bind(DynamicSlice((_ROWS, *x.shape[1:])), x, *starts))
         else:
             yield from (x[i] for i in range(start, min(start + _ROWS, count)))
 
@@ -253,7 +255,7 @@ def install() -> None:
         (sorting, "sort argsort argpartition searchsorted nonzero choose"),
     ):
         members |= {name: getattr(module, name) for name in names.split()}
-    members["repeat"] = shapes.repeat
+    members["repeat"] = repeating.repeat
     members["take"] = indexing.take
     core_array.fill(members)
     Tracer.__array_ufunc__ = protocols.array_ufunc  # type: ignore[attr-defined]  # those on a device become NumPy's

@@ -13,15 +13,49 @@ from atled.core.errors import ConcretizationTypeError
 from atled.numpy.creation import asarray, ones, static_shape
 from atled.numpy.family import to_bool
 from atled.numpy.indexing import known_index
+from atled.numpy.promotion import operand_type
 from atled.numpy.ranges import arange
 from atled.ops import conversion, elementary, reduction, shape, sorting
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function
 
 __all__ = [
-    "diag_indices", "diag_indices_from", "mask_indices", "tri", "tril_indices", "tril_indices_from", "triu_indices",
-    "triu_indices_from",
+    "diag_indices", "diag_indices_from", "mask_indices", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
+    "triu_indices", "triu_indices_from",
 ]  # fmt: skip
+
+
+@library_function(static=("k",))
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """The lower triangle of the last two axes; zero above the k-th diagonal.
+
+    >>> tril(asarray([[1, 2], [3, 4]]))
+    Array([[1, 0],
+           [3, 4]], dtype=int32)
+    """
+    return _triangle(m, k, True)
+
+
+@library_function(static=("k",))
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """The upper triangle of the last two axes; zero below the k-th diagonal.
+
+    >>> triu(asarray([[1, 2], [3, 4]]))
+    Array([[1, 2],
+           [0, 4]], dtype=int32)
+    """
+    return _triangle(m, k, False)
+
+
+def _triangle(m: Any, k: int, lower: bool) -> Any:
+    t = operand_type("tril" if lower else "triu", m)
+    if t.ndim < 2:
+        raise ValueError(f"{'tril' if lower else 'triu'}: at least two axes are needed; got {t}.")
+    rows, columns = (shape.iota(dtypes.int32, t.shape[-2:], i) for i in (0, 1))
+    edge = ew.add(rows, k)
+    keep = ew.ge(edge, columns) if lower else ew.le(edge, columns)
+    keep = shape.broadcast(keep, t.shape, (t.ndim - 2, t.ndim - 1))
+    return ew.select(keep, m, np.zeros((), t.dtype))
 
 
 @library_function(static=("n", "m", "k", "dtype"))

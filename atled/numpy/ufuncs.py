@@ -16,8 +16,9 @@ from atled.core.axes import check_axes, check_axis
 from atled.numpy import bits, elementwise, logic, reductions
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import where_both
+from atled.numpy.joining import concatenate
 from atled.numpy.promotion import broadcast_to
-from atled.numpy.shapes import concatenate, moveaxis
+from atled.numpy.shapes import moveaxis
 from atled.ops import cumulative
 from atled.staging.jit import library_function
 
