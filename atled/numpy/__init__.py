@@ -48,6 +48,7 @@ from atled.numpy.bits import (
     right_shift,
     unpackbits,
 )
+from atled.numpy.choosing import choose, compress, extract, piecewise, select, where
 from atled.numpy.contractions import (
     cross,
     diag,
@@ -88,6 +89,7 @@ from atled.numpy.creation import (
     zeros,
     zeros_like,
 )
+from atled.numpy.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from atled.numpy.elementwise import (
     abs,
     absolute,
@@ -153,7 +155,6 @@ from atled.numpy.elementwise import (
     tanh,
     true_divide,
 )
-from atled.numpy.indexing import take, take_along_axis
 from atled.numpy.joining import append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack
 from atled.numpy.logic import (
     equal,
@@ -167,6 +168,7 @@ from atled.numpy.logic import (
     logical_xor,
     not_equal,
 )
+from atled.numpy.nan_reductions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
 from atled.numpy.promotion import broadcast_shapes
 from atled.numpy.ranges import arange, geomspace, linspace, logspace
 from atled.numpy.reductions import (
@@ -178,24 +180,9 @@ from atled.numpy.reductions import (
     argmin,
     average,
     count_nonzero,
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
     max,
     mean,
     min,
-    nanargmax,
-    nanargmin,
-    nancumprod,
-    nancumsum,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
     prod,
     ptp,
     std,
@@ -263,6 +250,16 @@ from atled.numpy.scalar_types import (
     unsignedinteger,
     ushort,
 )
+from atled.numpy.searching import (
+    argwhere,
+    digitize,
+    flatnonzero,
+    nonzero,
+    ravel_multi_index,
+    searchsorted,
+    trim_zeros,
+    unravel_index,
+)
 from atled.numpy.shapes import (
     atleast_1d,
     atleast_2d,
@@ -285,30 +282,10 @@ from atled.numpy.shapes import (
     swapaxes,
     transpose,
 )
-from atled.numpy.sorting import (
-    argpartition,
-    argsort,
-    argwhere,
-    choose,
-    compress,
-    digitize,
-    extract,
-    flatnonzero,
-    lexsort,
-    nonzero,
-    partition,
-    piecewise,
-    ravel_multi_index,
-    searchsorted,
-    select,
-    sort,
-    sort_complex,
-    trim_zeros,
-    unravel_index,
-    where,
-)
+from atled.numpy.sorting import argpartition, argsort, lexsort, partition, sort, sort_complex
 from atled.numpy.special_values import copysign, isfinite, isinf, isnan, isneginf, isposinf, nan_to_num, signbit
 from atled.numpy.splitting import array_split, dsplit, hsplit, split, unstack, vsplit
+from atled.numpy.taking import take, take_along_axis
 from atled.numpy.triangles import (
     diag_indices,
     diag_indices_from,

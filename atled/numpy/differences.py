@@ -14,7 +14,7 @@ from atled.core.axes import check_axes, check_axis
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
-from atled.numpy.sorting import fixed
+from atled.numpy.searching import fixed
 from atled.ops import cumulative, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function

@@ -19,7 +19,7 @@ from atled.core.types import ArrayType
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray, static_shape
 from atled.numpy.family import to_bool
-from atled.numpy.indexing import _index_dtype, known_index
+from atled.numpy.index_parsing import index_dtype, known_index
 from atled.numpy.promotion import broadcast_to, cast, operand_type
 from atled.numpy.shapes import flat_or_axis
 from atled.ops import conversion, cumulative, indexing, shape, sorting
@@ -68,7 +68,7 @@ def _edit_positions(name: str, obj: Any, n: int, last: int) -> Any:
 
 
 def _counted_from_front(positions: Any, n: int) -> Any:
-    dtype = _index_dtype(2 * n)
+    dtype = index_dtype(2 * n)
     i = conversion.convert(positions, dtype)
     return ew.select(ew.lt(i, 0), ew.add(i, np.asarray(n, dtype)), i) if type_of(positions).kind == "i" else i
 
@@ -148,7 +148,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
                 f"delete: the shape depends on how many different positions there are in a traced {positions.type}."
                 + positions._where() + "\n  try: assume_unique_indices=True if none is repeated."
             )  # fmt: skip
-        positions = np.unique(np.where(known < 0, known + n, known)).astype(_index_dtype(n))
+        positions = np.unique(np.where(known < 0, known + n, known)).astype(index_dtype(n))
         count = positions.size
     return _delete(x, positions, at, count)
 
@@ -228,11 +228,11 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
         raise ValueError(f"put: an empty array has no places; got {t}.")
     i = shape.reshape(ind, (count,))
     if mode == "wrap":
-        i = remainder(conversion.convert(i, _index_dtype(n)), np.asarray(n, _index_dtype(n)))
+        i = remainder(conversion.convert(i, index_dtype(n)), np.asarray(n, index_dtype(n)))
     elif mode is None:
         i = _counted_from_front(i, n)
     else:
-        i = conversion.convert(i, _index_dtype(n))
+        i = conversion.convert(i, index_dtype(n))
     values = _resize(cast(v, t.dtype), (count,))
     axes = indexing.ScatterAxes((), (0,), (0,))
     flat = bind(indexing.Scatter(axes, "set", "clip"), shape.reshape(a, (n,)), shape.reshape(i, (count, 1)), values)

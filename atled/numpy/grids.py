@@ -12,7 +12,7 @@ from atled.core.array import Array, ArrayLike, describe
 from atled.core.errors import ConcretizationTypeError
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, static_shape
-from atled.numpy.indexing import known_index
+from atled.numpy.index_parsing import known_index
 from atled.numpy.joining import concatenate, stack
 from atled.numpy.promotion import broadcast_to, cast, operand_type
 from atled.numpy.ranges import arange, linspace

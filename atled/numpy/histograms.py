@@ -13,7 +13,7 @@ from atled.core.types import ArrayType
 from atled.numpy.creation import asarray
 from atled.numpy.differences import difference
 from atled.numpy.promotion import cast, inexact_dtype, operand_type, promote_dtypes, promote_inexact
-from atled.numpy.sorting import concrete, search
+from atled.numpy.searching import concrete, search
 from atled.numpy.splitting import unstack
 from atled.ops import elementwise as ew
 from atled.ops import reduction, segments, shape

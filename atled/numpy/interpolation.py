@@ -9,7 +9,7 @@ import numpy as np
 from atled.core.array import Array, ArrayLike, type_of
 from atled.numpy.arithmetic import remainder
 from atled.numpy.promotion import broadcast_to, cast, common_dtype, inexact_dtype, operand_type, promote_inexact
-from atled.numpy.sorting import search
+from atled.numpy.searching import search
 from atled.numpy.statistics import elements_at, weighted
 from atled.ops import elementary, shape, sorting
 from atled.ops import elementwise as ew

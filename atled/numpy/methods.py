@@ -16,8 +16,10 @@ from atled.core.trace import Tracer, bind
 from atled.numpy import (
     arithmetic,
     bits,
+    choosing,
     contractions,
     creation,
+    cumulative,
     elementwise,
     indexing,
     logic,
@@ -25,9 +27,11 @@ from atled.numpy import (
     reductions,
     repeating,
     rounding,
+    searching,
     shapes,
     sorting,
     splitting,
+    taking,
     updates,
 )
 from atled.numpy.promotion import made_array
@@ -157,7 +161,7 @@ def _compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:
-    return sorting.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+    return choosing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def _byteswap(self: Any) -> Any:
@@ -250,13 +254,16 @@ def install() -> None:
     }
     for module, names in (
         (shapes, "squeeze swapaxes"),
-        (reductions, "sum prod max min all any mean var std ptp argmax argmin cumsum cumprod"),
+        (reductions, "sum prod max min all any mean var std ptp argmax argmin"),
+        (cumulative, "cumsum cumprod"),
         (contractions, "trace diagonal"),
-        (sorting, "sort argsort argpartition searchsorted nonzero choose"),
+        (sorting, "sort argsort argpartition"),
+        (searching, "searchsorted nonzero"),
+        (choosing, "choose"),
     ):
         members |= {name: getattr(module, name) for name in names.split()}
     members["repeat"] = repeating.repeat
-    members["take"] = indexing.take
+    members["take"] = taking.take
     core_array.fill(members)
     Tracer.__array_ufunc__ = protocols.array_ufunc  # type: ignore[attr-defined]  # those on a device become NumPy's
     Tracer.__array_function__ = protocols.array_function  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes
 from atled.numpy.contractions import matmul
 from atled.numpy.promotion import broadcast_to, cast, common_inexact, operand_type, promote_inexact
-from atled.numpy.sorting import count_before, fixed
+from atled.numpy.searching import count_before, fixed
 from atled.numpy.special_values import isfinite, isnan
 from atled.ops import conversion, cumulative, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew

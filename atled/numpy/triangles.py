@@ -12,7 +12,7 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.numpy.creation import asarray, ones, static_shape
 from atled.numpy.family import to_bool
-from atled.numpy.indexing import known_index
+from atled.numpy.index_parsing import known_index
 from atled.numpy.promotion import operand_type
 from atled.numpy.ranges import arange
 from atled.ops import conversion, elementary, reduction, shape, sorting
