@@ -8,7 +8,7 @@ from typing import Any
 from atled.core import tree
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axis
-from atled.lax.elementwise import div
+from atled.lax.arithmetic import div
 from atled.lax.shaping import iota, reshape  # noqa: F401, for the examples
 from atled.ops import collectives, shape
 
