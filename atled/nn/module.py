@@ -25,7 +25,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from atled.core import errors, source, tree
+from atled.core import errors, source, tree, tree_nodes
 from atled.core.array import Array, describe, type_of
 from atled.core.exact import Interned, exact
 from atled.core.trace import Interpreter, Tracer, state
@@ -109,7 +109,7 @@ class Static:
         self.value = value
 
 
-class _StaticCode(tree.NodeCode):
+class _StaticCode(tree_nodes.NodeCode):
     """In generated code, statics are not wrapped."""
 
     def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
@@ -129,7 +129,7 @@ class _StaticCode(tree.NodeCode):
 
 
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
-tree.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), code=_StaticCode())
+tree_nodes.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), code=_StaticCode())
 
 
 class Form(Interned):
@@ -146,7 +146,7 @@ class Form(Interned):
         self.kinds = kinds  # of those that are declared
         self.statics = statics
         self.mixed = mixed  # children that are neither declared nor modules: lists, dicts, objects
-        self.keys = [tree.FieldKey(n, kinds[n]) if n in kinds else tree.GetAttrKey(n) for n in names]
+        self.keys = [tree_nodes.FieldKey(n, kinds[n]) if n in kinds else tree_nodes.GetAttrKey(n) for n in names]
         self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # a module before it has children
 
     def build(self, children: Sequence[Any]) -> Any:
@@ -193,7 +193,7 @@ def _key(value: Any) -> Any:
     return exact(value)
 
 
-class _ModuleCode(tree.NodeCode):
+class _ModuleCode(tree_nodes.NodeCode):
     def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
         values = code.name()
         code.lines.append(f"{indent}{values} = {value}.__dict__")
@@ -262,7 +262,7 @@ class Module:
                 f"{cls.__name__}: a module keeps its attributes in a dict, where trees find them; got __slots__."
                 "\n  try: leave them out."
             )
-        tree.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, _CODE)
+        tree_nodes.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, _CODE)
         if "__init__" in cls.__dict__:
             cls.__init__ = _watched(cls.__init__)  # type: ignore[method-assign]
         if "forward" in cls.__dict__ and not any(["__call__" in c.__dict__ for c in cls.__mro__]):
@@ -699,7 +699,7 @@ def walk(module: Any) -> Iterator[tuple[str, Any]]:
     waiting: list[tuple[tuple[str, ...], Any]] = [((), module)]
     while waiting:
         path, x = waiting.pop()
-        node = tree._node_of(type(x))
+        node = tree_nodes.node_of(type(x))
         if node is None or isinstance(x, Module):
             yield "/".join(path), x
         if node is not None:
@@ -712,7 +712,7 @@ def changed(module: Any, change: Callable[[str, Any], Any]) -> Any:
     """A copy in which modules are what `change(path, copy)` gives for them, from the inside out; arrays are shared."""
 
     def of(x: Any, path: tuple[str, ...]) -> Any:
-        node = tree._node_of(type(x))
+        node = tree_nodes.node_of(type(x))
         if node is None:
             return x
         children, meta = node.flatten(x)

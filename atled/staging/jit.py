@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from atled.core import config, dtypes, errors, tree
+from atled.core import config, dtypes, errors, tree, tree_nodes
 from atled.core.array import Array, describe, type_of, unwrapped
 from atled.core.config import scope
 from atled.core.exact import Same, exact
@@ -581,7 +581,7 @@ def jit(
 def _jitted(f: Any, options: Options) -> Any:
     """The function compiled. Of a model, or of a method of one, the model is an argument: its arrays may change."""
     owner, function = (f.__self__, f.__func__) if type(f) is MethodType else (f, type(f).__call__)
-    node = tree._nodes.get(type(owner))
+    node = tree_nodes.nodes.get(type(owner))
     if node is None or node.code is None:
         return _wrapped(f, _shared_for(f, options))
     shifted = options._replace(

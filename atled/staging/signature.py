@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes, tree
+from atled.core import dtypes, tree, tree_nodes
 from atled.core.array import Array, describe, type_of, types_of
 from atled.core.dtypes import bits
 from atled.core.exact import exact
@@ -227,7 +227,7 @@ class Arguments:
 
 def _checked_static(signature: Signature, key: Any, x: Any) -> Any:
     """A static argument; complains about a model or another tree that holds arrays."""
-    if type(x) in tree._nodes and type(x) not in _BUILT_IN and any([isinstance(v, Array) for v in tree.leaves(x)]):
+    if type(x) in tree_nodes.nodes and type(x) not in _BUILT_IN and any([isinstance(v, Array) for v in tree.leaves(x)]):
         raise ValueError(
             f"jit: static arguments must be hashable, and may hold no arrays; argument {signature.label(key)} of "
             f"{signature.name} is {describe(x)}, which holds arrays.\n  try: leave it dynamic; models are trees."

@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY = {
     "checkpoints/orbax.py": {"tensorstore"},
     "checkpoints/storage.py": {"tensorstore"},
-    "core/tree.py": {"dataclasses"},
+    "core/tree_nodes.py": {"dataclasses"},
     "debug.py": {"atled"},
     "engine/array.py": {"atled.engine", "atled.engine.world"},
     "engine/execute.py": {"atled.engine", "atled.engine.world", "jaxlib.cpu"},
