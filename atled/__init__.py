@@ -36,7 +36,8 @@ from atled.engine.client import (
     process_index,
 )  # fmt: skip
 from atled.engine.eager import Evaluate
-from atled.staging.jit import clear_caches, eval_shape, jit, make_program
+from atled.staging.calls import clear_caches
+from atled.staging.jit import eval_shape, jit, make_program
 from atled.transfer import block_until_ready, device_get, device_put
 from atled.transforms.grad import (
     grad,

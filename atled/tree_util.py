@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from atled.core import errors
-from atled.core import tree_nodes as _nodes
 from atled.core import tree as _tree
+from atled.core import tree_nodes as _nodes
 from atled.core.array import describe
 from atled.core.tree import Partial, all_leaves, keystr
 from atled.core.tree import Structure as PyTreeDef

@@ -1,8 +1,8 @@
 """Trees: nested containers of leaves, taken apart and put together again.
 
 Nodes are tuples, lists, dicts (by sorted key), `None` (a node without children), named tuples, OrderedDict,
-defaultdict and what is registered (`tree_nodes.py`). `flatten` gives the leaves and a `Structure`, a hashable description of the rest.
-`tree_code.py` compiles structures to straight-line Python for the paths where speed counts.
+defaultdict and what is registered (`tree_nodes.py`). `flatten` gives the leaves and a `Structure`, a hashable
+description of the rest. `tree_code.py` compiles structures to straight-line Python for the paths where speed counts.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from atled.numpy.shapes import ravel
 from atled.numpy.taking import take
 from atled.ops import conversion, shape
 from atled.ops import elementwise as ew
-from atled.staging.jit import library_function, refuse_out
+from atled.staging.jit import library_function
+from atled.staging.signature import refuse_out
 
 __all__ = ["choose", "compress", "extract", "piecewise", "select", "where"]
 

@@ -14,7 +14,8 @@ from atled.numpy.creation import asarray
 from atled.numpy.promotion import promote_dtypes
 from atled.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, reshape
 from atled.ops import conversion, shape
-from atled.staging.jit import library_function, refuse_out
+from atled.staging.jit import library_function
+from atled.staging.signature import refuse_out
 
 
 def _sequence(name: str, arrays: Any) -> list[Any]:

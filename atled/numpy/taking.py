@@ -17,7 +17,8 @@ from atled.numpy.indexing import default_fill, read_nothing
 from atled.numpy.promotion import broadcast_shapes, broadcast_to
 from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew
-from atled.staging.jit import library_function, refuse_out
+from atled.staging.jit import library_function
+from atled.staging.signature import refuse_out
 
 
 @library_function(static=("axis", "mode", "fill_value"))

@@ -11,19 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes, tree, tree_nodes
+from atled.core import dtypes, errors, tree, tree_nodes
 from atled.core.array import Array, describe, type_of, types_of
 from atled.core.dtypes import bits
 from atled.core.exact import exact
 from atled.core.program import Program
-from atled.core.sharding import (
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    mesh_or_current,
-)
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, mesh_or_current
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
 
@@ -383,3 +376,14 @@ def concrete(s: Any, what: str) -> Any:
     if isinstance(s, SingleDeviceSharding):
         return NamedSharding(Mesh([s.device], ("device",)), PartitionSpec())
     return s
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Complain if NumPy's `out` is given, an array to write into."""
+    if out is not None:
+        raise NotImplementedError(
+            errors.explained(
+                f"{name}: arrays are immutable, so `out` must be None; got {describe(out)}.",
+                "use the result of the call, or x.at[...].set(result) for a part of an array.",
+            )
+        )

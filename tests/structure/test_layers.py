@@ -51,7 +51,7 @@ LAZY = {
     "engine/eager.py": {"atled.engine.watch"},
     "staging/ahead.py": {"atled.engine"},
     "staging/compiles.py": {"logging"},
-    "staging/jit.py": {"atled.staging.nans"},
+    "staging/calls.py": {"atled.staging.nans"},
     "export.py": {"atled.engine"},
     "nn/module.py": {"atled.nn.views"},
     "nn/summaries.py": {"rich.table"},
