@@ -24,7 +24,7 @@ from atled.core.exact import exact
 from atled.core.program import Program, Var
 from atled.core.sharding import NamedSharding, PartitionSpec, Placed, Sharding, SingleDeviceSharding, tiles
 from atled.core.types import ArrayType
-from atled.engine import client, execute
+from atled.engine import client, execute, placement
 
 
 class DeviceArray(Array):
@@ -303,7 +303,7 @@ def put(host: np.ndarray, placed: Placed) -> Any:
         return assemble(placed, [(d, host[i]) for d, i in zip(sharding.devices, sharding.indices(host.shape))])
     return _jax.batched_device_put(
         placed,
-        execute.layout(sharding, len(placed.shape)),
+        placement.layout(sharding, len(placed.shape)),
         [host],
         [sharding.device],
         committed=placed.committed,
@@ -318,7 +318,7 @@ def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = 
     Parts that other processes hold, too, are compared with theirs at the first launch, if `compares`.
     """
     mine = [(d, x) for d, x in parts if d.process_index == d.client.process_index()]
-    layout, committed = execute.layout_of(placed), placed.committed
+    layout, committed = placement.layout_of(placed), placed.committed
     made = _jax.batched_device_put(
         placed, layout, [x for _, x in mine], [d for d, _ in mine], committed=committed, enable_x64=True
     )
@@ -352,7 +352,7 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     host = np.asarray(x, type.dtype)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
-    sharding = device if isinstance(device, Sharding) else execute.on_device(device or client.default_device())
+    sharding = device if isinstance(device, Sharding) else placement.on_device(device or client.default_device())
     return wrap(put(host, Placed(type, sharding, device is not None)))
 
 
@@ -360,7 +360,7 @@ def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArra
     """An array on another device, or with another sharding."""
     check_there(x._buffer)
     placed, source = x._placed, x.sharding
-    target: Any = where if isinstance(where, Sharding) else execute.on_device(where)
+    target: Any = where if isinstance(where, Sharding) else placement.on_device(where)
     made = Placed(placed.type, target, committed)
     if made is placed:
         return x
@@ -394,10 +394,10 @@ def bring(execute: Any, waiting: list[tuple[int, Placed]], buffers: list[Any]) -
 def _copied_to(buffer: Any, placed: Placed) -> Any:
     """The parts of a buffer, each on another device or in another memory."""
     check_there(buffer)
-    layout, devices = execute.layout_of(placed), execute.device_list(placed.sharding.devices)
+    layout, devices = placement.layout_of(placed), placement.device_list(placed.sharding.devices)
     copy = _jax.ArrayCopySemantics.ALWAYS_COPY
     (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
-    made = _jax.ArrayImpl(placed, layout, execute.parts_of(made), committed=placed.committed, _skip_checks=True)
+    made = _jax.ArrayImpl(placed, layout, placement.parts_of(made), committed=placed.committed, _skip_checks=True)
     if hasattr(buffer, "mark"):
         made.mark = buffer.mark
     return made
@@ -414,7 +414,7 @@ def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
         return wrap(put(to_numpy(x._buffer), Placed(x.type, target, True)))
     inputs = [Var(x.type)]
     program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
-    ready = execute.executable(program, execute.Spread(target.mesh, (x.sharding,), (target,)))
+    ready = execute.executable(program, placement.Spread(target.mesh, (x.sharding,), (target,)))
     return wrap(ready([x._buffer])[0])
 
 
@@ -456,7 +456,7 @@ def shards(x: DeviceArray) -> list[Shard]:
         copy = seen[key] = seen.get(key, -1) + 1
         if device.process_index == device.client.process_index():
             placed = Placed(type, SingleDeviceSharding(device, sharding.memory_kind), True)
-            part = _jax.ArrayImpl(placed, execute.layout_of(placed), [next(parts)], committed=True, _skip_checks=True)
+            part = _jax.ArrayImpl(placed, placement.layout_of(placed), [next(parts)], committed=True, _skip_checks=True)
             found.append(Shard(device, index, copy, wrap(part)))
     return found
 
@@ -464,7 +464,7 @@ def shards(x: DeviceArray) -> list[Shard]:
 def _parts(buffer: Any) -> list[Any]:
     """The buffers of a buffer, one a device of this process."""
     check_there(buffer)
-    return execute.parts_of(buffer)
+    return placement.parts_of(buffer)
 
 
 # Python numbers that were used as operands come up again and again: kept on the default device by type and exact value,
@@ -624,7 +624,7 @@ def _unpacked(buffer: Any) -> np.ndarray:
         made = _jax.CompileOptions()
         assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
         made.device_assignment = made.executable_build_options.device_assignment = assignment
-        raw = device.client.compile_and_load(text, execute.device_list((device,)), made)
+        raw = device.client.compile_and_load(text, placement.device_list((device,)), made)
         _unpackers[placed] = raw
     out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
     (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])

@@ -26,7 +26,9 @@ from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring, wrap
 from atled.engine.eager import moved
-from atled.engine.execute import EngineError, Executable, Spread, executable, on_pressure
+from atled.engine.execute import EngineError, Executable, executable
+from atled.engine.mappings import on_pressure
+from atled.engine.placement import Spread
 from atled.higher_order.call import Call
 from atled.higher_order.expectations import check_expectations
 from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
