@@ -12,7 +12,8 @@ from atled.core.program import Equation, Program, Var, mesh_of
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
 from atled.engine import client, execute, mappings
-from atled.engine.array import DeviceArray, as_array, device_put, failed, to_device, wrap
+from atled.engine.array import DeviceArray, as_array, device_put, to_device, wrap
+from atled.engine.failures import failed
 from atled.engine.placement import Spread, Where
 
 

@@ -15,7 +15,7 @@ from jaxlib import _hlo, _jax
 import atled
 from atled.core.sharding import Placed
 from atled.core.types import ArrayType
-from atled.engine import client, execute, placement, stablehlo, versions
+from atled.engine import attributes, client, execute, placement, stablehlo, versions
 from atled.engine.array import put
 
 ENGINE = pathlib.Path(atled.__file__).parent / "engine"
@@ -180,8 +180,8 @@ def test_locations_reach_the_compiled_program():
 def test_portable_artifacts_round_trip():
     program = atled.make_program(lambda x: x + 1.0)(np.ones(3, "f4"))
     data = stablehlo.to_portable(stablehlo.build(program, "cpu"))
-    with stablehlo.context:
-        module = stablehlo._stablehlo.deserialize_portable_artifact(stablehlo.context, data)
+    with attributes.context:
+        module = stablehlo._stablehlo.deserialize_portable_artifact(attributes.context, data)
         assert "stablehlo.add" in str(module)
 
 
