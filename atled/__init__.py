@@ -36,7 +36,8 @@ from atled.engine.client import (
     process_index,
 )  # fmt: skip
 from atled.engine.eager import Evaluate
-from atled.staging.jit import clear_caches, eval_shape, jit, make_program
+from atled.staging.calls import clear_caches
+from atled.staging.jit import eval_shape, jit, make_program
 from atled.transfer import block_until_ready, device_get, device_put
 from atled.transforms.grad import (
     grad,
@@ -129,7 +130,7 @@ if TYPE_CHECKING:
     from atled.higher_order.custom import custom_jvp, custom_vjp
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
     from atled.higher_order.shard_map import shard_map
-    from atled.numpy.indexing import ds
+    from atled.numpy.index_parsing import ds
     from atled.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from atled.sharding import P, reshard, smap
     from atled.staging.nans import find_nans
@@ -167,7 +168,7 @@ _NAMES = {
     "custom_derivatives": ("closure_convert", "custom_gradient"),
     "debug": ("check_tracer_leaks", "checking_leaks"),
     "environment": ("copy_to_host_async", "live_arrays", "print_environment_info", "process_indices"),
-    "numpy.indexing": ("ds",),
+    "numpy.index_parsing": ("ds",),
     "ref": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref"),
     "sharding": ("P", "reshard", "smap"),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),

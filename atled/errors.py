@@ -15,8 +15,8 @@ from atled.core.errors import (
 )  # fmt: skip
 from atled.core.program import ProgramError as JaxprTypeError
 from atled.core.tree import TreeError
-from atled.engine.array import ExecutionError
 from atled.engine.client import ForkError
+from atled.engine.failures import ExecutionError
 from atled.numpy.promotion import MixedWidthWarning
 from atled.random.keys import KeyReuseWarning
 

@@ -13,6 +13,7 @@ from atled.core.trace import Tracer
 from atled.engine import array as _engine
 from atled.engine import client
 from atled.engine.array import DeviceArray
+from atled.engine.failures import check_there as _check_there
 from atled.ops.placing import with_sharding_constraint
 
 
@@ -49,7 +50,7 @@ def _put(leaf: Any, target: Any) -> Any:
     if isinstance(target, NamedSharding):
         target.check(t.shape, "device_put")
     if isinstance(leaf, DeviceArray):
-        _engine.check_there(leaf._buffer)
+        _check_there(leaf._buffer)
         return leaf if target is None else _engine.device_put(leaf, target)
     return _engine.to_device(leaf, device=target)
 

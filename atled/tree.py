@@ -18,14 +18,11 @@ from atled.core.tree import (
     map,
     map_with_path,
     reduce,
-    register_dataclass,
-    register_node,
-    register_static,
-    static,
     structure,
     transpose,
     unflatten,
-)  # fmt: skip
+)
+from atled.core.tree_nodes import register_dataclass, register_node, register_static, static
 
 
 def reduce_associative(

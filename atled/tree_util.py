@@ -7,18 +7,9 @@ from typing import Any, TypeVar
 
 from atled.core import errors
 from atled.core import tree as _tree
+from atled.core import tree_nodes as _nodes
 from atled.core.array import describe
-from atled.core.tree import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    Partial,
-    SequenceKey,
-    all_leaves,
-    keystr,
-    register_dataclass,
-    register_static,
-)
+from atled.core.tree import Partial, all_leaves, keystr
 from atled.core.tree import Structure as PyTreeDef
 from atled.core.tree import all as tree_all
 from atled.core.tree import broadcast as tree_broadcast
@@ -32,6 +23,14 @@ from atled.core.tree import reduce as tree_reduce
 from atled.core.tree import structure as tree_structure
 from atled.core.tree import transpose as tree_transpose
 from atled.core.tree import unflatten as tree_unflatten
+from atled.core.tree_nodes import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    SequenceKey,
+    register_dataclass,
+    register_static,
+)
 from atled.tree import reduce_associative as tree_reduce_associative
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
@@ -57,7 +56,7 @@ def register_pytree_node(
     [1, 2, 3]
     """
     keys = flatten_with_keys_func and (lambda x: [key for key, _ in flatten_with_keys_func(x)[0]])
-    _tree.register_node(nodetype, flatten_func, unflatten_func, keys)
+    _nodes.register_node(nodetype, flatten_func, unflatten_func, keys)
 
 
 def register_pytree_node_class(cls: _Class) -> _Class:

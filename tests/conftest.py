@@ -11,7 +11,7 @@ os.environ.setdefault("ATLED_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"a
 os.environ.setdefault("ATLED_PLATFORMS", "cpu")
 
 import atled
-from atled.engine import execute
+from atled.engine import mappings
 
 WIDE = {
     f"tests/{name}.py"
@@ -53,7 +53,7 @@ def checked_programs():
 @pytest.fixture(autouse=True, scope="module")
 def room_for_programs():
     """Between tests, not within one that counts its traces, drop the programs of thousands of tests before."""
-    execute.relieve(execute.MAPPINGS * 3 // 4)
+    mappings.relieve(mappings.MAPPINGS * 3 // 4)
 
 
 @pytest.fixture(autouse=True, scope="session")

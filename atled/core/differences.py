@@ -8,7 +8,7 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
-from atled.core import tree
+from atled.core import tree, tree_nodes
 from atled.core.tree import Structure
 
 
@@ -37,7 +37,7 @@ def _here(a: Structure, b: Structure) -> tuple[str, str, str] | None:
     if a.kind is not b.kind:
         return "", _noun(a), _noun(b)
     if a.key != b.key:
-        own = tree._nodes[a.kind].code
+        own = tree_nodes.nodes[a.kind].code
         if own is not None:
             return own.difference(a, b)
         if a.kind is dict:
@@ -66,8 +66,8 @@ def _noun(s: Structure) -> str:
 def keys_of(structure: Structure) -> list[Any]:
     """The steps from a node to its children."""
     count = len(structure.children)
-    node = tree._nodes[structure.kind]
+    node = tree_nodes.nodes[structure.kind]
     try:
         return list(node.keys(node.unflatten(tree.data_of(structure), [0] * count), count))
     except Exception:  # a class that looks at its children
-        return [tree.FlattenedIndexKey(i) for i in range(count)]
+        return [tree_nodes.FlattenedIndexKey(i) for i in range(count)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, TypeVar, dataclass_transform
 
-from atled.core import tree
+from atled.core import tree_nodes
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ def struct(cls: type[T]) -> type[T]:
     Line(slope=10.0, offset=20.0, name='line')
     """
     made = dataclasses.dataclass(frozen=True)(cls)
-    tree.register_dataclass(made)
+    tree_nodes.register_dataclass(made)
     if not hasattr(made, "replace"):
         made.replace = lambda self, **changes: dataclasses.replace(self, **changes)  # type: ignore[attr-defined]
     return made

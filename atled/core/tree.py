@@ -1,246 +1,24 @@
 """Trees: nested containers of leaves, taken apart and put together again.
 
 Nodes are tuples, lists, dicts (by sorted key), `None` (a node without children), named tuples, OrderedDict,
-defaultdict and what is registered. `flatten` gives the leaves and a `Structure`, a hashable description of the rest.
-`tree_code.py` compiles structures to straight-line Python for the paths where speed counts.
+defaultdict and what is registered (`tree_nodes.py`). `flatten` gives the leaves and a `Structure`, a hashable
+description of the rest. `tree_code.py` compiles structures to straight-line Python for the paths where speed counts.
 """
 
 from __future__ import annotations
 
 import builtins
-import collections
 import copy
 import functools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from atled.core import errors
 from atled.core.exact import exact
-
-
-class DictKey(NamedTuple):
-    """The step of a path into a dict."""
-
-    key: Any
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-
-class SequenceKey(NamedTuple):
-    """The step of a path into a list or tuple."""
-
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-
-class GetAttrKey(NamedTuple):
-    """The step of a path to an attribute."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-
-class FieldKey(GetAttrKey):
-    """The step to an attribute that was declared as something: `kind` is a class. Equal to a plain step."""
-
-    kind: Any
-
-    def __new__(cls, name: str, kind: Any) -> FieldKey:
-        made = super().__new__(cls, name)
-        made.kind = kind
-        return made
-
-    def __reduce__(self) -> Any:
-        return FieldKey, (self.name, self.kind)
-
-
-class FlattenedIndexKey(NamedTuple):
-    """The step of a path into a custom node that names no keys."""
-
-    key: int
-
-    def __str__(self) -> str:
-        return f"[<flat index {self.key}>]"
-
-
-class _Node(NamedTuple):
-    """How one class of nodes is taken apart and put together."""
-
-    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
-    unflatten: Callable[[Any, Sequence[Any]], Any]
-    keys: Callable[[Any, int], Sequence[Any]]  # (node, number of children) -> one key a child
-    code: NodeCode | None = None
-
-
-class NodeCode:
-    """How generated code takes nodes of a class apart and builds them, where that is faster than by calls.
-
-    Children of such nodes may be declared as something, which the keys of their paths say (`FieldKey`).
-    """
-
-    def match(self, code: Any, structure: Structure, value: str, indent: str) -> list[str]:
-        """Emit lines that say `raise Mismatch` unless `value` is of this structure; gives an expression a child."""
-        raise NotImplementedError
-
-    def build(self, code: Any, structure: Structure, parts: list[str]) -> str:
-        """An expression for the node, of those for its children; may emit lines that go before."""
-        raise NotImplementedError
-
-    def difference(self, before: Structure, now: Structure) -> tuple[str, str, str]:
-        """How the data of two nodes of the class differ: the step to what does, and what is there in each."""
-        raise NotImplementedError
-
-
-def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    try:
-        keys = sorted(d)
-    except TypeError:
-        raise ValueError(f"tree: the keys of a dict must be sortable; got {list(d)!r}.") from None
-    return [d[k] for k in keys], tuple(keys)
-
-
-def _dict_keys(d: dict[Any, Any], n: int) -> list[DictKey]:
-    return [DictKey(k) for k in _dict_flatten(d)[1]]
-
-
-def _sequence_keys(x: Any, n: int) -> list[SequenceKey]:
-    return [SequenceKey(i) for i in range(n)]
-
-
-def _named_tuple_node(cls: Any) -> _Node:
-    return _Node(
-        lambda x: (x, None),
-        lambda _, xs: cls(*xs),
-        lambda x, n: [GetAttrKey(f) for f in cls._fields],
-    )
-
-
-_nodes: dict[type, _Node] = {
-    tuple: _Node(lambda x: (x, None), lambda _, xs: tuple(xs), _sequence_keys),
-    list: _Node(lambda x: (x, None), lambda _, xs: list(xs), _sequence_keys),
-    type(None): _Node(lambda x: ((), None), lambda _, xs: None, lambda x, n: ()),
-    dict: _Node(_dict_flatten, lambda keys, xs: dict(zip(keys, xs, strict=True)), _dict_keys),
-    collections.OrderedDict: _Node(
-        lambda d: (builtins.list(d.values()), tuple(d)),
-        lambda keys, xs: collections.OrderedDict(zip(keys, xs, strict=True)),
-        lambda d, n: [DictKey(k) for k in d],
-    ),
-    collections.defaultdict: _Node(
-        lambda d: (_dict_flatten(d)[0], (d.default_factory, _dict_flatten(d)[1])),
-        lambda meta, xs: collections.defaultdict(meta[0], zip(meta[1], xs, strict=True)),
-        _dict_keys,
-    ),
-}
-
-
-def _node_of(cls: type) -> _Node | None:
-    node = _nodes.get(cls)
-    if node is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        node = _nodes[cls] = _named_tuple_node(cls)
-    return node
-
-
-def register_node(
-    cls: type,
-    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
-    unflatten: Callable[[Any, Sequence[Any]], Any],
-    keys: Callable[[Any], Sequence[Any]] | None = None,
-    code: NodeCode | None = None,
-) -> None:
-    """Make instances of `cls` nodes: `flatten(x)` is children and hashable data, `unflatten(data, children)` x again.
-
-    >>> class Pair:
-    ...     def __init__(self, a, b): self.a, self.b = a, b
-    >>> register_node(Pair, lambda p: ((p.a, p.b), None), lambda _, xs: Pair(*xs))
-    >>> leaves(Pair(1, [2, 3]))
-    [1, 2, 3]
-    """
-    if cls in _nodes:
-        raise ValueError(f"tree: {cls.__name__} is registered already; a class can be registered once.")
-    named = keys and (lambda x, n: keys(x))
-    _nodes[cls] = _Node(flatten, unflatten, named or (lambda x, n: [FlattenedIndexKey(i) for i in range(n)]), code)
-
-
-def register_dataclass(
-    nodetype: Any = None,
-    data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> Any:
-    """Make a dataclass a node: `data_fields` are its children, `meta_fields` are compared by value.
-
-    Without names, every field is a child unless its metadata says `static=True`. What is in `drop_fields` has its
-    default in other trees. A class that is no dataclass needs both kinds of names.
-    """
-    import dataclasses  # slow to load, and few need it
-
-    if nodetype is None:
-        return functools.partial(
-            register_dataclass, data_fields=data_fields, meta_fields=meta_fields, drop_fields=drop_fields
-        )
-    cls, has_fields = nodetype, hasattr(nodetype, "__dataclass_fields__")
-    if not has_fields and (data_fields is None or meta_fields is None):
-        raise TypeError(f"tree: {cls.__name__} is no dataclass, so data_fields and meta_fields must name its fields.")
-    fields = [f for f in dataclasses.fields(cls) if f.init] if has_fields else []
-    kept = [f for f in fields if f.name not in drop_fields]
-    meta = tuple(meta_fields if meta_fields is not None else [f.name for f in kept if f.metadata.get("static")])
-    data = tuple(data_fields if data_fields is not None else [f.name for f in kept if f.name not in meta])
-    named, missing = {f.name for f in kept}, {*data, *meta}
-    if named != missing and has_fields:
-        raise ValueError(
-            f"tree: data_fields and meta_fields of {cls.__name__} must name each field once; "
-            f"got {sorted(missing)} for {sorted(named)}."
-        )
-    is_complete = not has_fields or len(dataclasses.fields(cls)) == len(kept)
-
-    def unflatten(values: tuple[Any, ...], children: Sequence[Any]) -> Any:
-        if not is_complete:  # the others are made by the class itself
-            return cls(**dict(zip((*data, *meta), (*children, *values), strict=True)))
-        new = object.__new__(cls)
-        for name, value in zip(data, children, strict=True):
-            object.__setattr__(new, name, value)
-        for name, value in zip(meta, values, strict=True):
-            object.__setattr__(new, name, value)
-        return new
-
-    register_node(
-        cls,
-        lambda x: ([getattr(x, n) for n in data], tuple([getattr(x, n) for n in meta])),
-        unflatten,
-        lambda x: [GetAttrKey(n) for n in data],
-    )
-    return cls
-
-
-def static(**kwargs: Any) -> Any:
-    """A field of a dataclass that is not a child but compared by value; arguments are those of `dataclasses.field`.
-
-    >>> import dataclasses
-    >>> @register_dataclass
-    ... @dataclasses.dataclass
-    ... class Scaled:
-    ...     x: float
-    ...     by: str = static(default="half")
-    >>> leaves(Scaled(1.0))
-    [1.0]
-    """
-    import dataclasses  # slow to load, and few need it
-
-    return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
-
-
-def register_static(cls: type) -> type:
-    """Make instances of `cls` nodes without children: known while tracing, compared by value."""
-    register_node(cls, lambda x: ((), x), lambda x, _: x)
-    return cls
+from atled.core.tree_nodes import FieldKey, GetAttrKey, node_of, nodes, register_node
 
 
 class Structure:
@@ -308,7 +86,7 @@ class Structure:
         waiting: list[Structure] = [self]
         while waiting:
             s = waiting.pop()
-            if s.kind is not None and _nodes[s.kind].code is not None:
+            if s.kind is not None and nodes[s.kind].code is not None:
                 return True
             waiting.extend(s.children)
         return False
@@ -448,7 +226,7 @@ def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -
         leaves.append(tree)
         return LEAF
     kind = type(tree)
-    node = _nodes.get(kind) or _node_of(kind)
+    node = nodes.get(kind) or node_of(kind)
     if node is None:
         leaves.append(tree)
         return LEAF
@@ -457,7 +235,7 @@ def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -
         return _structure(kind, meta, tuple([_walk(c, leaves, is_leaf) for c in children]))
     parts = []
     for c in children:
-        if type(c) in _nodes or isinstance(c, tuple):
+        if type(c) in nodes or isinstance(c, tuple):
             parts.append(_walk(c, leaves, None))
         else:  # most are leaves, and need no call
             leaves.append(c)
@@ -471,7 +249,7 @@ def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | No
     while True:
         kind, meta, rest, done = stack[-1]
         for x in rest:
-            node = None if is_leaf is not None and is_leaf(x) else _node_of(type(x))
+            node = None if is_leaf is not None and is_leaf(x) else node_of(type(x))
             if node is not None:
                 children, inner = node.flatten(x)
                 stack.append((type(x), inner, iter(children), []))
@@ -527,7 +305,7 @@ def _build_deep(structure: Structure, leaves: Any) -> Any:
         if s.kind is not None and len(done) < len(s.children):
             stack.append((s.children[len(done)], []))
             continue
-        made = next(leaves) if s.kind is None else _nodes[s.kind].unflatten(data_of(s), done)
+        made = next(leaves) if s.kind is None else nodes[s.kind].unflatten(data_of(s), done)
         stack.pop()
         if not stack:
             return made
@@ -538,7 +316,7 @@ def _build(structure: Structure, leaves: Any) -> Any:
     if structure.kind is None:
         return next(leaves)
     children = [_build(c, leaves) for c in structure.children]
-    return _nodes[structure.kind].unflatten(data_of(structure), children)
+    return nodes[structure.kind].unflatten(data_of(structure), children)
 
 
 def data_of(structure: Structure) -> Any:
@@ -557,7 +335,7 @@ def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
         return True
     if type(tree) is not structure.kind:
         return False
-    children, meta = _nodes[structure.kind].flatten(tree)
+    children, meta = nodes[structure.kind].flatten(tree)
     children = tuple(children)
     if len(children) != len(structure.children) or (meta if meta is None else exact(meta)) != structure.key:
         return False
@@ -576,7 +354,7 @@ def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple
         raise TreeError(
             f"tree: structures differ at {where}: expected {structure.kind.__name__}, got {type(tree).__name__}."
         )
-    node = _nodes[structure.kind]
+    node = nodes[structure.kind]
     children, meta = node.flatten(tree)
     children = builtins.list(children)
     if (meta if meta is None else exact(meta)) != structure.key:
@@ -665,7 +443,7 @@ def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_
 def _walk_path(
     tree: Any, path: tuple[Any, ...], found: list[Any], is_leaf: Callable[[tuple[Any, ...], Any], bool] | None
 ) -> Structure:
-    node = None if is_leaf is not None and is_leaf(path, tree) else _node_of(type(tree))
+    node = None if is_leaf is not None and is_leaf(path, tree) else node_of(type(tree))
     if node is None:
         found.append((path, tree))
         return LEAF
@@ -718,6 +496,7 @@ def map_with_path(
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
     """A path as text, such as `['layers'][0].weight`.
 
+    >>> from atled.tree_util import DictKey, GetAttrKey, SequenceKey
     >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("weight")))
     "['layers'][0].weight"
     """
@@ -737,7 +516,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     >>> all_leaves([1, 2]), all_leaves([1, [2]])
     (True, False)
     """
-    return builtins.all([_node_of(type(x)) is None or (is_leaf is not None and is_leaf(x)) for x in iterable])
+    return builtins.all([node_of(type(x)) is None or (is_leaf is not None and is_leaf(x)) for x in iterable])
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
@@ -755,7 +534,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] |
 
 def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any, Sequence[Any]] | None:
     """The children of a node, its data, and a key for each child; None for a leaf."""
-    node = _node_of(type(tree))
+    node = node_of(type(tree))
     if node is None:
         return None
     children, meta = node.flatten(tree)
@@ -765,7 +544,7 @@ def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any, Sequence[Any]] | N
 
 def is_node(cls: type) -> bool:
     """Whether instances of a class are nodes."""
-    return isinstance(cls, type) and _node_of(cls) is not None
+    return isinstance(cls, type) and node_of(cls) is not None
 
 
 def structure_of(kind: type, meta: Any, children: Iterable[Structure]) -> Structure:

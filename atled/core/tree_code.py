@@ -2,7 +2,7 @@
 
 Walking a tree node by node costs 0.2 µs a leaf; code generated for one structure costs a fifth of that. `matcher`
 emits statements that take a tree of a known structure apart and fail fast on any other; `builder` emits the expression
-that puts one together. Compiled functions splice both into their launch path (`staging/jit.py`).
+that puts one together. Compiled functions splice both into their launch path (`staging/launch.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from atled.core import tree
+from atled.core import tree, tree_nodes
 from atled.core.exact import exact
 from atled.core.tree import Structure
 
@@ -72,10 +72,10 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
         if not all([type(k) is str for k in structure.meta]):  # 1 and True are one key to a dict
             lines.append(f"{indent}if {code.name(_keys)}({value}) != {code.name(structure.key)}: raise Mismatch")
         parts = [f"{value}[{_constant(code, k)}]" for k in structure.meta]
-    elif (own := tree._nodes[kind].code) is not None:
+    elif (own := tree_nodes.nodes[kind].code) is not None:
         parts = own.match(code, structure, value, indent)
     else:
-        node = tree._nodes[kind]
+        node = tree_nodes.nodes[kind]
         lines.append(f"{indent}if type({value}) is not {code.name(kind)}: raise Mismatch")
         found, meta = code.name(), code.name()
         lines.append(f"{indent}{found}, {meta} = {code.name(node.flatten)}({value})")
@@ -126,10 +126,10 @@ def _put_together(code: Code, structure: Structure, parts: list[str]) -> str:
     if kind is dict:
         items = [f"{_constant(code, k)}: {p}" for k, p in zip(structure.meta, parts, strict=True)]
         return f"{{{', '.join(items)}}}"
-    own = tree._nodes[kind].code
+    own = tree_nodes.nodes[kind].code
     if own is not None:
         return own.build(code, structure, parts)
-    unflatten = code.name(tree._nodes[kind].unflatten)
+    unflatten = code.name(tree_nodes.nodes[kind].unflatten)
     meta = f"{code.name(tree.data_of)}({code.name(structure)})" if structure.changes else code.name(structure.meta)
     return f"{unflatten}({meta}, [{', '.join(parts)}])"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import ctypes
 import functools
-import sys
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -17,14 +16,16 @@ from typing import Any
 import jaxlib._jax as _jax
 import numpy as np
 
-from atled.core import config, dtypes, errors, source
+from atled.core import config, dtypes
 from atled.core.array import Array, type_of
 from atled.core.config import on_global_change, scope
 from atled.core.exact import exact
 from atled.core.program import Program, Var
 from atled.core.sharding import NamedSharding, PartitionSpec, Placed, Sharding, SingleDeviceSharding, tiles
 from atled.core.types import ArrayType
-from atled.engine import client, execute
+from atled.engine import client, execute, placement
+from atled.engine.failures import check_there, failed
+from atled.engine.narrow import unpacked, unpackers
 
 
 class DeviceArray(Array):
@@ -259,42 +260,6 @@ def _restore(host: np.ndarray, weak: bool) -> DeviceArray:
     return to_device(host, ArrayType(host.shape, host.dtype, weak))
 
 
-class ExecutionError(RuntimeError):
-    """A computation failed on the device. It ran after the call that launched it; the message names that line."""
-
-
-def failed(buffer: Any, error: Exception) -> RuntimeError:
-    """The error of a computation, with the user's line that launched it; an exception of a callback as it is."""
-    text = " ".join(str(error).split())
-    execute.flush()
-    processes = sys.modules.get("atled.engine.world.processes")
-    blamed = None if processes is None else processes.explain(error)
-    if blamed is not None:
-        return errors.for_user(blamed)  # type: ignore[return-value]
-    own = errors.kept(text)
-    if own is not None:
-        return errors.for_user(own)  # type: ignore[return-value]
-    if buffer is None:
-        return ExecutionError(f"execution failed: {text[:2000]}")
-    if "deleted" in text or "donated" in text or buffer.is_deleted():
-        return RuntimeError(
-            f"deleted array: {buffer.aval.type} was deleted or donated, and its memory is gone."
-            "\n  try: use the result of the call that took it, or leave it out of donate_argnums."
-        )
-    place = ""
-    for frame in buffer.traceback.frames if buffer.traceback is not None else ():
-        if not source.is_library_file(frame.file_name):
-            place = f"\n  launched in {frame.function_name}, {frame.file_name}:{frame.line_num}"
-            break
-    return ExecutionError(f"execution failed: {text[:2000]}{place}")
-
-
-def check_there(buffer: Any) -> None:
-    """Complain about a buffer whose memory was given away."""
-    if buffer.is_deleted():
-        raise failed(buffer, RuntimeError("deleted"))
-
-
 def put(host: np.ndarray, placed: Placed) -> Any:
     """A buffer with a copy of host data."""
     sharding = placed.sharding
@@ -303,7 +268,7 @@ def put(host: np.ndarray, placed: Placed) -> Any:
         return assemble(placed, [(d, host[i]) for d, i in zip(sharding.devices, sharding.indices(host.shape))])
     return _jax.batched_device_put(
         placed,
-        execute.layout(sharding, len(placed.shape)),
+        placement.layout(sharding, len(placed.shape)),
         [host],
         [sharding.device],
         committed=placed.committed,
@@ -318,7 +283,7 @@ def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = 
     Parts that other processes hold, too, are compared with theirs at the first launch, if `compares`.
     """
     mine = [(d, x) for d, x in parts if d.process_index == d.client.process_index()]
-    layout, committed = execute.layout_of(placed), placed.committed
+    layout, committed = placement.layout_of(placed), placed.committed
     made = _jax.batched_device_put(
         placed, layout, [x for _, x in mine], [d for d, _ in mine], committed=committed, enable_x64=True
     )
@@ -352,7 +317,7 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     host = np.asarray(x, type.dtype)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
-    sharding = device if isinstance(device, Sharding) else execute.on_device(device or client.default_device())
+    sharding = device if isinstance(device, Sharding) else placement.on_device(device or client.default_device())
     return wrap(put(host, Placed(type, sharding, device is not None)))
 
 
@@ -360,7 +325,7 @@ def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArra
     """An array on another device, or with another sharding."""
     check_there(x._buffer)
     placed, source = x._placed, x.sharding
-    target: Any = where if isinstance(where, Sharding) else execute.on_device(where)
+    target: Any = where if isinstance(where, Sharding) else placement.on_device(where)
     made = Placed(placed.type, target, committed)
     if made is placed:
         return x
@@ -394,10 +359,10 @@ def bring(execute: Any, waiting: list[tuple[int, Placed]], buffers: list[Any]) -
 def _copied_to(buffer: Any, placed: Placed) -> Any:
     """The parts of a buffer, each on another device or in another memory."""
     check_there(buffer)
-    layout, devices = execute.layout_of(placed), execute.device_list(placed.sharding.devices)
+    layout, devices = placement.layout_of(placed), placement.device_list(placed.sharding.devices)
     copy = _jax.ArrayCopySemantics.ALWAYS_COPY
     (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
-    made = _jax.ArrayImpl(placed, layout, execute.parts_of(made), committed=placed.committed, _skip_checks=True)
+    made = _jax.ArrayImpl(placed, layout, placement.parts_of(made), committed=placed.committed, _skip_checks=True)
     if hasattr(buffer, "mark"):
         made.mark = buffer.mark
     return made
@@ -414,12 +379,11 @@ def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
         return wrap(put(to_numpy(x._buffer), Placed(x.type, target, True)))
     inputs = [Var(x.type)]
     program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
-    ready = execute.executable(program, execute.Spread(target.mesh, (x.sharding,), (target,)))
+    ready = execute.executable(program, placement.Spread(target.mesh, (x.sharding,), (target,)))
     return wrap(ready([x._buffer])[0])
 
 
 _movers: dict[ArrayType, Program] = {}
-_unpackers: dict[Placed, Any] = {}  # executables that read what is narrower than a byte
 
 
 class Shard:
@@ -456,7 +420,7 @@ def shards(x: DeviceArray) -> list[Shard]:
         copy = seen[key] = seen.get(key, -1) + 1
         if device.process_index == device.client.process_index():
             placed = Placed(type, SingleDeviceSharding(device, sharding.memory_kind), True)
-            part = _jax.ArrayImpl(placed, execute.layout_of(placed), [next(parts)], committed=True, _skip_checks=True)
+            part = _jax.ArrayImpl(placed, placement.layout_of(placed), [next(parts)], committed=True, _skip_checks=True)
             found.append(Shard(device, index, copy, wrap(part)))
     return found
 
@@ -464,7 +428,7 @@ def shards(x: DeviceArray) -> list[Shard]:
 def _parts(buffer: Any) -> list[Any]:
     """The buffers of a buffer, one a device of this process."""
     check_there(buffer)
-    return execute.parts_of(buffer)
+    return placement.parts_of(buffer)
 
 
 # Python numbers that were used as operands come up again and again: kept on the default device by type and exact value,
@@ -506,7 +470,7 @@ def forget() -> None:
     """Drop the cached scalars, and programs that move or read arrays."""
     _movers.clear()
     _shared.cache_clear()
-    _unpackers.clear()
+    unpackers.clear()
     _typed_scalars.clear()
     config.forget_scalars()
 
@@ -540,7 +504,7 @@ def to_numpy(buffer: Any) -> np.ndarray:
         if buffer.is_deleted():
             raise execute.EngineError("deleted")
         if dtypes.bits(placed.dtype) < 8:
-            return _unpacked(buffer)
+            return unpacked(buffer)
         return _view(buffer)
     except (execute.EngineError, BufferError) as error:
         raise failed(buffer, error) from None
@@ -600,34 +564,3 @@ def _copied(buffer: Any) -> np.ndarray:
     moved = device_put(wrap(buffer), cpu)._buffer
     moved.block_until_ready()
     return _view(moved)
-
-
-def _unpacked(buffer: Any) -> np.ndarray:
-    """Values narrower than a byte, converted on the device."""
-    placed = buffer.aval
-    kind = dtypes.kind(placed.dtype)
-    wide = np.dtype({"i": np.int8, "u": np.uint8, "f": np.float32}[kind])
-    dims = "".join(f"{n}x" for n in placed.shape)
-    bits = dtypes.bits(placed.dtype)
-    narrow = {"i": f"i{bits}", "u": f"ui{bits}", "f": "f4E2M1FN"}[kind]
-    word = {"i": "i8", "u": "ui8", "f": "f32"}[kind]
-    text = (
-        f"module @m {{ func.func public @main(%a: tensor<{dims}{narrow}>) -> tensor<{dims}{word}> {{ "
-        f"%0 = stablehlo.convert %a : (tensor<{dims}{narrow}>) -> tensor<{dims}{word}> "
-        f"return %0 : tensor<{dims}{word}> }} }}"
-    )
-    raw = _unpackers.get(placed)
-    if raw is None:
-        if len(_unpackers) >= 1024:
-            _unpackers.clear()
-        device = placed.sharding.device
-        made = _jax.CompileOptions()
-        assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
-        made.device_assignment = made.executable_build_options.device_assignment = assignment
-        raw = device.client.compile_and_load(text, execute.device_list((device,)), made)
-        _unpackers[placed] = raw
-    out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
-    (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
-    host = np.asarray(memoryview(found)).astype(placed.dtype)
-    host.flags.writeable = False
-    return host

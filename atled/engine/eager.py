@@ -11,8 +11,10 @@ from atled.core.config import on_global_change, scope
 from atled.core.program import Equation, Program, Var, mesh_of
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
-from atled.engine import client, execute
-from atled.engine.array import DeviceArray, as_array, device_put, failed, to_device, wrap
+from atled.engine import client, execute, mappings
+from atled.engine.array import DeviceArray, as_array, device_put, to_device, wrap
+from atled.engine.failures import failed
+from atled.engine.placement import Spread, Where
 
 
 class Evaluate(Interpreter):
@@ -25,7 +27,7 @@ class Evaluate(Interpreter):
         self.launches: dict[Any, tuple[Any, Any, bool]] = {}
         on_global_change.append(self.launches.clear)
         client.on_fork.append(self.launches.clear)
-        execute.on_pressure.append(self.launches.clear)
+        mappings.on_pressure.append(self.launches.clear)
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         arrays = [x if type(x) is DeviceArray else as_array(x) for x in operands]
@@ -71,7 +73,7 @@ class Evaluate(Interpreter):
 
 def placement(
     program: Program, arrays: Sequence[Any], ins: Sequence[Any] = (), outs: Sequence[Any] = ()
-) -> tuple[execute.Where, bool]:
+) -> tuple[Where, bool]:
     """Where a program on these arrays runs, and whether the user chose the place.
 
     It runs over a mesh if one of the arrays is spread over it, the program speaks of it, or `ins` or `outs` do: the
@@ -98,7 +100,7 @@ def placement(
     kept = []
     for a, s in zip(arrays, ins, strict=True):
         kept.append(s or (a.sharding.with_memory_kind(None) if isinstance(a.sharding, NamedSharding) else whole))
-    return execute.Spread(mesh, tuple(kept), tuple(outs) or (None,) * len(program.outputs)), True
+    return Spread(mesh, tuple(kept), tuple(outs) or (None,) * len(program.outputs)), True
 
 
 def _apart(program: Program, arrays: Sequence[Any], asked: Sequence[Any], own: Any) -> ValueError:
@@ -116,8 +118,8 @@ def _devices(sharding: Any) -> str:
     return found[0] if len(found) == 1 else f"{len(found)} devices ({found[0]}, …, {found[-1]})"
 
 
-def moved(arrays: Sequence[DeviceArray], where: execute.Where) -> list[DeviceArray]:
+def moved(arrays: Sequence[DeviceArray], where: Where) -> list[DeviceArray]:
     """Arrays brought to where a program runs; those that are there as they are."""
-    if not isinstance(where, execute.Spread):
+    if not isinstance(where, Spread):
         return [a if a.device == where else device_put(a, where, False) for a in arrays]
     return [a if a.sharding == s else device_put(a, s) for a, s in zip(arrays, where.ins, strict=True)]

@@ -7,128 +7,39 @@ launch paths of eager ops and of `jit` hold its bound methods and call nothing e
 from __future__ import annotations
 
 import atexit
-import builtins
 import collections
 import contextlib
 import functools
-import gc
 import itertools
 import os
 import re
 import sys
 import threading
-import time
-import types
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
-import jaxlib._hlo as _hlo
 import jaxlib._jax as _jax
 import numpy as np
 
 from atled.compiler.digest import NotPortable, digest
 from atled.core import dtypes, errors, sharding, source
 from atled.core.program import Program, subprograms
-from atled.core.sharding import (
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Placed,
-    SingleDeviceSharding,
-    physical,
-    physical_sharding,
-    spec_of_tiles,
-    tiles,
-)
+from atled.core.sharding import NamedSharding, PartitionSpec, Placed, physical
 from atled.engine import cache, versions
 from atled.engine import client as clients
+from atled.engine.mappings import make_room, on_pressure
+from atled.engine.placement import (
+    Spread,
+    Where,
+    device_list,
+    devices_of,
+    layout,
+    layout_of,
+    on_device,
+    sharding_of_tiling,
+)
 
 EngineError = versions.EngineError
-
-
-class Spread(NamedTuple):
-    """Where a program over a mesh runs: how its inputs are split, and its outputs, None where the compiler chooses."""
-
-    mesh: Mesh
-    ins: tuple[NamedSharding, ...]
-    outs: tuple[NamedSharding | None, ...]
-
-
-Where = Any  # a device, or a `Spread`
-
-
-def devices_of(where: Where) -> tuple[Any, ...]:
-    """The devices that a program runs on."""
-    return where.mesh.flat if isinstance(where, Spread) else (where,)
-
-
-@functools.cache
-def layout(sharding: Any, ndim: int) -> Any:
-    """The engine's own object for a sharding of arrays with so many dimensions."""
-    return _jax.GSPMDSharding(device_list(sharding.devices), tiling(sharding, ndim).to_proto(), sharding.memory_kind)
-
-
-def tiling(sharding: Any, ndim: int) -> Any:
-    """The compiler's own object for how dimensions are split."""
-    counts, _ = tiles(sharding, ndim)
-    if prod(counts) == 1:
-        return _hlo.HloSharding.replicate()
-    mesh, spec = sharding.mesh, sharding.spec
-    order = [mesh.axis_names.index(n) for d in range(ndim) for n in spec.axes(d)]
-    rest = [a for a in range(len(mesh.axis_names)) if a not in order]
-    copies = mesh.size // prod(counts)
-    dims = [*counts, copies] if copies > 1 else counts
-    kinds = [_hlo.OpSharding_Type.REPLICATED] if copies > 1 else []
-    return _hlo.HloSharding.iota_tile(dims, list(mesh.devices.shape), [*order, *rest], kinds)
-
-
-def sharding_of_tiling(proto: Any, mesh: Mesh, shape: tuple[int, ...]) -> NamedSharding | None:
-    """What the compiler chose for an array, in the words of a mesh; None if it cannot be said."""
-    found = _hlo.HloSharding.from_proto(proto)
-    if found.is_replicated() or mesh.size == 1:
-        return NamedSharding(mesh, PartitionSpec())
-    if not found.is_tiled():
-        return None
-    dims = list(found.tile_assignment_dimensions())
-    ids = np.array(list(found.tile_assignment_devices())).reshape(dims)
-    places = np.zeros((mesh.size, len(dims)), np.int64)
-    for place in np.ndindex(*dims):
-        places[ids[place]] = place
-    if any([n % k for n, k in zip(shape, dims)]):
-        return None
-    spec = spec_of_tiles(mesh, places[:, : len(shape)])
-    return None if spec is None else NamedSharding(mesh, spec)
-
-
-@functools.cache
-def device_list(devices: tuple[Any, ...]) -> Any:
-    """The engine's own list of devices."""
-    return _jax.DeviceList(devices)
-
-
-def _without_jax(name: str, *rest: Any) -> Any:
-    """`import`, for functions of the engine that look for jax to make its types for them, and do as well without."""
-    if name.partition(".")[0] == "jax":
-        raise ImportError(name)
-    return __import__(name, *rest)
-
-
-# The engine imports by the `__import__` of the function that calls it, so this one has builtins of its own.
-_builtins = {**vars(builtins), "__import__": _without_jax}
-_parts_of = lambda buffer: buffer._arrays  # noqa: E731
-parts_of: Any = types.FunctionType(_parts_of.__code__, {"__builtins__": _builtins})  # one buffer a device
-
-
-@functools.cache
-def on_device(device: Any) -> SingleDeviceSharding:
-    """The sharding of arrays that are on one device; one object a device."""
-    return SingleDeviceSharding(device)
-
-
-def layout_of(placed: Placed) -> Any:
-    """The engine's own object for the sharding of an array as it is stored."""
-    return layout(physical_sharding(placed.sharding, placed.type), len(placed.shape))
 
 
 def handler(placed: Placed) -> Any:
@@ -402,57 +313,6 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
     return raw
 
 
-# Each loaded program takes ten or twenty memory mappings, of which Linux allows a process some 65,000; the compiler
-# crashes when there are no more. Before that, everything that can be made again from disk is dropped.
-on_pressure: list[Callable[[], None]] = []
-MAPPINGS = 24_000
-_NEEDED = 512  # mappings that must be left for a program to be compiled
-_EACH = 64  # more than most programs take
-_unlooked = [0, 0.0]  # mappings that may be taken before the next look, which takes a millisecond, and until when
-
-
-def _make_room() -> None:
-    """Look at the memory mappings before another program takes some; complain if there are too few left."""
-    _unlooked[0] -= _EACH
-    if _unlooked[0] > 0 and time.monotonic() < _unlooked[1]:  # other parts of the program take mappings, too
-        return
-    most = _mappings_allowed()
-    relieve(min(MAPPINGS, most // 2))
-    taken = _mappings()
-    if most - taken < _NEEDED:
-        raise MemoryError(
-            f"compile: this process has {taken:,} memory mappings of {most:,} that Linux allows, too few for another "
-            "program.\n  try: sysctl vm.max_map_count=1000000, fewer files that are mapped at the same time, or "
-            "atled.clear_caches()."
-        )
-    _unlooked[:] = min((most - taken) // 4, 128 * _EACH), time.monotonic() + 0.2
-
-
-def relieve(limit: int) -> None:
-    """Drop what can be made again from disk, if this process has more mappings than `limit`."""
-    if _mappings() > limit:
-        for drop in on_pressure:
-            drop()
-        _loaded.clear()
-        gc.collect()
-
-
-def _mappings_allowed() -> int:
-    try:
-        with open("/proc/sys/vm/max_map_count", "rb") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return 1 << 40  # another system
-
-
-def _mappings() -> int:
-    try:
-        with open("/proc/self/maps", "rb") as file:
-            return file.read().count(b"\n")
-    except OSError:
-        return 0
-
-
 def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
     options = _option_values(program, where)
     device = devices_of(where)[0]
@@ -475,7 +335,7 @@ def revived(header: dict[str, Any], blob: bytes, where: Where, options: Any = No
     """A program that was compiled elsewhere, or earlier; with options, for other devices."""
     for kind in header["uses"]:
         register(kind)
-    _make_room()
+    make_room()
     devices = devices_of(where)
     return devices[0].client.deserialize_executable(blob, device_list(devices), options)
 
@@ -574,7 +434,7 @@ def lowered(program: Program, where: Where, donated: tuple[int | None, ...]) -> 
 
 def compile_module(module: Any, program: Program, where: Where) -> Any:
     """Hand a built module to the compiler."""
-    _make_room()
+    make_room()
     for kind in module.uses:
         register(kind)
     devices = devices_of(where)
@@ -621,3 +481,4 @@ def _reset() -> None:
 
 
 clients.on_reset.append(_reset)
+on_pressure.append(forget)

@@ -1,7 +1,7 @@
 """The builder over MLIR: what ops say becomes a StableHLO module.
 
 `Operation.create` with cached types and attributes costs a microsecond an op, a quarter of what the generated op
-classes or text would. Everything that is made more than once (types, attributes, locations) is cached.
+classes or text would. `attributes.py` makes and keeps types and attributes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import threading
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -17,136 +16,27 @@ from typing import Any
 import jaxlib._jax as _jax
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from jaxlib.mlir._mlir_libs import _stablehlo
 
-from atled.compiler.builder import I32, U8, U64, Value
+from atled.compiler.builder import I32, U64, Value
 from atled.compiler.lower import lower
-from atled.core import config, dtypes
+from atled.core import config
 from atled.core.program import Program, record
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
 from atled.core.types import ArrayType
+from atled.engine.attributes import (
+    UNKNOWN,
+    attribute_of,
+    context,
+    dense,
+    known_attributes,
+    known_types,
+    lock,
+    module_type,
+)
 
-
-def upstream() -> ir.DialectRegistry:
-    """The dialects that come with MLIR."""
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    return registry
-
-
-def make_context() -> ir.Context:
-    """A context that knows the dialects of modules."""
-    return prepare(ir.Context())
-
-
-def prepare(context: ir.Context) -> ir.Context:
-    """Let a context know the dialects of modules."""
-    context.append_dialect_registry(upstream())
-    for dialect in (_stablehlo, _chlo, _sdy):
-        dialect.register_dialect(context)
-    context.dialects["func"]  # loads it
-    return context
-
-
-context = make_context()
-lock = threading.RLock()  # one module is built at a time; building is pure Python, so nothing is lost
 _create = ir.Operation.create
-
-with context:
-    _UNKNOWN = ir.Location.unknown()
-    _ELEMENT: dict[Any, Any] = {
-        dtypes.bool_: ir.IntegerType.get_signless(1),
-        dtypes.bfloat16: ir.BF16Type.get(),
-        dtypes.float16: ir.F16Type.get(),
-        dtypes.float32: ir.F32Type.get(),
-        dtypes.float64: ir.F64Type.get(),
-        dtypes.complex64: ir.ComplexType.get(ir.F32Type.get()),
-        dtypes.complex128: ir.ComplexType.get(ir.F64Type.get()),
-        **{np.dtype(f"int{n}"): ir.IntegerType.get_signless(n) for n in (8, 16, 32, 64)},
-        **{np.dtype(f"uint{n}"): ir.IntegerType.get_unsigned(n) for n in (8, 16, 32, 64)},
-        dtypes.int2: ir.IntegerType.get_signless(2),
-        dtypes.int4: ir.IntegerType.get_signless(4),
-        dtypes.uint2: ir.IntegerType.get_unsigned(2),
-        dtypes.uint4: ir.IntegerType.get_unsigned(4),
-        **{
-            dtype: getattr(ir, "Float" + name.removeprefix("float").replace("_", "").upper() + "Type").get()
-            for name, dtype in dtypes.narrow_floats.items()
-        },
-    }
-_types: dict[ArrayType, Any] = {}
-_attributes: dict[Any, Any] = {}
-
-
-def module_type(t: ArrayType) -> Any:
-    """The type of an array in a module."""
-    found = _types.get(t)
-    if found is None:
-        shape, dtype = physical(t)
-        found = _types[t] = ir.RankedTensorType.get(shape, _ELEMENT[dtype])
-    return found
-
-
-def _attribute(value: Any) -> Any:
-    """A Python value as an attribute; see `Builder.emit`."""
-    if isinstance(value, np.ndarray):
-        return dense(value, value.dtype, value.shape)
-    if isinstance(value, dict):
-        return ir.DictAttr.get({k: _attribute(v) for k, v in value.items()})
-    if isinstance(value, ir.Attribute):
-        return value
-    key = (type(value), value, type(value[0]) if type(value) is tuple and value else None)  # (1, 0) == (True, False)
-    found = _attributes.get(key)
-    if found is None:
-        found = _attributes[key] = _make_attribute(value)
-    return found
-
-
-def _make_attribute(value: Any) -> Any:
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    if isinstance(value, U8):
-        return ir.IntegerAttr.get(ir.IntegerType.get_unsigned(8), value)
-    if isinstance(value, I32):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
-    if isinstance(value, U64):
-        return ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), value)
-    if isinstance(value, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    if isinstance(value, float):
-        return ir.FloatAttr.get(ir.F64Type.get(), value)
-    if isinstance(value, str):
-        if value == "#unit":
-            return ir.UnitAttr.get()
-        return ir.Attribute.parse(value) if value.startswith("#") else ir.StringAttr.get(value)
-    if isinstance(value, tuple):
-        if all(isinstance(v, str) for v in value) and value:
-            return ir.ArrayAttr.get([_attribute(v) for v in value])
-        if all(isinstance(v, bool) for v in value) and value:
-            return ir.DenseBoolArrayAttr.get(list(value))
-        return ir.DenseI64ArrayAttr.get(list(value))
-    raise AssertionError(f"no attribute for {value!r}")
-
-
-_CARRIER = {1: np.uint8, 2: np.uint16}
-
-
-def dense(value: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """A constant's data; a single element fills the shape."""
-    value = np.ascontiguousarray(value)
-    kind = dtypes.kind(dtype)
-    if kind in "iu" and dtypes.bits(dtype) < 8:
-        value = value.astype(np.uint8 if kind == "u" else np.int8)
-    elif value.dtype.kind == "V":
-        value = value.view(_CARRIER[value.dtype.itemsize])
-    if kind == "b":
-        value = value.astype(np.bool_)
-        if value.size == 1:
-            text = "true" if value.item() else "false"
-            dims = "".join(f"{n}x" for n in shape)
-            return ir.Attribute.parse(f"dense<{text}> : tensor<{dims}i1>")
-        return ir.DenseElementsAttr.get(value, type=_ELEMENT[dtype], shape=list(shape))
-    return ir.DenseElementsAttr.get(value, type=_ELEMENT[dtype], shape=list(shape))
 
 
 @functools.cache
@@ -164,7 +54,7 @@ class Module:
     """A module under construction, and its functions by program."""
 
     def __init__(self, name: str) -> None:
-        self.module = ir.Module.create(_UNKNOWN)
+        self.module = ir.Module.create(UNKNOWN)
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
         self.functions: dict[Any, tuple[str, Any]] = {}
         self.names: set[str] = {"main"}
@@ -198,7 +88,7 @@ class Module:
                 "sym_name": ir.StringAttr.get(found),
                 "mesh": ir.Attribute.parse(f"#sdy.mesh<[{axes}]>"),
             }
-            _create("sdy.mesh", [], [], attributes, loc=_UNKNOWN, ip=ir.InsertionPoint.at_block_begin(self.module.body))
+            _create("sdy.mesh", [], [], attributes, loc=UNKNOWN, ip=ir.InsertionPoint.at_block_begin(self.module.body))
         return found
 
     def sharding(self, sharding: NamedSharding, t: ArrayType) -> Any:
@@ -249,12 +139,12 @@ class Module:
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(ins, outs)),
         }
         if argument_attributes:
-            attributes["arg_attrs"] = ir.ArrayAttr.get([_attribute(a) for a in argument_attributes])
+            attributes["arg_attrs"] = ir.ArrayAttr.get([attribute_of(a) for a in argument_attributes])
         if result_attributes:
-            attributes["res_attrs"] = ir.ArrayAttr.get([_attribute(a) for a in result_attributes])
+            attributes["res_attrs"] = ir.ArrayAttr.get([attribute_of(a) for a in result_attributes])
         at = ir.InsertionPoint(self.module.body)
-        function = _create("func.func", [], [], attributes, regions=1, loc=_UNKNOWN, ip=at)
-        locations = [ir.Location.name(n) for n in program.input_names] or [_UNKNOWN] * len(ins)
+        function = _create("func.func", [], [], attributes, regions=1, loc=UNKNOWN, ip=at)
+        locations = [ir.Location.name(n) for n in program.input_names] or [UNKNOWN] * len(ins)
         block = ir.Block.create_at_start(function.regions[0], ins, locations)
         build = BlockBuilder(self, platform, program.name, ir.InsertionPoint(block))
         build.is_nested, build.manual = is_nested, manual
@@ -286,7 +176,7 @@ class BlockBuilder:
         self.manual: Mesh | None = None  # the mesh of whose devices each runs this block on its own part
         self.places: dict[Any, Value] = {}  # the position along axes of that mesh, where it is an operand
         self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
-        self.location = _UNKNOWN
+        self.location = UNKNOWN
         self.token: Value | None = None  # what the next callback with an effect waits for
 
     def at(self, source: Source | None, name: str) -> None:
@@ -323,9 +213,9 @@ class BlockBuilder:
         handles = [v.handle if v.handle is not None else self._materialize(v) for v in operands]  # as `handles`
         op = _create(
             name,
-            [_types.get(t) or module_type(t) for t in types],
+            [known_types.get(t) or module_type(t) for t in types],
             handles,
-            {k: _attribute(v) for k, v in attributes.items()} if attributes else None,
+            {k: attribute_of(v) for k, v in attributes.items()} if attributes else None,
             regions=len(regions),
             loc=self.location,
             ip=self.ip,
@@ -368,9 +258,9 @@ class BlockBuilder:
         key = (data.tobytes(), type)
         found = self.constants.get(key)
         if found is None:
-            attribute = _attributes.get(key)
+            attribute = known_attributes.get(key)
             if attribute is None:
-                attribute = _attributes[key] = dense(data, dtype, type.shape)
+                attribute = known_attributes[key] = dense(data, dtype, type.shape)
             found = self.constants[key] = self._constant(attribute, type)
         return found
 
@@ -447,7 +337,7 @@ class BlockBuilder:
         if not isinstance(handle.owner, ir.Block):
             attributes, name = handle.owner.attributes, "mhlo.frontend_attributes"
             before = {a.name: a.attr for a in ir.DictAttr(attributes[name])} if name in attributes else {}
-            attributes[name] = _attribute({**before, **marks})
+            attributes[name] = attribute_of({**before, **marks})
         return Value(handle, x.type)
 
     def alike(self, values: Sequence[Value]) -> None:
@@ -455,7 +345,7 @@ class BlockBuilder:
             number = {"group_id": self.module.alike}
             self.module.alike += 1
             for handle in self.handles(values):
-                given = {k: _attribute(v) for k, v in number.items()}
+                given = {k: attribute_of(v) for k, v in number.items()}
                 _create("sdy.sharding_group", [], [handle], given, loc=self.location, ip=self.ip)
 
     def manual_computation(
@@ -626,7 +516,7 @@ def build(
 ) -> Module:
     """The module of a program; `donated[i]` names the output that may reuse the memory of input i."""
     # What is emitted depends on the program alone: entries on disk are shared with processes that have other settings.
-    with lock, context, _UNKNOWN, config.override(narrow=False):
+    with lock, context, UNKNOWN, config.override(narrow=False):
         module = Module(program.name)
         module.has_calls = has_calls
         attributes: list[dict[str, Any]] = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]

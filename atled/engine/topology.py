@@ -16,17 +16,8 @@ from atled.compiler import limits
 from atled.core.program import Program
 from atled.core.sharding import Placed
 from atled.engine import chips, client, plugins, versions
-from atled.engine.execute import (
-    EngineError,
-    Spread,
-    Where,
-    device_list,
-    devices_of,
-    lowered,
-    on_device,
-    options,
-    settle,
-)
+from atled.engine.execute import EngineError, lowered, options, settle
+from atled.engine.placement import Spread, Where, device_list, devices_of, on_device
 
 
 class Topology:

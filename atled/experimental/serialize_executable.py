@@ -20,8 +20,9 @@ from atled.core.op import Op
 from atled.core.program import Equation, Program, Var
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
-from atled.engine import cache, client, execute
-from atled.engine.execute import Executable, Spread
+from atled.engine import cache, client, execute, placement
+from atled.engine.execute import Executable
+from atled.engine.placement import Spread
 from atled.staging.ahead import Compiled, Traced, TracedFunction
 from atled.staging.signature import Arguments, Options, Signature
 
@@ -145,7 +146,7 @@ def _said(t: ArrayType) -> tuple[Any, ...]:
 
 
 def _machine(where: Any) -> list[str]:
-    return cache.runtime(execute.devices_of(where)[0])
+    return cache.runtime(placement.devices_of(where)[0])
 
 
 def _shown(machine: Sequence[str]) -> str:

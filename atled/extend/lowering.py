@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from atled.engine import stablehlo
+from atled.engine import attributes
 from atled.engine.mlir import ir
 from atled.extend.primitive import Lowering as LoweringRuleContext
 
 __all__ = ["JaxIrContext", "LoweringRuleContext", "upstream_dialects"]
-upstream_dialects = stablehlo.upstream()
+upstream_dialects = attributes.upstream()
 
 
 class JaxIrContext(ir.Context):
@@ -20,4 +20,4 @@ class JaxIrContext(ir.Context):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        stablehlo.prepare(self)
+        attributes.prepare(self)

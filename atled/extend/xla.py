@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Sequence
 
 from atled.engine import foreign
-from atled.staging.jit import clear_caches
+from atled.staging.calls import clear_caches
 
 __all__ = ["PipelineStage", "clear_hlo_module_transformation", "register_hlo_module_transformation"]
 

@@ -12,7 +12,8 @@ from atled.core.program import record
 from atled.core.trace import bind, responsible
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.call import Call
-from atled.higher_order.custom import Arguments, Custom, is_moving, spread_tangents
+from atled.higher_order.custom import Arguments, Custom
+from atled.higher_order.custom_rules import is_moving, spread_tangents
 from atled.higher_order.scan import map as over_slices
 from atled.ops import shape
 from atled.transforms.jvp import jvp_flat, jvp_program

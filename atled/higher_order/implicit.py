@@ -17,7 +17,7 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.branches import Recorded, record_tree
 from atled.higher_order.call import run_program
-from atled.higher_order.custom import CustomJvp, Later
+from atled.higher_order.custom_rules import CustomJvp, Later
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.grad import jvp, linear_transpose
 from atled.transforms.jvp import jvp_program

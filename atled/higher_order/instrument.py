@@ -22,7 +22,7 @@ from atled.higher_order.branches import Cond
 from atled.higher_order.call import Call, Rule
 from atled.higher_order.checks import CODE, NONE, Check, DivisionByZeroError, NaNError, OOBError, Site
 from atled.higher_order.composites import Composite
-from atled.higher_order.custom import CustomJvp, CustomVjp
+from atled.higher_order.custom_rules import CustomJvp, CustomVjp
 from atled.higher_order.custom_vmap import CustomVmap
 from atled.higher_order.loops import While
 from atled.higher_order.remat import Checkpoint

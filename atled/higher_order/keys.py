@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import config, tree
+from atled.core import config, tree, tree_nodes
 from atled.core.annotations import annotations_of
 from atled.core.config import changes, scope
 from atled.core.exact import Interned, Same, exact
@@ -230,7 +230,7 @@ class _Reader:
         parts: list[Any] = [Same(cls), cls.__name__, cls.__qualname__]
         if type(cls) is not type:
             parts.append(self.class_(type(cls)))
-        node = tree._nodes.get(cls)
+        node = tree_nodes.nodes.get(cls)
         if node is not None and not is_library_file(getattr(node.flatten, "__code__", _NO_CODE).co_filename):
             parts += [self.value(f) for f in (node.flatten, node.unflatten)]
         for base in cls.__mro__:

@@ -1,7 +1,6 @@
 """`scan`: a program repeated a known number of times, over slices of arrays, with a carry.
 
-Reverse mode splits the loop in two: a forward one that stacks what the backward one will need, and a linear one, which
-transposed runs the other way. What the body closes over, and slices that it only reads, are not stacked again.
+`scan_backwards.py` has its reverse mode, `scan_masked.py` what becomes of masks.
 """
 
 from __future__ import annotations
@@ -15,25 +14,22 @@ from atled.compiler.builder import Value
 from atled.core import errors, rewriting, source, tree
 from atled.core.array import describe, type_of
 from atled.core.differences import difference
-from atled.core.mask import ALL
 from atled.core.op import Op, instantiate
-from atled.core.program import Program, Var, evaluate, pruned, record, subprograms
+from atled.core.program import Program, evaluate, record, subprograms
 from atled.core.sharding import physical
 from atled.core.trace import bind, step
-from atled.core.types import ArrayType, Linear, Zero
+from atled.core.types import ArrayType, Zero
+from atled.higher_order import scan_backwards
 from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
-from atled.higher_order.call import has_effects, named_axes, split_program
+from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.callbacks import effect_callback
 from atled.higher_order.keys import remembered
-from atled.higher_order.lean import lean, run_again
-from atled.higher_order.products import late_terms
-from atled.higher_order.products import sums as sums_of
 from atled.higher_order.progress import Bar
-from atled.higher_order.remat import without_barriers
-from atled.ops import conversion, elementary, elementwise, indexing, masking, shape
+from atled.higher_order.scan_backwards import cut
+from atled.higher_order.scan_masked import MaskedScan
+from atled.ops import conversion, elementary, elementwise, indexing, shape
 from atled.transforms.jvp import jvp_program
-from atled.transforms.masks import SOME, carried_kinds, mask_program, result_masks, selects
-from atled.transforms.transpose import transpose_program
+from atled.transforms.masks import selects
 from atled.transforms.vmap import Partly, batch_program, vmap
 
 
@@ -172,7 +168,7 @@ class Scan(Op):
         sizes = (len(c), len(dc), len(s), len(ds), len(x), len(dx))
 
         def body(*operands: Any) -> list[Any]:
-            c, dc, s, ds, x, dx = _cut(operands, sizes)
+            c, dc, s, ds, x, dx = cut(operands, sizes)
             out = evaluate(made, [*c, *s, *x, *dc, *ds, *dx])
             plain, speeds = out[: len(self.body.outputs)], out[len(self.body.outputs) :]
             return [*plain[:count], *speeds[: len(ds)], *plain[count:], *speeds[len(ds) :]]
@@ -186,7 +182,7 @@ class Scan(Op):
         new_body = record(body, types, self.body.name)[0]
         op = self.again(new_body, len(c) + len(dc), count + len(ds))
         out = bind(op, *c, *dc, *s, *ds, *x, *dx)
-        carry, carry_speeds, ys, y_speeds = _cut(out, (count, len(ds), len(self.body.outputs) - count, sum(y_flags)))
+        carry, carry_speeds, ys, y_speeds = cut(out, (count, len(ds), len(self.body.outputs) - count, sum(y_flags)))
         speeds = iter([*carry_speeds, *y_speeds])
         kinds = self.result_type()
         return (*carry, *ys), tuple(
@@ -196,134 +192,10 @@ class Scan(Op):
     # -- reverse mode ------------------------------------------------------------------------------------------------
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
-        c_known, s_known, x_known = self.parts([not tape.owns(x) for x in operands])
-        count = self.carries
-        while True:  # a carry is known if it starts so, and stays so
-            part = split_program(self.body, (*c_known, *s_known, *x_known))
-            new = [a and b for a, b in zip(s_known, part.known_outputs[:count])]
-            if new == s_known:
-                break
-            s_known = new
-        # outputs that are ready, but belong to a carry that waits, are handed over step by step
-        ready = part.known_outputs
-        waits = [not k for k in s_known] + [not r for r in ready[count:]]
-        outputs = iter(part.known.outputs)
-        now = [next(outputs) for r in ready if r]
-        is_held = [w for r, w in zip(ready, waits) if r]
-        handed = sum(is_held)
-        left = [v for v, h in zip(now, is_held) if h] + list(outputs)
-        # of what is left for later, constants and slices are there already; the rest is stacked
-        n_c, n_s = sum(c_known), sum(s_known)
-        inputs = part.known.inputs
-        constant = {v: i for i, v in enumerate(inputs[:n_c])}
-        slices = {v: i for i, v in enumerate(inputs[n_c + n_s :])}
-        stacked, again = lean(part.known, [v for v in left if type(v) is Var], {*constant, *slices})
-        later = dict.fromkeys([v for v in (*left, *[v for e in again for v in e.operands]) if type(v) is Var])
-        kept = [v for v, h in zip(now, is_held) if not h]
-        forward = Program(inputs, part.known.equations, [*kept, *stacked], self.body.name)
-        given = [x for x, k in zip(operands, (*c_known, *s_known, *x_known)) if k]
-        out = bind(self.again(forward, n_c, n_s), *given)
-        done, stacks = _cut(out, (len(kept), len(stacked)))
-        # the linear loop: constants [left constants, linear ones], slices [left slices, stacks, linear ones]
-        left_constants = [v for v in later if v in constant]
-        left_slices = [v for v in later if v in slices]
-        given_c, given_x = given[:n_c], given[n_c + n_s :]
-        oc, os, ox = self.parts(operands)
-        lin_c = [x for x, k in zip(oc, c_known) if not k]
-        lin_s = [x for x, k in zip(os, s_known) if not k]
-        lin_x = [x for x, k in zip(ox, x_known) if not k]
-        sizes = (len(left_constants), len(lin_c), len(lin_s), len(left_slices), len(stacked), len(lin_x))
-        waiting = part.waiting
-
-        def body(*xs: Any) -> list[Any]:
-            a, lc, ls, b, s, lx = _cut(xs, sizes)
-            env = dict(zip([*left_constants, *left_slices, *stacked], [*a, *b, *s]))
-            run_again(again, env)
-            found = [env[v] if type(v) is Var else v for v in left]
-            written = iter(evaluate(waiting, [*found[handed:], *lc, *ls, *lx]))
-            ready_values = iter(found[:handed])
-            return [next(ready_values) if r else next(written) for r, w in zip(ready, waits) if w]
-
-        kinds = waiting.input_types[len(left) - handed :]
-        tc, ts, tx = kinds[: len(lin_c)], kinds[len(lin_c) : len(lin_c) + len(lin_s)], kinds[len(lin_c) + len(lin_s) :]
-        types = [
-            *[v.type for v in left_constants], *tc, *ts, *[v.type for v in (*left_slices, *stacked)], *tx,
-        ]  # fmt: skip
-        linear = record(body, types, self.body.name)[0]
-        op = self.again(linear, sizes[0] + sizes[1], sizes[2])
-        written = tape.write(
-            op,
-            [
-                *[given_c[constant[v]] for v in left_constants], *lin_c, *lin_s,
-                *[given_x[slices[v]] for v in left_slices], *stacks, *lin_x,
-            ],
-        )  # fmt: skip
-        waited, known = iter(written), iter(done)
-        return tuple([next(waited) if w else next(known) for w in waits])
+        return scan_backwards.split(self, tape, operands)
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
-        count = self.carries
-        c, _, x = self.parts(operands)
-        c_lin, x_lin = [type(v) is Linear for v in c], [type(v) is Linear for v in x]
-        y_given = [type(t) is not Zero for t in cotangent[count:]]
-        flags = (*c_lin, *([True] * count), *x_lin)
-        alone = self.body.memo(
-            "without barriers", lambda: without_barriers(self.body)
-        )  # the other pass is another loop
-        s_given, first = [type(t) is not Zero for t in cotangent[:count]], sum(c_lin)
-        while True:  # a carry has a cotangent if it ends with one, or gets one in some step
-            made, found = transpose_program(alone, flags, (*s_given, *y_given))
-            new = [a or b for a, b in zip(s_given, found[first : first + count])]
-            if new == s_given:
-                break
-            s_given = new
-        if not all(found):
-            made, _ = transpose_program(alone, flags, (*s_given, *y_given), True)
-        tc, _, tx = self.parts(self.body.input_types)
-        sums = [t for t, f in zip(tc, c_lin) if f]
-        fixed = [t for t, f in zip(tc, c_lin) if not f]
-        reads = [t for t, f in zip(tx, x_lin) if not f]
-        y_types = [t for t, g in zip(self.body.output_types[count:], y_given) if g]
-        # sums of products over the steps are taken afterwards, from their factors
-        back_count = sum(s_given)
-        n, m, k = len(fixed), len(fixed) + len(reads), len(fixed) + len(reads) + back_count
-        given = [v for v, f in zip(x, x_lin) if not f] + [t for t in cotangent[count:] if type(t) is not Zero]
-        at_hand = dict(zip([*made.inputs[n:m], *made.inputs[k:]], given))
-        totals = made.outputs[: len(sums)]
-        late = late_terms(made, totals, made.inputs[:n], set(at_hand))
-        factors = {v: None for terms in late for t in terms for v in (t.left, t.right) if v not in at_hand}
-        early = [v for v, terms in zip(totals, late) if not terms]
-        carries, rest = made.outputs[first : first + count], made.outputs[first + count :]
-        outputs = [*early, *[v for v, g in zip(carries, s_given) if g], *rest, *factors]
-        turn = Program(made.inputs, made.equations, outputs, made.name)
-        turn = pruned(turn, [True] * len(turn.outputs))
-        sizes = (n, len(early), back_count, len(reads), len(y_types))
-
-        def body(*xs: Any) -> list[Any]:
-            constants, before, carry, slices, ys = _cut(xs, sizes)
-            out = evaluate(turn, [*constants, *slices, *carry, *ys])
-            more, rest = out[: len(early)], out[len(early) :]
-            return [*[elementwise.add(a, b) for a, b in zip(before, more)], *rest]
-
-        kinds = [t for t, g in zip(self.body.output_types, s_given) if g]
-        types = [*fixed, *[v.type for v in early], *kinds, *reads, *y_types]
-        backward = record(body, types, self.body.name)[0]
-        op = self.again(backward, n, len(early) + back_count, flips=True)
-        out = bind(
-            op,
-            *[v for v, f in zip(c, c_lin) if not f], *[shape.zeros(v.type) for v in early],
-            *[instantiate(t) for t, g in zip(cotangent, s_given) if g], *given,
-        )  # fmt: skip
-        summed, back, cuts, stacks = _cut(out, (len(early), back_count, sum(x_lin), len(factors)))
-        at_hand.update(zip(factors, stacks))
-        products = iter([p for p in sums_of(late, at_hand.__getitem__) if p is not None])
-        one_by_one, cut, ends = iter(summed), iter(cuts), iter(back)
-        to_constants = iter([next(products) if terms else next(one_by_one) for terms in late])
-        return (
-            *[next(to_constants) if f else None for f in c_lin],
-            *[next(ends) if g else None for g in s_given],
-            *[next(cut) if f else None for f in x_lin],
-        )
+        return scan_backwards.transpose(self, cotangent, operands)
 
     @property
     def selects(self) -> bool:  # type: ignore[override]
@@ -353,89 +225,10 @@ class Scan(Op):
         return Partly((*made[:count], *ys), wanted)
 
 
-class MaskedScan:
-    """A loop over tangents or cotangents with masks: those of constants and slices come along, others are carried."""
-
-    def __init__(self, op: Scan, values: Sequence[Any], masks: Sequence[Any]) -> None:
-        self.op, self.count = op, op.carries
-        self.values, self.masks = op.parts(values), op.parts(masks)
-        constants, start, slices = self.masks
-        in_step = lambda kinds: mask_program(op.body, [*constants, *kinds, *slices])  # noqa: E731
-        carry = carried_kinds(start, lambda kinds: in_step(kinds).kinds[: self.count])
-        kinds = [*carry, *in_step(carry).kinds[self.count :]]
-        self.is_linear, self.has_mask = ([k is not None for k in kinds], [k is SOME for k in kinds])
-        self.made = mask_program(op.body, [*constants, *carry, *slices], tuple(self.has_mask))
-
-    def results(self) -> tuple[Any, Any]:
-        """Results and masks; masks that no step needs are computed by another loop, if one is asked for."""
-        n = sum(self.has_mask[: self.count])
-        if self.made.has_effect:
-            values, masks = self.run([True] * n, True)
-            return values, result_masks(self.is_linear, self.has_mask, lambda: masks)
-        values, _ = self.run(self.needed(n), False)
-        return values, result_masks(self.is_linear, self.has_mask, lambda: self.run([True] * n, True)[1])
-
-    def needed(self, n: int) -> list[bool]:
-        """Which carried masks some step needs."""
-        both, outputs = self.made.both, len(self.is_linear)
-        places = [i for i, has in enumerate(self.has_mask) if has]
-        given = sum([m is not None and m is not ALL for m in self.masks[0]])
-        first = len(self.op.body.inputs) + given
-        flags = [False] * n
-        while True:
-            keep = [True] * outputs + [flags[i] if i < n else False for i in range(len(places))]
-            step = pruned(both, keep)
-            used = {v for e in step.equations for v in e.operands if type(v) is Var} | set(step.outputs)
-            new = [f or v in used for f, v in zip(flags, both.inputs[first : first + n])]
-            if new == flags:
-                return flags
-            flags = new
-
-    def run(self, flags: Sequence[bool], is_stacked: bool) -> tuple[Any, Any]:
-        """Run the loop with some of the carried masks, and with the masks of stacks if they are wanted."""
-        op, count, both = self.op, self.count, self.made.both
-        (c, s, x), (mc, ms, mx) = self.values, self.masks
-        types = op.parts(op.body.input_types)
-        bools = lambda types, has: [t.with_dtype(np.dtype(bool)) for t, h in zip(types, has) if h]  # noqa: E731
-        c_has, x_has = ([m is not None and m is not ALL for m in part] for part in (mc, mx))
-        s_has = self.has_mask[:count]
-        given_c, given_x = ([m.get() for m, h in zip(part, has) if h] for part, has in ((mc, c_has), (mx, x_has)))
-        start = [masking.as_array(m, v) for m, v, h in zip(ms, s, s_has) if h]
-        start = [m for m, f in zip(start, flags) if f]
-        stacks = sum(self.has_mask[count:]) if is_stacked else 0
-        ys = len(self.is_linear) - count
-        sizes = (len(c), len(given_c), len(s), len(start), len(x), len(given_x))
-
-        def body(*xs: Any) -> list[Any]:
-            c, mc, s, ms, x, mx = _cut(xs, sizes)
-            found = iter(ms)
-            kept = [next(found) if f else np.False_ for f in flags]  # those that are missing are not read
-            kept = [masking.filled(m, t.shape) for m, t in zip(kept, bools(types[1], s_has))]
-            out = evaluate(both, [*c, *s, *x, *mc, *kept, *mx])
-            carry, stacked, carry_masks, masks = _cut(out, (count, ys, sum(s_has), sum(self.has_mask[count:])))
-            return [*carry, *[m for m, f in zip(carry_masks, flags) if f], *stacked, *masks[:stacks]]
-
-        tc, ts, tx = types
-        carried = [t for t, f in zip(bools(ts, s_has), flags) if f]
-        kinds = [*tc, *bools(tc, c_has), *ts, *carried, *tx, *bools(tx, x_has)]
-        new = op.again(record(body, kinds, op.body.name)[0], len(c) + len(given_c), count + len(start))
-        out = bind(new, *c, *given_c, *s, *start, *x, *given_x)
-        carry, carry_masks, stacked, masks = _cut(out, (count, len(start), ys, stacks))
-        return (*carry, *stacked), [*carry_masks, *masks]
-
-
 def _empty(build: Any, t: ArrayType) -> Any:
     """Room for a stack of results."""
     made = build.apply(lambda: shape.zeros(ArrayType(*physical(t))))
     return Value(made.handle, t, made.literal)
-
-
-def _cut(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
-    out, start = [], 0
-    for n in sizes:
-        out.append(list(values[start : start + n]))
-        start += n
-    return out
 
 
 def _take(x: Any, position: Any) -> Any:

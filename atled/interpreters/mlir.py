@@ -17,7 +17,7 @@ from atled.core.array import type_of
 from atled.core.program import record_closed
 from atled.core.sharding import Mesh
 from atled.core.types import ArrayType
-from atled.engine import stablehlo
+from atled.engine import attributes
 from atled.engine.mlir import ir
 from atled.engine.mlir import stablehlo as hlo
 from atled.extend.primitive import Lowering as LoweringRuleContext
@@ -111,8 +111,8 @@ def aval_to_ir_type(ctx: Any, aval: Any = None) -> Any:
 
 
 def _array_type(aval: ArrayType) -> Any:
-    with stablehlo.context, ir.Location.unknown(stablehlo.context):
-        return stablehlo.module_type(aval)
+    with attributes.context, ir.Location.unknown(attributes.context):
+        return attributes.module_type(aval)
 
 
 # By class: what gives the type in a module of what stands for values of a type of that class.
@@ -136,7 +136,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
             return _constant_handlers[kind](val, aval)
     if isinstance(val, (bool, int, float, complex, np.generic)):
         t = type_of(val)
-        return hlo.constant(stablehlo.dense(np.asarray(val, t.dtype), t.dtype, ()))
+        return hlo.constant(attributes.dense(np.asarray(val, t.dtype), t.dtype, ()))
     return hlo.constant(ir_attribute(val))
 
 
@@ -157,11 +157,11 @@ def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> t
 def ir_attribute(val: Any) -> Any:
     """A number, a string, an array or a sequence of these as an attribute; Python's integers have 64 bits.
 
-    >>> with stablehlo.context:
+    >>> with attributes.context:
     ...     print(ir_attribute(np.int32(3)), ir_attribute("a"), ir_attribute([True]))
     3 : i32 "a" [true]
     """
-    with stablehlo.context:
+    with attributes.context:
         if isinstance(val, ir.Attribute):
             return val
         if isinstance(val, (str, bytes)):
@@ -181,7 +181,7 @@ def ir_attribute(val: Any) -> Any:
         if isinstance(val, np.floating):
             return ir.FloatAttr.get(dtype_to_ir_type(val.dtype), float(val))
         found = np.asarray(val)
-        return stablehlo.dense(found, found.dtype, found.shape)
+        return attributes.dense(found, found.dtype, found.shape)
 
 
 def shape_tensor(ctx: Any, sizes: Any) -> Any:
@@ -316,7 +316,7 @@ def make_ir_context() -> Any:
     ...     print(ir.Type.parse("!stablehlo.token"))
     !stablehlo.token
     """
-    return stablehlo.make_context()
+    return attributes.make_context()
 
 
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import builtins as _builtins
 import enum
 import importlib as _importlib
 from collections.abc import Callable, Sequence
-from math import prod as _prod
 from typing import Any
 
 import numpy as _np
@@ -17,7 +15,6 @@ from atled.core import tree as _tree
 from atled.core.array import Array as _Array
 from atled.core.array import ArrayLike as _ArrayLike
 from atled.core.array import type_of as _type_of
-from atled.core.axes import check_axes as _check_axes
 from atled.core.axes import check_axis as _check_axis
 from atled.higher_order.branches import cond, switch  # noqa: F401
 from atled.higher_order.composites import composite  # noqa: F401
@@ -27,6 +24,36 @@ from atled.higher_order.platforms import platform_dependent  # noqa: F401
 from atled.higher_order.scan import map, scan  # noqa: F401
 from atled.lax import arrays as _arrays
 from atled.lax import linalg  # noqa: F401
+from atled.lax.arithmetic import (  # noqa: F401
+    add,
+    atan2,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    clamp,
+    complex,
+    div,
+    eq,
+    ge,
+    gt,
+    integer_pow,
+    le,
+    lt,
+    max,
+    min,
+    mul,
+    ne,
+    nextafter,
+    polygamma,
+    pow,
+    rem,
+    select,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    sub,
+    zeta,
+)
 from atled.lax.arrays import (  # noqa: F401
     approx_max_k,
     approx_min_k,
@@ -38,6 +65,23 @@ from atled.lax.arrays import (  # noqa: F401
     stack,
     tile,
     unstack,
+)  # fmt: skip
+from atled.lax.collectives import (  # noqa: F401
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pbroadcast,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+    pswapaxes,
+    pvary,
 )  # fmt: skip
 from atled.lax.convolution import (  # noqa: F401
     ConvDimensionNumbers,
@@ -55,29 +99,20 @@ from atled.lax.elementwise import (  # noqa: F401
     abs,
     acos,
     acosh,
-    add,
     asin,
     asinh,
     atan,
-    atan2,
     atanh,
     bessel_i0e,
     bessel_i1e,
-    bitwise_and,
     bitwise_not,
-    bitwise_or,
-    bitwise_xor,
     cbrt,
     ceil,
-    clamp,
     clz,
-    complex,
     conj,
     cos,
     cosh,
     digamma,
-    div,
-    eq,
     erf,
     erf_inv,
     erfc,
@@ -85,44 +120,25 @@ from atled.lax.elementwise import (  # noqa: F401
     exp2,
     expm1,
     floor,
-    ge,
-    gt,
     imag,
-    integer_pow,
     is_finite,
-    le,
     lgamma,
     log,
     log1p,
     logistic,
-    lt,
-    max,
-    min,
-    mul,
-    ne,
     neg,
-    nextafter,
-    polygamma,
     population_count,
-    pow,
     real,
     reciprocal,
-    rem,
     rsqrt,
-    select,
-    shift_left,
-    shift_right_arithmetic,
-    shift_right_logical,
     sign,
     sin,
     sinh,
     sqrt,
     square,
-    sub,
     tan,
     tanh,
-    zeta,
-)  # fmt: skip
+)
 from atled.lax.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad  # noqa: F401
 from atled.lax.precision import (  # noqa: F401
     DotAlgorithm,
@@ -141,6 +157,26 @@ from atled.lax.reducing import (  # noqa: F401
     reduce,
     reduce_window,
 )
+from atled.lax.shaping import (  # noqa: F401
+    broadcast,
+    broadcast_in_dim,
+    broadcast_shapes,
+    broadcasted_iota,
+    collapse,
+    concatenate,
+    expand_dims,
+    full,
+    full_like,
+    iota,
+    pad,
+    reshape,
+    rev,
+    slice,
+    split,
+    squeeze,
+    transpose,
+    zeros_like_array,
+)  # fmt: skip
 from atled.lax.slicing import (  # noqa: F401
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -183,9 +219,6 @@ from atled.lax.window_shapes import (  # noqa: F401
     reduce_window_shape_tuple,
 )  # fmt: skip
 from atled.numpy.creation import asarray as _asarray
-from atled.numpy.creation import located as _located
-from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
-from atled.ops import collectives as _collectives
 from atled.ops import contraction as _contraction
 from atled.ops import conversion as _conversion
 from atled.ops import cumulative as _cumulative
@@ -265,138 +298,6 @@ def select_n(which: _ArrayLike, *cases: Any) -> _Array:
     for i, case in enumerate(cases[1:], 1):
         out = select(ge(which, i), case, out)
     return out
-
-
-def broadcast(operand: _ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> _Array:
-    """An array repeated along new leading axes."""
-    t = _type_of(operand)
-    out = _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
-    return _placed(out, out_sharding, "broadcast")
-
-
-def broadcast_in_dim(
-    operand: _ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> _Array:
-    """An array in a larger shape, with its axes at given positions.
-
-    >>> broadcast_in_dim(iota("int32", 2), (2, 3), (0,))
-    Array([[0, 0, 0],
-           [1, 1, 1]], dtype=int32)
-    """
-    return _placed(_shape.broadcast(operand, shape, broadcast_dimensions), out_sharding, "broadcast_in_dim")
-
-
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that shapes broadcast to."""
-    return _broadcast_shapes(*shapes)
-
-
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> _Array:
-    """0, 1, 2, ... along one axis of a shape."""
-    return _placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
-
-
-def iota(dtype: Any, size: int) -> _Array:
-    """0, 1, 2, ..."""
-    return _shape.iota(dtype, (size,), 0)
-
-
-def reshape(
-    operand: _ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
-) -> _Array:
-    """The same elements in another shape, after the axes were brought into the order of `dimensions`."""
-    x = operand if dimensions is None else transpose(operand, dimensions)
-    return _placed(_shape.reshape(x, new_sizes), out_sharding, "reshape")
-
-
-def transpose(operand: _ArrayLike, permutation: Sequence[int]) -> _Array:
-    """The axes in another order."""
-    return _shape.transpose(operand, permutation)
-
-
-def concatenate(operands: Sequence[Any], dimension: int) -> _Array:
-    """Arrays one after another along an axis.
-
-    >>> concatenate([iota("int32", 2), full((1,), 7)], 0)
-    Array([0, 1, 7], dtype=int32)
-    """
-    return _shape.concatenate(operands, dimension)
-
-
-def split(operand: _ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[_Array]:
-    """An array cut along an axis into parts of given lengths.
-
-    >>> split(iota("int32", 3), (1, 2))
-    [Array([0], dtype=int32), Array([1, 2], dtype=int32)]
-    """
-    return list(_shape.split(operand, sizes, _check_axis("split", axis, _type_of(operand).ndim)))
-
-
-def pad(operand: _ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> _Array:
-    """An array with (low, high, interior) elements added on each axis.
-
-    >>> pad(iota("int32", 3), 9, [(1, 0, 1)])
-    Array([9, 0, 9, 1, 9, 2], dtype=int32)
-    """
-    return _shape.pad(operand, padding_value, padding_config)
-
-
-def rev(operand: _ArrayLike, dimensions: Sequence[int]) -> _Array:
-    """The order along axes turned around.
-
-    >>> rev(iota("int32", 3), (0,))
-    Array([2, 1, 0], dtype=int32)
-    """
-    return _shape.reverse(operand, tuple(dimensions))
-
-
-def squeeze(array: _ArrayLike, dimensions: Sequence[int]) -> _Array:
-    """Axes of length one taken away."""
-    dims = _type_of(array).shape
-    gone = _check_axes("squeeze", tuple(dimensions), len(dims))
-    return _shape.reshape(array, [n for i, n in enumerate(dims) if i not in gone])
-
-
-def expand_dims(array: _ArrayLike, dimensions: Sequence[int]) -> _Array:
-    """New axes of length one."""
-    dims = _type_of(array).shape
-    total = len(dims) + len(dimensions)
-    new = _check_axes("expand_dims", tuple(dimensions), total)
-    rest = iter(dims)
-    return _shape.reshape(array, [1 if i in new else next(rest) for i in range(total)])
-
-
-def collapse(operand: _ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> _Array:
-    """Neighbouring axes joined into one.
-
-    >>> collapse(full((2, 3, 4), 0), 1).shape
-    (2, 12)
-    """
-    dims = _type_of(operand).shape
-    start, stop, _ = _builtins.slice(start_dimension, stop_dimension).indices(len(dims))
-    return _shape.reshape(operand, (*dims[:start], _prod(dims[start:stop]), *dims[stop:]))
-
-
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> _Array:
-    """An array with one value everywhere."""
-    value = (
-        fill_value
-        if dtype is None and hasattr(fill_value, "dtype")
-        else _np.asarray(fill_value, _dtypes.canonical(dtype or _type_of(fill_value).dtype))
-    )
-    out = _shape.broadcast(value, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), ())
-    return _located(out, sharding, name="full")
-
-
-def full_like(x: _ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> _Array:
-    """One value everywhere, like another array."""
-    t = _type_of(x)
-    return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype, sharding=sharding)
-
-
-def zeros_like_array(x: _ArrayLike) -> _Array:
-    """Zeros like another array."""
-    return full_like(x, 0)
 
 
 def dot_general(
@@ -486,20 +387,6 @@ def reduce_or(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
 def reduce_xor(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
     """The bitwise exclusive or over axes."""
     return _reduction.reduce_xor(operand, tuple(axes))
-
-
-def slice(
-    operand: _ArrayLike,
-    start_indices: Sequence[int],
-    limit_indices: Sequence[int],
-    strides: Sequence[int] | None = None,
-) -> _Array:
-    """The elements from start up to limit on each axis, in strides.
-
-    >>> slice(iota("int32", 6), (1,), (6,), (2,))
-    Array([1, 3, 5], dtype=int32)
-    """
-    return _shape.slice(operand, start_indices, limit_indices, strides)
 
 
 def rng_bit_generator(
@@ -596,190 +483,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 # -- collectives over named axes --------------------------------------------------------------------------------------
 
 
-def _no_groups(groups: Any) -> None:
-    if groups is not None:
-        raise NotImplementedError(
-            f"axis_index_groups: collectives over a part of an axis are not there; got {groups}."
-            "\n  try: a mesh, or two vmaps, with one axis more, and the collective over that."
-        )
-
-
-def _over_tree(f: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
-    _no_groups(axis_index_groups)
-    return _tree.map(lambda v: f(v, axis_name), x)
-
-
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over named axes; every place gets it.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: psum(x, "i"), axis_name="i")(iota("int32", 3))
-    Array([3, 3, 3], dtype=int32)
-    """
-    return _over_tree(_collectives.psum, x, axis_name, axis_index_groups)
-
-
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The largest value over named axes.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: pmax(x, "i"), axis_name="i")(iota("int32", 3))
-    Array([2, 2, 2], dtype=int32)
-    """
-    return _over_tree(_collectives.pmax, x, axis_name, axis_index_groups)
-
-
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest value over named axes.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: pmin(x, "i"), axis_name="i")(iota("int32", 3))
-    Array([0, 0, 0], dtype=int32)
-    """
-    return _over_tree(_collectives.pmin, x, axis_name, axis_index_groups)
-
-
-def pvary(x: Any, axis_name: Any) -> Any:
-    """A value that all places of named axes share, as one that each place has on its own."""
-    return _over_tree(_collectives.pvary, x, axis_name, None)
-
-
-def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """A value as one that varies along named axes, or as one that is summed up: the value itself.
-
-    Nothing is said here of how values vary, so that there is nothing to change. Sums that are still to be taken
-    ("unreduced") are not there.
-    """
-    if to not in ("varying", "reduced", "unreduced"):
-        raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced'; got {to!r}.")
-    if to == "unreduced":
-        raise NotImplementedError("pcast: values whose sum is still to be taken are not there; got to='unreduced'.")
-    return pvary(x, axis_name)
-
-
-def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """The value of one place of a named axis, at all places.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: pbroadcast(x, "i", 2), axis_name="i")(iota("int32", 3))
-    Array([2, 2, 2], dtype=int32)
-    """
-    return _tree.map(lambda v: _collectives.pbroadcast(v, axis_name, source), x)
-
-
-def axis_index(axis_name: Any) -> _Array:
-    """The position along a named axis of the place that the function runs at.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: 10 * axis_index("i") + x, axis_name="i")(iota("int32", 3))
-    Array([ 0, 11, 22], dtype=int32)
-    """
-    return _collectives.axis_index(axis_name)
-
-
-def axis_size(axis_name: Any) -> int:
-    """The number of places along named axes.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: x * axis_size("i"), axis_name="i")(iota("int32", 3))
-    Array([0, 3, 6], dtype=int32)
-    """
-    return _collectives.axis_size(axis_name)
-
-
 with_sharding_constraint = _placing.with_sharding_constraint
-
-
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over named axes.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(iota("float32", 3))
-    Array([-1.,  0.,  1.], dtype=float32)
-    """
-    _no_groups(axis_index_groups)
-    count = axis_size(axis_name)
-    return _tree.map(lambda v: div(_collectives.psum(v, axis_name), count), x)
-
-
-def all_gather(
-    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
-) -> Any:
-    """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`.
-
-    The result counts as shared by all places, whether `to` is "varying" or "reduced": nothing needs to be said of that.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: all_gather(x, "i"), axis_name="i")(iota("int32", 2))
-    Array([[0, 1],
-           [0, 1]], dtype=int32)
-    """
-    if to not in ("varying", "reduced"):
-        raise ValueError(f"all_gather: `to` is 'varying' or 'reduced'; got {to!r}.")
-    _no_groups(axis_index_groups)
-    return _tree.map(lambda v: _collectives.all_gather(v, axis_name, axis, tiled), x)
-
-
-def psum_scatter(
-    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
-) -> Any:
-    """The sum over a named axis, of which every place keeps its slice.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
-    Array([2, 4], dtype=int32)
-    """
-    _no_groups(axis_index_groups)
-    return _tree.map(lambda v: _collectives.psum_scatter(v, axis_name, scatter_dimension, tiled), x)
-
-
-def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Values sent along a named axis, by pairs of (source, target); places that get nothing have zero.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(iota("int32", 3) + 5)
-    Array([0, 5, 6], dtype=int32)
-    """
-    return _tree.map(lambda v: _collectives.ppermute(v, axis_name, perm), x)
-
-
-def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Values exchanged along a named axis: place i gets what place perm[i] had.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(iota("int32", 3))
-    Array([2, 0, 1], dtype=int32)
-    """
-    return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
-
-
-def all_to_all(
-    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
-) -> Any:
-    """Slices along one axis dealt out to the places of a named axis, and those received joined along another.
-
-    >>> import atled
-    >>> atled.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
-    Array([[0, 2],
-           [1, 3]], dtype=int32)
-    """
-    _no_groups(axis_index_groups)
-
-    def one(v: Any) -> Any:
-        if tiled:
-            return _collectives.all_to_all(v, axis_name, split_axis, concat_axis)
-        # the split axis has the length of the named axis, and moves
-        n = _type_of(v).ndim
-        moved = _shape.move_axis(v, _check_axis("all_to_all", split_axis, n), 0)
-        dealt = _collectives.all_to_all(moved, axis_name, 0, 0)
-        return _shape.move_axis(dealt, 0, _check_axis("all_to_all", concat_axis, n))
-
-    return _tree.map(one, x)
-
-
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """An axis exchanged with a named one of the same length."""
-    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 dtype = _arrays.dtype

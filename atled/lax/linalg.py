@@ -13,7 +13,8 @@ from atled.core.trace import bind
 from atled.higher_order.scan import scan
 from atled.lax.polar import qdwh  # noqa: F401
 from atled.numpy.creation import asarray
-from atled.numpy.linalg import inv, norm
+from atled.numpy.linalg import inv
+from atled.numpy.norms import norm
 from atled.ops import conversion, elementwise, spectral
 from atled.ops import linalg as _linalg
 from atled.ops import matrices as matrices_ops

@@ -49,10 +49,11 @@ if TYPE_CHECKING:
     from atled.nn.features import FourierFeatures, PatchEmbedding
     from atled.nn.graphs import GraphAttention, GraphConv, GraphNetwork
     from atled.nn.keys import Keys
+    from atled.nn.kinds import Buffer, Frozen, Kind, Param
     from atled.nn.layers import Dense, Embedding, Linear
     from atled.nn.long_attention import memory_efficient_attention
     from atled.nn.low_rank import LoRA
-    from atled.nn.module import Buffer, Frozen, Kind, Module, Param
+    from atled.nn.module import Module
     from atled.nn.multi_head import Cache, MultiHeadAttention, start_decoding
     from atled.nn.norms import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
     from atled.nn.pooling import (
@@ -85,10 +86,11 @@ _NAMES = {
     "features": ("FourierFeatures", "PatchEmbedding"),
     "graphs": ("GraphAttention", "GraphConv", "GraphNetwork"),
     "keys": ("Keys",),
+    "kinds": ("Buffer", "Frozen", "Kind", "Param"),
     "layers": ("Dense", "Embedding", "Linear"),
     "long_attention": ("memory_efficient_attention",),
     "low_rank": ("LoRA",),
-    "module": ("Buffer", "Frozen", "Kind", "Module", "Param"),
+    "module": ("Module",),
     "multi_head": ("Cache", "MultiHeadAttention", "start_decoding"),
     "norms": ("BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "RMSNorm"),
     "pooling": (

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from atled.core import errors, tree
+from atled.core import errors, tree, tree_nodes
 from atled.core.trace import Tracer
 from atled.nn.module import changed, retyped
 from atled.nn.selecting import modules, names
@@ -31,7 +31,7 @@ class Seen:
                 _collected.now.add(path, value)
 
 
-tree.register_node(Seen, lambda s: ((s.values,), None), lambda _, children: Seen(*children))
+tree_nodes.register_node(Seen, lambda s: ((s.values,), None), lambda _, children: Seen(*children))
 
 
 class _Collected(threading.local):

@@ -13,7 +13,8 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors
 from atled.core.array import Array, describe, type_of
-from atled.nn.module import Kind, Module
+from atled.nn.kinds import Kind
+from atled.nn.module import Module
 from atled.nn.reparametrized import Reparametrized
 from atled.nn.stack import Stacked
 

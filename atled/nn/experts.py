@@ -15,8 +15,9 @@ from atled.nn import initializers
 from atled.nn.capturing import collecting
 from atled.nn.composing import takes_key
 from atled.nn.functions import logsumexp, one_hot, softmax
+from atled.nn.kinds import Param
 from atled.nn.layers import check_features, needed
-from atled.nn.module import Module, Param
+from atled.nn.module import Module
 from atled.nn.stack import Stacked, assigned_in
 from atled.ops.placing import with_sharding_constraint
 from atled.transforms.vmap import vmap

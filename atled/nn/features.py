@@ -13,8 +13,9 @@ from atled import random
 from atled.core import errors
 from atled.core.array import Array, describe, type_of
 from atled.nn import initializers
+from atled.nn.kinds import Buffer, Param
 from atled.nn.layers import check_features, computing, kept, needed
-from atled.nn.module import Buffer, Module, Param
+from atled.nn.module import Module
 
 
 class FourierFeatures(Module):

@@ -13,7 +13,8 @@ from atled.core.array import Array, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import logaddexp, to_bool
+from atled.numpy.elementwise import logaddexp
+from atled.numpy.family import to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, promote_inexact
 from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import var as _var

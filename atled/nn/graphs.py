@@ -19,8 +19,9 @@ from atled.nn import initializers
 from atled.nn.composing import as_layer, takes_key
 from atled.nn.expecting import expected
 from atled.nn.functions import leaky_relu
+from atled.nn.kinds import Param
 from atled.nn.layers import Linear, check_features, computing, kept, needed
-from atled.nn.module import Module, Param
+from atled.nn.module import Module
 from atled.ops import segments
 from atled.ops.elementary import rsqrt
 from atled.transforms.grad import stop_gradient

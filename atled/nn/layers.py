@@ -14,7 +14,8 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, describe, type_of
 from atled.nn import initializers
 from atled.nn.expecting import expected
-from atled.nn.module import Module, Param
+from atled.nn.kinds import Param
+from atled.nn.module import Module
 
 
 def needed(layer: Module, key: Any) -> Any:

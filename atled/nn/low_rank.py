@@ -12,8 +12,9 @@ from atled.nn import initializers
 from atled.nn.composing import takes_key
 from atled.nn.convolutions import Conv
 from atled.nn.dropouts import Dropout
+from atled.nn.kinds import Frozen, Param
 from atled.nn.layers import Embedding, Linear, needed
-from atled.nn.module import Frozen, Module, Param, settled, with_kinds
+from atled.nn.module import Module, settled, with_kinds
 from atled.nn.selecting import freeze
 
 

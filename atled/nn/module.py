@@ -15,219 +15,20 @@ import difflib
 import enum
 import functools
 import inspect
-import reprlib
 import threading
 import types
 import warnings
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
 
-from atled.core import errors, source, tree
+from atled.core import errors, source, tree, tree_nodes
 from atled.core.array import Array, describe, type_of
-from atled.core.exact import Interned, exact
 from atled.core.trace import Interpreter, Tracer, state
-from atled.core.tree_code import Code
-from atled.core.types import ShapeDtypeStruct
 from atled.engine.array import to_device
-from atled.ops import conversion
-
-
-class Kind:
-    """How an array of a module is meant: `nn.Param(x)` declares x as one. Subclass it for kinds of your own.
-
-    The value may be an array, a number, or a tree of those. Numbers become arrays.
-
-    >>> from atled import nn
-    >>> class Cache(nn.Buffer):
-    ...     "What attention keeps of earlier tokens."
-    """
-
-    is_trained = False  # whether `grad` differentiates by it if nobody says otherwise
-    __slots__ = ("value",)
-
-    def __new__(cls, value: Any) -> Any:  # what is assigned is the bare value, so that is its type for checkers
-        """A declaration, which an assignment to an attribute of a module takes apart."""
-        return super().__new__(cls)
-
-    def __init__(self, value: Any) -> None:
-        self.value = tree.map(_as_declared, value)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({describe(self.value)})"
-
-
-class Param(Kind):
-    """Declares what is trained.
-
-    >>> Param(np.zeros((2, 3), "float32"))
-    Param(f32[2,3])
-    """
-
-    is_trained = True
-
-
-class Buffer(Kind):
-    """Declares what a module keeps besides its parameters: statistics, counters, caches.
-
-    >>> Buffer(0)
-    Buffer(i32[])
-    """
-
-
-class Frozen(Kind):
-    """Declares a parameter that is not trained. `nn.freeze` makes parameters such.
-
-    >>> Frozen(np.ones(3, "float32"))
-    Frozen(f32[3])
-    """
-
-
-def _as_declared(x: Any) -> Any:
-    """An array of a fixed dtype: weak numbers would be compiled for again once they have met an array."""
-    if isinstance(x, (ShapeDtypeStruct, Kind)):
-        return x.value if isinstance(x, Kind) else x
-    try:
-        t = type_of(x)
-    except TypeError:
-        raise TypeError(
-            errors.explained(f"nn: arrays and numbers can be declared, and trees of those; got {describe(x)}.")
-        ) from None
-    if not isinstance(x, Array):
-        return to_device(np.asarray(x, t.dtype), t.strong())  # memory of its own, which can be donated
-    return conversion.convert(x, t.dtype) if t.weak else x
-
-
-class Static:
-    """A part of a list or dict that is not an array: a node without leaves, as long as the list is taken apart."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class _StaticCode(tree.NodeCode):
-    """In generated code, statics are not wrapped."""
-
-    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
-        if structure.meta is None or type(structure.meta) in FUNCTIONS:
-            code.lines.append(f"{indent}if {value} is not {code.name(structure.meta)}: raise Mismatch")
-        else:
-            code.lines.append(f"{indent}if exact({value}) != {code.name(structure.key)}: raise Mismatch")
-        return []
-
-    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
-        if structure.changes:
-            return f"{code.name(tree.data_of)}({code.name(structure)})"
-        return code.name(structure.meta)
-
-    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
-        return "", reprlib.repr(before.meta), reprlib.repr(now.meta)
-
-
-FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
-tree.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), code=_StaticCode())
-
-
-class Form(Interned):
-    """All of a module but its children: there is one object for equal ones."""
-
-    __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
-
-    def __init__(
-        self, cls: type, order: tuple[str, ...], kinds: dict[str, Any], statics: dict[str, Any], mixed: tuple[str, ...]
-    ) -> None:
-        self.cls = cls
-        self.order = order  # in which attributes were first assigned
-        self.names = names = tuple([n for n in order if n not in statics])  # of the children
-        self.kinds = kinds  # of those that are declared
-        self.statics = statics
-        self.mixed = mixed  # children that are neither declared nor modules: lists, dicts, objects
-        self.keys = [tree.FieldKey(n, kinds[n]) if n in kinds else tree.GetAttrKey(n) for n in names]
-        self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # a module before it has children
-
-    def build(self, children: Sequence[Any]) -> Any:
-        """The module with these children."""
-        made = object.__new__(self.cls)
-        values = made.__dict__
-        values.update(self.start)
-        values.update(zip(self.names, children, strict=True))
-        for name in self.mixed:
-            values[name] = _unwrapped(values[name])
-        if state.innermost is not None:
-            values["_home"] = (state.innermost, state.is_receiving)
-        return made
-
-    def __reduce__(self) -> Any:
-        return _form, (self.cls, self.order, self.kinds, self.statics, self.mixed)
-
-    def parts(self) -> list[Any]:
-        """What code of the module may read: its statics."""
-        return list(self.statics.values())
-
-
-_forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
-_lock = threading.RLock()
-
-
-def _form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
-    parts = sorted([(n, _key(v)) for n, v in statics.items()], key=lambda item: item[0])
-    declared = sorted(kinds.items(), key=lambda item: item[0])
-    key = (cls, tuple(order), tuple(declared), tuple(parts), tuple(mixed))
-    with _lock:
-        found = _forms.get(key)
-        if found is None:
-            found = _forms[key] = Form(cls, tuple(order), dict(kinds), dict(statics), tuple(mixed))
-    return found
-
-
-def _key(value: Any) -> Any:
-    """The key of a static value: all that is in it counts, also what its class leaves out of comparisons."""
-    if type(value) is tuple:
-        return (tuple, *[_key(v) for v in value])
-    if hasattr(type(value), "__dataclass_fields__") and hasattr(value, "__dict__"):
-        return (type(value), *[(n, _key(v)) for n, v in value.__dict__.items()])
-    return exact(value)
-
-
-class _ModuleCode(tree.NodeCode):
-    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
-        values = code.name()
-        code.lines.append(f"{indent}{values} = {value}.__dict__")
-        code.lines.append(f"{indent}if {values}['_form'] is not {code.name(structure.meta)}: raise Mismatch")
-        return [f"{values}[{n!r}]" for n in structure.meta.names]
-
-    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
-        form, made, values = structure.meta, code.name(), code.name()
-        stores = [f"{values}[{n!r}] = {p}" for n, p in zip(form.names, parts, strict=True)]
-        code.lines.append(f" {'; '.join([f'{values} = {code.name(form.start.copy)}()', *stores])}")
-        code.lines.append(f" {made} = {code.name(object.__new__)}({code.name(form.cls)})")
-        code.lines.append(f" {code.name(object.__setattr__)}({made}, '__dict__', {values})")
-        return made
-
-    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
-        a, b = before.meta, now.meta
-        for name in {**a.statics, **b.statics}:
-            if _said(a, name) != _said(b, name) or _key(a.statics.get(name)) != _key(b.statics.get(name)):
-                return f".{name}", _said(a, name), _said(b, name)
-        for name in {**a.kinds, **b.kinds}:
-            if a.kinds.get(name) is not b.kinds.get(name):
-                said = [f"declared as {f.kinds[name].__name__}" if name in f.kinds else "undeclared" for f in (a, b)]
-                return f".{name}", said[0], said[1]
-        return "", f"a {a.cls.__name__} of {', '.join(a.names)}", f"one of {', '.join(b.names)}"
-
-
-def _said(form: Form, name: str) -> str:
-    """What a module of a form has under a name that is static in another one."""
-    if name in form.statics:
-        return reprlib.repr(form.statics[name])
-    return "an array or a module" if name in form.names else "True" if name == "training" else "not there"
-
-
-_CODE = _ModuleCode()
+from atled.nn.forms import FUNCTIONS, MODULE_CODE, Form, Static, key_of, lock, make_form
+from atled.nn.kinds import Kind, as_declared
 
 
 class _Building(threading.local):
@@ -262,7 +63,7 @@ class Module:
                 f"{cls.__name__}: a module keeps its attributes in a dict, where trees find them; got __slots__."
                 "\n  try: leave them out."
             )
-        tree.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, _CODE)
+        tree_nodes.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, MODULE_CODE)
         if "__init__" in cls.__dict__:
             cls.__init__ = _watched(cls.__init__)  # type: ignore[method-assign]
         if "forward" in cls.__dict__ and not any(["__call__" in c.__dict__ for c in cls.__mro__]):
@@ -347,7 +148,7 @@ def _kinds_of(module: Any) -> dict[str, Any]:
 def _unsettled(module: Any) -> dict[str, Any]:
     """Take the form from a module; gives its kinds, to change."""
     values = module.__dict__
-    with _lock:
+    with lock:
         form = values.pop("_form", None)
         if form is not None:
             values["_kinds"] = dict(form.kinds)
@@ -374,7 +175,7 @@ def _assign(module: Any, name: str, value: Any) -> None:
             raise _undeclared(module, name)
         _may_assign(module, name, value)
         form = values.get("_form")
-        if form is not None and name in form.statics and _is_fixed(value) and _key(values.get(name)) == _key(value):
+        if form is not None and name in form.statics and _is_fixed(value) and key_of(values.get(name)) == key_of(value):
             return  # nothing changes
         _unsettled(module).pop(name, None)
         values[name] = value
@@ -391,7 +192,7 @@ def _like(old: Any, value: Any) -> Any:
         kinds = "biufc"
         if kinds.index(type_of(value).kind) <= kinds.index(type_of(old).kind if type_of(old).kind != "k" else "b"):
             return to_device(np.asarray(value, old.dtype), type_of(old).strong().with_shape(()))
-    return tree.map(_as_declared, value)
+    return tree.map(as_declared, value)
 
 
 def _undeclared(module: Any, where: str) -> TypeError:
@@ -496,7 +297,7 @@ def _form_of(x: Any) -> Form | None:
 
 def _settle(module: Any) -> Form:
     values, cls = module.__dict__, type(module)
-    with _lock:  # threads may meet a module that was just loaded
+    with lock:  # threads may meet a module that was just loaded
         if "_form" in values:
             return values["_form"]
         kinds = dict(values.get("_kinds", ()))
@@ -519,7 +320,7 @@ def _settle(module: Any) -> Form:
                 statics[name] = found
             elif name not in kinds and not isinstance(found, Module):
                 mixed.append(name)
-        form = values["_form"] = _form(cls, order, kinds, statics, mixed)
+        form = values["_form"] = make_form(cls, order, kinds, statics, mixed)
         values.pop("_kinds", None)
     return form
 
@@ -666,16 +467,6 @@ def _holds_children(value: Any) -> bool:
     return any([_holds_children(v) for v in parts])
 
 
-def _unwrapped(value: Any) -> Any:
-    if isinstance(value, Static):
-        return value.value
-    if type(value) in (list, tuple):
-        return type(value)([_unwrapped(v) for v in value])
-    if type(value) is dict:
-        return {k: _unwrapped(v) for k, v in value.items()}
-    return value
-
-
 def _refuse_ties(module: Any) -> None:
     """Complain about an array or a module that is at two places: as a tree they would become two."""
     seen: dict[int, str] = {}
@@ -699,7 +490,7 @@ def walk(module: Any) -> Iterator[tuple[str, Any]]:
     waiting: list[tuple[tuple[str, ...], Any]] = [((), module)]
     while waiting:
         path, x = waiting.pop()
-        node = tree._node_of(type(x))
+        node = tree_nodes.node_of(type(x))
         if node is None or isinstance(x, Module):
             yield "/".join(path), x
         if node is not None:
@@ -712,7 +503,7 @@ def changed(module: Any, change: Callable[[str, Any], Any]) -> Any:
     """A copy in which modules are what `change(path, copy)` gives for them, from the inside out; arrays are shared."""
 
     def of(x: Any, path: tuple[str, ...]) -> Any:
-        node = tree._node_of(type(x))
+        node = tree_nodes.node_of(type(x))
         if node is None:
             return x
         children, meta = node.flatten(x)

@@ -16,9 +16,10 @@ from atled.core.array import type_of
 from atled.core.trace import Tracer
 from atled.nn.dropouts import Dropout
 from atled.nn.functions import softmax
+from atled.nn.kinds import Buffer
 from atled.nn.layers import Linear, kept, needed
 from atled.nn.long_attention import boolean, memory_efficient_attention
-from atled.nn.module import Buffer, Module
+from atled.nn.module import Module
 from atled.nn.positions import RoPE, SinusoidalPositions
 from atled.nn.replacing import replace
 

@@ -10,8 +10,9 @@ from atled import lax
 from atled.core import errors
 from atled.core.array import Array, type_of
 from atled.nn import initializers
+from atled.nn.kinds import Buffer, Param
 from atled.nn.layers import check_features, computing, kept
-from atled.nn.module import Buffer, Module, Param
+from atled.nn.module import Module
 from atled.ops import elementary
 from atled.transforms.grad import stop_gradient
 

@@ -16,8 +16,9 @@ import atled.numpy as jnp
 from atled.core import dtypes, errors
 from atled.core.array import Array, describe, type_of
 from atled.nn import initializers
+from atled.nn.kinds import Param
 from atled.nn.layers import kept, needed
-from atled.nn.module import Module, Param
+from atled.nn.module import Module
 
 
 class RoPE(Module):

@@ -17,8 +17,9 @@ from atled.core.array import Array, describe, is_array_like, type_of
 from atled.nn import initializers
 from atled.nn.convolutions import Conv
 from atled.nn.functions import sigmoid
+from atled.nn.kinds import Param
 from atled.nn.layers import check_features, computing, kept, needed
-from atled.nn.module import Module, Param
+from atled.nn.module import Module
 
 
 class _Cell(Module):

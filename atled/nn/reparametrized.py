@@ -13,7 +13,8 @@ import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors, tree
 from atled.core.array import Array, type_of
-from atled.nn.module import Buffer, Frozen, Module, Param, settled
+from atled.nn.kinds import Buffer, Frozen, Param
+from atled.nn.module import Module, settled
 from atled.nn.norms import wide
 from atled.transforms.grad import stop_gradient
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atled import random
-from atled.core import errors, tree
+from atled.core import errors, tree_nodes
 from atled.nn.module import Module
 from atled.nn.selecting import modules, names
 from atled.nn.stack import Stacked
@@ -39,7 +39,7 @@ def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any
     def of(x: Any, path: str, key: Any) -> Any:
         if isinstance(x, Module) and is_meant(path, x):
             return make(x) if key is None else make(x, key)
-        node = tree._node_of(type(x))
+        node = tree_nodes.node_of(type(x))
         if node is None:
             return x
         children, meta = node.flatten(x)

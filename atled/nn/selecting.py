@@ -14,7 +14,8 @@ from typing import Any
 from atled.core import dtypes, errors, tree
 from atled.core.array import type_of
 from atled.core.differences import difference
-from atled.nn.module import Frozen, Kind, Module, Param, changed, settled, walk, with_kinds, with_statics
+from atled.nn.kinds import Frozen, Kind, Param
+from atled.nn.module import Module, changed, settled, walk, with_kinds, with_statics
 
 
 def only(module: Any, *kinds: type[Kind]) -> Any:

@@ -33,6 +33,22 @@ from atled.numpy.arithmetic import (
     remainder,
     spacing,
 )
+from atled.numpy.bits import (
+    bitwise_and,
+    bitwise_count,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    invert,
+    left_shift,
+    packbits,
+    right_shift,
+    unpackbits,
+)
+from atled.numpy.choosing import choose, compress, extract, piecewise, select, where
 from atled.numpy.contractions import (
     cross,
     diag,
@@ -53,7 +69,6 @@ from atled.numpy.contractions import (
     vecmat,
 )
 from atled.numpy.creation import (
-    arange,
     array,
     asarray,
     astype,
@@ -64,19 +79,17 @@ from atled.numpy.creation import (
     from_dlpack,
     frombuffer,
     fromfile,
-    fromfunction,
     fromiter,
     fromstring,
     full,
     full_like,
     identity,
-    indices,
-    linspace,
     ones,
     ones_like,
     zeros,
     zeros_like,
 )
+from atled.numpy.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from atled.numpy.elementwise import (
     abs,
     absolute,
@@ -91,82 +104,47 @@ from atled.numpy.elementwise import (
     arctan,
     arctan2,
     arctanh,
-    around,
     asin,
     asinh,
     atan,
     atan2,
     atanh,
-    bitwise_and,
-    bitwise_count,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
     cbrt,
-    ceil,
     clip,
     conj,
     conjugate,
-    copysign,
     cos,
     cosh,
     deg2rad,
     degrees,
     divide,
-    equal,
     exp,
     exp2,
     expm1,
     fabs,
-    fix,
-    floor,
     fmax,
     fmin,
-    greater,
-    greater_equal,
     heaviside,
     i0,
     imag,
-    invert,
     isclose,
-    isfinite,
-    isinf,
-    isnan,
-    isneginf,
-    isposinf,
-    left_shift,
-    less,
-    less_equal,
     log,
     log1p,
     log2,
     log10,
     logaddexp,
     logaddexp2,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
     maximum,
     minimum,
     multiply,
-    nan_to_num,
     negative,
     nextafter,
-    not_equal,
     positive,
     rad2deg,
     radians,
     real,
     reciprocal,
-    right_shift,
-    rint,
-    round,
     sign,
-    signbit,
     sin,
     sinc,
     sinh,
@@ -176,15 +154,23 @@ from atled.numpy.elementwise import (
     tan,
     tanh,
     true_divide,
-    trunc,
 )
-from atled.numpy.indexing import (
-    take,
-    take_along_axis,
+from atled.numpy.joining import append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack
+from atled.numpy.logic import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
 )
-from atled.numpy.promotion import (
-    broadcast_shapes,
-)
+from atled.numpy.nan_reductions import nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
+from atled.numpy.promotion import broadcast_shapes
+from atled.numpy.ranges import arange, geomspace, linspace, logspace
 from atled.numpy.reductions import (
     all,
     amax,
@@ -194,30 +180,17 @@ from atled.numpy.reductions import (
     argmin,
     average,
     count_nonzero,
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
     max,
     mean,
     min,
-    nanargmax,
-    nanargmin,
-    nancumprod,
-    nancumsum,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
     prod,
     ptp,
     std,
     sum,
     var,
 )
+from atled.numpy.repeating import repeat, tile
+from atled.numpy.rounding import around, ceil, fix, floor, rint, round, trunc
 from atled.numpy.scalar_types import (
     bfloat16,
     bool,
@@ -277,83 +250,65 @@ from atled.numpy.scalar_types import (
     unsignedinteger,
     ushort,
 )
+from atled.numpy.searching import (
+    argwhere,
+    digitize,
+    flatnonzero,
+    nonzero,
+    ravel_multi_index,
+    searchsorted,
+    trim_zeros,
+    unravel_index,
+)
 from atled.numpy.shapes import (
-    append,
-    array_split,
     atleast_1d,
     atleast_2d,
     atleast_3d,
-    block,
     broadcast_arrays,
     broadcast_to,
-    column_stack,
-    concat,
-    concatenate,
-    dsplit,
-    dstack,
     expand_dims,
     flip,
     fliplr,
     flipud,
-    hsplit,
-    hstack,
     matrix_transpose,
     moveaxis,
     permute_dims,
     ravel,
-    repeat,
     reshape,
     roll,
     rollaxis,
     rot90,
-    split,
     squeeze,
-    stack,
     swapaxes,
-    tile,
     transpose,
-    tril,
-    triu,
-    unstack,
-    vsplit,
-    vstack,
 )
-from atled.numpy.sorting import (
-    argpartition,
-    argsort,
-    argwhere,
-    choose,
-    compress,
-    digitize,
-    extract,
-    flatnonzero,
-    lexsort,
-    nonzero,
-    partition,
-    piecewise,
-    ravel_multi_index,
-    searchsorted,
-    select,
-    sort,
-    sort_complex,
-    trim_zeros,
-    unravel_index,
-    where,
+from atled.numpy.sorting import argpartition, argsort, lexsort, partition, sort, sort_complex
+from atled.numpy.special_values import copysign, isfinite, isinf, isnan, isneginf, isposinf, nan_to_num, signbit
+from atled.numpy.splitting import array_split, dsplit, hsplit, split, unstack, vsplit
+from atled.numpy.taking import take, take_along_axis
+from atled.numpy.triangles import (
+    diag_indices,
+    diag_indices_from,
+    mask_indices,
+    tri,
+    tril,
+    tril_indices,
+    tril_indices_from,
+    triu,
+    triu_indices,
+    triu_indices_from,
 )
 from atled.numpy.ufuncs import frompyfunc, ufunc
 
 if TYPE_CHECKING:
     from atled.numpy import fft, linalg
-    from atled.numpy.comparison import (
-        allclose,
-        array_equal,
-        array_equiv,
-    )
-    from atled.numpy.functional import (
-        apply_along_axis,
-        apply_over_axes,
-        vectorize,
-    )
+    from atled.numpy.comparison import allclose, array_equal, array_equiv
+    from atled.numpy.convolutions import convolve, correlate
+    from atled.numpy.differences import diff, ediff1d, gradient, trapezoid, unwrap
+    from atled.numpy.edits import delete, fill_diagonal, insert, place, put, put_along_axis, resize
+    from atled.numpy.functional import apply_along_axis, apply_over_axes, vectorize
+    from atled.numpy.grids import c_, fromfunction, index_exp, indices, ix_, meshgrid, mgrid, ogrid, r_, s_
+    from atled.numpy.histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
     from atled.numpy.inspection import (
         array_repr,
         array_str,
@@ -377,38 +332,8 @@ if TYPE_CHECKING:
         shape,
         size,
     )
-    from atled.numpy.manipulation import (
-        c_,
-        delete,
-        diag_indices,
-        diag_indices_from,
-        fill_diagonal,
-        geomspace,
-        index_exp,
-        insert,
-        ix_,
-        logspace,
-        mask_indices,
-        meshgrid,
-        mgrid,
-        ogrid,
-        packbits,
-        place,
-        put,
-        put_along_axis,
-        r_,
-        resize,
-        s_,
-        tri,
-        tril_indices,
-        tril_indices_from,
-        triu_indices,
-        triu_indices_from,
-        unpackbits,
-    )
-    from atled.numpy.padding import (
-        pad,
-    )
+    from atled.numpy.interpolation import interp
+    from atled.numpy.padding import pad
     from atled.numpy.polynomial import (
         poly,
         polyadd,
@@ -436,48 +361,38 @@ if TYPE_CHECKING:
         unique_values,
     )
     from atled.numpy.statistics import (
-        convolve,
         corrcoef,
-        correlate,
         cov,
-        diff,
-        ediff1d,
-        gradient,
-        histogram,
-        histogram2d,
-        histogram_bin_edges,
-        histogramdd,
-        interp,
         median,
         nanmedian,
         nanpercentile,
         nanquantile,
         percentile,
         quantile,
-        trapezoid,
-        unwrap,
     )
-    from atled.numpy.windows import (
-        bartlett,
-        blackman,
-        hamming,
-        hanning,
-        kaiser,
-    )
+    from atled.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 _LAZY = {
     "comparison": """
         allclose array_equal array_equiv""",
+    "convolutions": """
+        convolve correlate""",
+    "differences": """
+        diff ediff1d gradient trapezoid unwrap""",
+    "edits": """
+        delete fill_diagonal insert place put put_along_axis resize""",
     "functional": """
         apply_along_axis apply_over_axes vectorize""",
+    "grids": """
+        c_ fromfunction index_exp indices ix_ meshgrid mgrid ogrid r_ s_""",
+    "histograms": """
+        histogram histogram2d histogram_bin_edges histogramdd""",
     "inspection": """
         array_repr array_str can_cast get_printoptions iscomplex iscomplexobj isdtype isreal isrealobj
         isscalar iterable load ndim printoptions promote_types result_type save savez set_printoptions shape
         size""",
-    "manipulation": """
-        c_ delete diag_indices diag_indices_from fill_diagonal geomspace index_exp insert ix_ logspace
-        mask_indices meshgrid mgrid ogrid packbits place put put_along_axis r_ resize s_ tri tril_indices
-        tril_indices_from triu_indices triu_indices_from unpackbits""",
+    "interpolation": """
+        interp""",
     "padding": """
         pad""",
     "polynomial": """
@@ -486,9 +401,7 @@ _LAZY = {
         bincount intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
         unique_values""",
     "statistics": """
-        convolve corrcoef correlate cov diff ediff1d gradient histogram
-        histogram2d histogram_bin_edges histogramdd interp median nanmedian nanpercentile nanquantile
-        percentile quantile trapezoid unwrap""",
+        corrcoef cov median nanmedian nanpercentile nanquantile percentile quantile""",
     "windows": """
         bartlett blackman hamming hanning kaiser""",
 }

@@ -9,7 +9,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
-from atled.numpy.elementwise import check_real, numbers
+from atled.numpy.family import check_real, numbers
 from atled.numpy.promotion import broadcast, common_dtype, operand_type, promote_dtypes, promote_inexact
 from atled.ops import conversion, elementary
 from atled.ops import elementwise as ew

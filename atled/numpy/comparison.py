@@ -7,8 +7,10 @@ from typing import Any
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
-from atled.numpy.elementwise import equal, isclose, isnan
+from atled.numpy.elementwise import isclose
+from atled.numpy.logic import equal
 from atled.numpy.promotion import broadcast, operand_type, promote_dtypes
+from atled.numpy.special_values import isnan
 from atled.ops import elementwise as ew
 from atled.ops import reduction, shape
 from atled.staging.jit import library_function

@@ -19,7 +19,8 @@ from atled.ops import contraction, conversion, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops.contraction import precision_name
 from atled.ops.placing import placed
-from atled.staging.jit import library_function, refuse_out
+from atled.staging.jit import library_function
+from atled.staging.signature import refuse_out
 
 _STATIC = ("precision", "preferred_element_type")
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, describe, type_of, unwrapped
-from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
@@ -19,11 +17,10 @@ from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
-from atled.numpy.promotion import broadcast, cast, common_dtype, operand_type, promote_inexact
 from atled.numpy.promotion import broadcast_to as _broadcast_to
-from atled.ops import conversion, elementary, elementwise, placing, random, shape
+from atled.numpy.promotion import cast, common_dtype, operand_type
+from atled.ops import conversion, elementwise, placing, random, shape
 from atled.staging.jit import jit, library_function
-from atled.transforms.vmap import vmap
 
 
 def static_shape(name: str, dims: Any) -> tuple[int, ...]:
@@ -471,21 +468,6 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return asarray(np.frombuffer(buffer, dtypes.canonical(dtype), count, offset))
 
 
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """An array of what a function gives for its indices.
-
-    >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
-    Array([[ 0,  1,  2],
-           [10, 11, 12]], dtype=int32)
-    """
-    dims = static_shape("fromfunction", shape)
-    for i in range(len(dims)):
-        axes: list[int | None] = [None] * len(dims)
-        axes[len(dims) - 1 - i] = 0
-        function = vmap(function, in_axes=tuple(axes))
-    return function(*[arange(n, dtype=dtype) for n in dims], **kwargs)
-
-
 def fromfile(*args: Any, **kwargs: Any) -> Array:
     """An array from a file of raw or text numbers, as `numpy.fromfile` reads it.
 
@@ -541,131 +523,6 @@ def _convert(x: Any, dtype: Any) -> Any:
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-def _concrete(name: str, x: Any) -> Any:
-    """A bound of arange as a Python number."""
-    if isinstance(x, Tracer) and x.known() is None:
-        raise ConcretizationTypeError(
-            f"{name}: the bounds must be known, because the length depends on them; got a traced {x.type}." + x._where()
-            + "\n  try: jit(f, static_argnames=...), or numpy.linspace, whose length is fixed."
-        )  # fmt: skip
-    if isinstance(x, Tracer):
-        x = x.known()
-    return x.item() if isinstance(x, (Array, np.ndarray, np.generic)) else x
-
-
-def arange(
-    start: Any,
-    stop: Any = None,
-    step: ArrayLike | None = None,
-    dtype: Any = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Array:
-    """Numbers from start up to stop, without stop, in steps.
-
-    >>> arange(3), arange(1.0, 2.0, 0.5)
-    (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
-    """
-    given = [x for x in (start, stop, step) if x is not None]
-    if dtype is None:
-        dtype, _ = common_dtype([operand_type("arange", x) for x in given])
-    dtype = dtypes.canonical(dtype)
-    values: list[Any] = [None if x is None else _concrete("arange", x) for x in (start, stop, step)]
-    if values[1] is None:
-        values[0], values[1] = 0, values[0]
-    first, last, by = values[0], values[1], 1 if values[2] is None else values[2]
-    if by == 0:
-        raise ValueError("arange: the step must not be zero.")
-    count = max(0, math.ceil((last - first) / by))
-    if dtypes.kind(dtype) == "b":
-        return asarray(np.arange(first, last, by, dtype=bool), device=device, out_sharding=out_sharding)
-    return located(_counted(count, first, by, dtype), device, out_sharding, "arange")
-
-
-@library_function(static=("count", "first", "by", "dtype"))
-def _counted(count: int, first: Any, by: Any, dtype: Any) -> Any:
-    if dtypes.kind(dtype) in "iu":
-        out = shape.iota(dtype, (count,), 0)
-        first, by = int(first), int(by)
-    else:
-        wide = dtypes.float64 if dtypes.bits(dtype) >= 32 and (first != 0 or by != 1) else dtype
-        out = shape.iota(wide, (count,), 0)
-    if by != 1:
-        out = elementwise.mul(out, by)
-    if first != 0:
-        out = elementwise.add(out, first)
-    return conversion.convert(out, dtype)
-
-
-@library_function(static=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
-    if num < 0:
-        raise ValueError(f"linspace: the number of samples must not be negative; got {num}.")
-    a, b = broadcast("linspace", promote_inexact("linspace", start, stop))
-    dims = max((type_of(a).shape, type_of(b).shape), key=len)
-    a, b = _broadcast_to(a, dims), _broadcast_to(b, dims)
-    t = type_of(a)
-    at = check_axis("linspace", axis, len(dims) + 1)
-    full = (*dims[:at], num, *dims[at:])
-    kept = tuple([i for i in range(len(full)) if i != at])
-    parts = num - 1 if endpoint else num
-    span = elementwise.sub(b, a)
-    step = elementwise.div(span, parts) if parts > 0 else elementwise.mul(span, np.asarray(np.nan, t.dtype))
-    if num == 0:
-        out = conversion.convert(shape.zeros(ArrayType(full, t.dtype)), dtype or t.dtype)
-        return (out, step) if retstep else out
-    count = shape.iota(t.dtype, full, at)
-    low, high = shape.broadcast(a, full, kept), shape.broadcast(b, full, kept)
-    weight = elementwise.div(count, max(parts, 1))
-    out = elementwise.add(elementwise.mul(low, elementwise.sub(1, weight)), elementwise.mul(high, weight))
-    if endpoint and num > 1:  # the last one is exact
-        out = elementwise.select(elementwise.eq(count, parts), high, out)
-    if dtype is not None and dtypes.kind(dtype) in "iu":
-        out = elementary.floor(out)
-    out = conversion.convert(out, dtype or t.dtype)
-    return (out, step) if retstep else out
-
-
-def _number(x: Any, dtype: Any) -> Any:
-    """A number in a floating dtype, or in the complex one of that width."""
-    return np.asarray(x, dtypes.complex_of(dtype) if isinstance(x, complex) else dtype)
-
-
-@overload
-def linspace(
-    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: Literal[False] = False,
-    dtype: Any = None, axis: int = 0, *, device: Any = None,
-) -> Array: ...  # fmt: skip
-@overload
-def linspace(
-    start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: Literal[True], dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
-) -> tuple[Array, Array]: ...  # fmt: skip
-@overload
-def linspace(
-    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, *, retstep: Literal[True],
-    dtype: Any = None, axis: int = 0, device: Any = None,
-) -> tuple[Array, Array]: ...  # fmt: skip
-def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
-) -> Any:  # fmt: skip
-    """Evenly spaced numbers from start to stop.
-
-    >>> linspace(0, 1, 5)
-    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
-    """
-    wanted = None
-    if dtype is not None:
-        wanted = dtypes.canonical(dtype)
-        is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
-        if is_plain and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
-            start, stop = _number(start, wanted), _number(stop, wanted)
-    out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), wanted, axis)
-    return out if device is None or retstep else located(out, device)
-
-
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:  # noqa: N803
     """Ones on a diagonal, zeros elsewhere.
 
@@ -692,30 +549,3 @@ def identity(n: int, dtype: Any = None) -> Array:
            [0., 1.]], dtype=float32)
     """
     return eye(n, dtype=dtype)
-
-
-@library_function(static=("dims", "dtype", "sparse"))
-def _indices(dims: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
-    n = len(dims)
-    if sparse:
-        return tuple(
-            [
-                shape.reshape(shape.iota(dtype, (d,), 0), [d if j == i else 1 for j in range(n)])
-                for i, d in enumerate(dims)
-            ]
-        )
-    if not dims:
-        return shape.zeros(ArrayType((0,), dtype))
-    return shape.concatenate([shape.reshape(shape.iota(dtype, dims, i), (1, *dims)) for i in range(n)], 0)
-
-
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Array:
-    """The indices of every position of a grid.
-
-    >>> rows, columns = indices((2, 2))
-    >>> rows, columns
-    (Array([[0, 0],
-           [1, 1]], dtype=int32), Array([[0, 1],
-           [0, 1]], dtype=int32))
-    """
-    return _indices(tuple(dimensions), dtypes.canonical(int if dtype is None else dtype), sparse)

@@ -15,14 +15,23 @@ from atled.core.program import Literal
 from atled.core.trace import Tracer, bind
 from atled.numpy import (
     arithmetic,
+    bits,
+    choosing,
     contractions,
     creation,
+    cumulative,
     elementwise,
     indexing,
+    logic,
     protocols,
     reductions,
+    repeating,
+    rounding,
+    searching,
     shapes,
     sorting,
+    splitting,
+    taking,
     updates,
 )
 from atled.numpy.promotion import made_array
@@ -67,19 +76,19 @@ def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, 
 _BINARY = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.divide,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.power,
-    "matmul": contractions.matmul, "and": elementwise.bitwise_and, "or": elementwise.bitwise_or,
-    "xor": elementwise.bitwise_xor, "lshift": elementwise.left_shift, "rshift": elementwise.right_shift,
+    "matmul": contractions.matmul, "and": bits.bitwise_and, "or": bits.bitwise_or,
+    "xor": bits.bitwise_xor, "lshift": bits.left_shift, "rshift": bits.right_shift,
     "divmod": arithmetic.divmod,
 }  # fmt: skip
 _COMPARE = {
-    "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,
-    "eq": elementwise.equal, "ne": elementwise.not_equal,
+    "lt": logic.less, "le": logic.less_equal, "gt": logic.greater, "ge": logic.greater_equal,
+    "eq": logic.equal, "ne": logic.not_equal,
 }  # fmt: skip
 _UNARY = {
     "neg": elementwise.negative,
     "pos": elementwise.positive,
     "abs": elementwise.absolute,
-    "invert": elementwise.invert,
+    "invert": bits.invert,
 }
 
 
@@ -104,7 +113,7 @@ def _iter(self: Any) -> Any:
             )
         )
     if self.type.kind != "k" and self.shape[0] <= _ROWS:
-        return iter(shapes.unstack(self))
+        return iter(splitting.unstack(self))
     return _rows(self)
 
 
@@ -117,13 +126,13 @@ def _rows(x: Any) -> Any:
     for start in range(0, count, _ROWS):
         if is_cut and start and start + _ROWS <= count:  # who wants only the first ones need not wait for a program
             starts = [np.int32(start), *[np.int32(0)] * (x.ndim - 1)]
-            yield from shapes.unstack(bind(DynamicSlice((_ROWS, *x.shape[1:])), x, *starts))
+            yield from splitting.unstack(bind(DynamicSlice((_ROWS, *x.shape[1:])), x, *starts))
         else:
             yield from (x[i] for i in range(start, min(start + _ROWS, count)))
 
 
 def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
-    return elementwise.round(self, decimals)
+    return rounding.round(self, decimals)
 
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
@@ -152,7 +161,7 @@ def _compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:
-    return sorting.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+    return choosing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def _byteswap(self: Any) -> Any:
@@ -217,7 +226,7 @@ def install() -> None:
         "__setitem__": indexing.setitem,
         "__delitem__": indexing.delitem,
         "__iter__": _iter,
-        "__round__": lambda self, n=0: elementwise.round(self, n),
+        "__round__": lambda self, n=0: rounding.round(self, n),
         "__array_namespace__": _namespace,
         "at": _property(updates.at, "Functional updates: `x.at[i].set(v)` is x with x[i] replaced."),
         "T": _property(shapes.transpose, "The axes in reverse order."),
@@ -245,13 +254,16 @@ def install() -> None:
     }
     for module, names in (
         (shapes, "squeeze swapaxes"),
-        (reductions, "sum prod max min all any mean var std ptp argmax argmin cumsum cumprod"),
+        (reductions, "sum prod max min all any mean var std ptp argmax argmin"),
+        (cumulative, "cumsum cumprod"),
         (contractions, "trace diagonal"),
-        (sorting, "sort argsort argpartition searchsorted nonzero choose"),
+        (sorting, "sort argsort argpartition"),
+        (searching, "searchsorted nonzero"),
+        (choosing, "choose"),
     ):
         members |= {name: getattr(module, name) for name in names.split()}
-    members["repeat"] = shapes.repeat
-    members["take"] = indexing.take
+    members["repeat"] = repeating.repeat
+    members["take"] = taking.take
     core_array.fill(members)
     Tracer.__array_ufunc__ = protocols.array_ufunc  # type: ignore[attr-defined]  # those on a device become NumPy's
     Tracer.__array_function__ = protocols.array_function  # type: ignore[attr-defined]

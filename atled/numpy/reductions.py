@@ -1,4 +1,4 @@
-"""NumPy's reductions: sums, products, extrema, means, spreads, logic, cumulative sums."""
+"""NumPy's reductions: sums, products, extrema, means, spreads, logic. `nan_reductions.py` has those without NaN."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
-from atled.numpy.elementwise import isnan, maximum, minimum, to_bool
+from atled.numpy.elementwise import maximum, minimum
+from atled.numpy.family import to_bool
 from atled.numpy.promotion import broadcast_to, cast, inexact_dtype, operand_type, promote_dtypes
-from atled.ops import conversion, cumulative, elementary, reduction, shape, sorting
+from atled.numpy.special_values import isnan
+from atled.ops import conversion, elementary, reduction, shape, sorting
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function
 
@@ -30,7 +32,7 @@ def _work_dtype(dtype: Any) -> Any:
     return dtypes.float32 if dtypes.kind(dtype) == "f" and dtypes.bits(dtype) < 32 else dtype
 
 
-def _sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     """The dtype of sums: small integers widen to the default width."""
     kind = dtypes.kind(dtype)
     if not promote_integers or kind in "fc":
@@ -66,7 +68,7 @@ def sum(
     Array([2., 2., 2.], dtype=float32)
     """
     t = operand_type("sum", a)
-    wanted = dtypes.canonical(dtype) if dtype is not None else _sum_dtype(t.dtype, promote_integers)
+    wanted = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype, promote_integers)
     return _reduce(reduction.reduce_sum, "sum", a, axis, wanted, keepdims, initial, where, lambda d: 0, ew.add)
 
 
@@ -81,7 +83,7 @@ def prod(
     Array(24, dtype=int64)
     """
     t = operand_type("prod", a)
-    wanted = dtypes.canonical(dtype) if dtype is not None else _sum_dtype(t.dtype, promote_integers)
+    wanted = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype, promote_integers)
     return _reduce(reduction.reduce_prod, "prod", a, axis, wanted, keepdims, initial, where, lambda d: 1, ew.mul)
 
 
@@ -360,314 +362,3 @@ def average(
         total = sum(w, axis=axis, keepdims=keepdims)
         out = ew.div(sum(ew.mul(x, w), axis=axis, keepdims=keepdims), total)
     return (out, broadcast_to(total, type_of(out).shape)) if returned else out
-
-
-# -- skipping NaN -----------------------------------------------------------------------------------------------------
-
-
-def _total_without_nan(name: str, plain: Any, identity: int, doc: str):
-    """A sum or product that leaves NaN out."""
-
-    def f(
-        a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: ArrayLike | None = None, where: ArrayLike | None = None,
-    ) -> Array:  # fmt: skip
-        t = operand_type(name, a)
-        x = ew.select(isnan(a), np.asarray(identity, t.dtype), a) if t.kind in "fc" else a
-        return plain(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
-
-    f.__name__ = f.__qualname__ = name
-    f.__module__, f.__doc__ = "atled.numpy", doc
-    return library_function(f, static=("axis", "dtype", "keepdims"))
-
-
-nansum = _total_without_nan(
-    "nansum",
-    sum,
-    0,
-    """As `sum`, leaving NaN out.
-
-    >>> import atled.numpy as jnp
-    >>> nansum(jnp.array([2.0, jnp.nan, 4.0]))
-    Array(6., dtype=float32)
-    """,
-)
-nanprod = _total_without_nan(
-    "nanprod",
-    prod,
-    1,
-    """As `prod`, leaving NaN out.
-
-    >>> import atled.numpy as jnp
-    >>> nanprod(jnp.array([2.0, jnp.nan, 4.0]))
-    Array(8., dtype=float32)
-    """,
-)
-
-
-def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]):
-    """A reduction that leaves NaN out, by putting something harmless in its place."""
-
-    def f(a: Any, axis: Any = None, **kwargs: Any) -> Any:
-        t = operand_type(name, a)
-        if t.kind not in "fc":
-            return plain(a, axis=axis, **kwargs)
-        return plain(ew.select(isnan(a), np.asarray(fill(t.dtype), t.dtype), a), axis=axis, **kwargs)
-
-    f.__name__ = f.__qualname__ = name
-    f.__module__ = "atled.numpy"
-    f.__doc__ = f"As `{plain.__name__}`, leaving NaN out."
-    return library_function(f, static=static)
-
-
-_lowest = lambda d: complex(-np.inf, -np.inf) if dtypes.kind(d) == "c" else reduction.lowest(d)  # noqa: E731
-_highest = lambda d: complex(np.inf, np.inf) if dtypes.kind(d) == "c" else reduction.highest(d)  # noqa: E731
-_nanmax = _without_nan("nanmax", max, _lowest, ("axis", "keepdims"))
-_nanmin = _without_nan("nanmin", min, _highest, ("axis", "keepdims"))
-_nanargmax = _without_nan("nanargmax", argmax, _lowest, ("axis", "keepdims"))
-_nanargmin = _without_nan("nanargmin", argmin, _highest, ("axis", "keepdims"))
-
-
-def _or_nan(name: str, found: Any, doc: str):
-    def f(
-        a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:  # fmt: skip
-        t = operand_type(name, a)
-        value = found.__wrapped__(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        if t.kind not in "fc" or initial is not None:
-            return value
-        empty = all(isnan(a), axis=axis, keepdims=keepdims)
-        return ew.select(empty, np.asarray(np.nan, t.dtype), value)
-
-    f.__name__ = f.__qualname__ = name
-    f.__module__, f.__doc__ = "atled.numpy", doc
-    return library_function(f, static=("axis", "keepdims"))
-
-
-nanmax = _or_nan(
-    "nanmax",
-    _nanmax,
-    """As `max`, leaving NaN out; NaN if nothing is left.
-
-    >>> import atled.numpy as jnp
-    >>> nanmax(jnp.array([2.0, jnp.nan, 4.0]))
-    Array(4., dtype=float32)
-    """,
-)
-nanmin = _or_nan(
-    "nanmin",
-    _nanmin,
-    """As `min`, leaving NaN out; NaN if nothing is left.
-
-    >>> import atled.numpy as jnp
-    >>> nanmin(jnp.array([2.0, jnp.nan, 4.0]))
-    Array(2., dtype=float32)
-    """,
-)
-
-
-def _nan_position(name: str, found: Any, doc: str):
-    def f(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-        value = found.__wrapped__(a, axis=axis, keepdims=keepdims)
-        if operand_type(name, a).kind not in "fc":
-            return value
-        empty = all(isnan(a), axis=axis, keepdims=bool(keepdims))
-        return ew.select(empty, np.asarray(-1, type_of(value).dtype), value)
-
-    f.__name__ = f.__qualname__ = name
-    f.__module__, f.__doc__ = "atled.numpy", doc
-    return library_function(f, static=("axis", "keepdims"))
-
-
-nanargmax = _nan_position(
-    "nanargmax",
-    _nanargmax,
-    """As `argmax`, leaving NaN out; -1 if nothing is left.
-
-    >>> import atled.numpy as jnp
-    >>> nanargmax(jnp.array([2.0, jnp.nan, 4.0]))
-    Array(2, dtype=int32)
-    """,
-)
-nanargmin = _nan_position(
-    "nanargmin",
-    _nanargmin,
-    """As `argmin`, leaving NaN out; -1 if nothing is left.
-
-    >>> import atled.numpy as jnp
-    >>> nanargmin(jnp.array([2.0, jnp.nan, 4.0]))
-    Array(0, dtype=int32)
-    """,
-)
-
-
-@library_function(static=("axis", "dtype", "keepdims"))
-def nanmean(
-    a: ArrayLike,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-) -> Array:
-    """The mean of the elements that are not NaN.
-
-    >>> import atled.numpy as jnp
-    >>> nanmean(jnp.array([1.0, jnp.nan, 4.0]))
-    Array(2.5, dtype=float32)
-    """
-    mask = ew.logical_not(isnan(a))
-    if where is not None:
-        mask = ew.logical_and(mask, broadcast_to(to_bool("nanmean", where), type_of(mask).shape))
-    return mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=mask)
-
-
-@library_function(static=("axis", "dtype", "ddof", "keepdims"))
-def nanvar(
-    a: ArrayLike,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Array:
-    """The variance of the elements that are not NaN.
-
-    >>> import atled.numpy as jnp
-    >>> nanvar(jnp.array([1.0, jnp.nan, 4.0]))
-    Array(2.25, dtype=float32)
-    """
-    mask = ew.logical_not(isnan(a))
-    if where is not None:
-        mask = ew.logical_and(mask, broadcast_to(to_bool("nanvar", where), type_of(mask).shape))
-    return var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask, mean=mean)
-
-
-@library_function(static=("axis", "dtype", "ddof", "keepdims"))
-def nanstd(
-    a: ArrayLike,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Array:
-    """The standard deviation of the elements that are not NaN.
-
-    >>> import atled.numpy as jnp
-    >>> nanstd(jnp.array([1.0, jnp.nan, 4.0]))
-    Array(1.5, dtype=float32)
-    """
-    mask = ew.logical_not(isnan(a))
-    if where is not None:
-        mask = ew.logical_and(mask, broadcast_to(to_bool("nanstd", where), type_of(mask).shape))
-    return std(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask, mean=mean)
-
-
-# -- cumulative -------------------------------------------------------------------------------------------------------
-
-
-def _cumulative(name: str, op: Any, doc: str, fill: Any = None):
-    def f(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-        t = operand_type(name, a)
-        wanted = dtypes.canonical(dtype) if dtype is not None else _sum_dtype(t.dtype)
-        x = cast(a, wanted)
-        if fill is not None and t.kind in "fc":
-            x = ew.select(isnan(x), np.asarray(fill, wanted), x)
-        if axis is None:
-            return op(shape.reshape(x, (t.size,)), 0)
-        return op(x, check_axis(name, axis, t.ndim))
-
-    f.__name__ = f.__qualname__ = name
-    f.__module__, f.__doc__ = "atled.numpy", doc
-    return library_function(f, static=("axis", "dtype"))
-
-
-cumsum = _cumulative(
-    "cumsum",
-    cumulative.cumsum,
-    """Sums of the elements so far, of the flat array or along an axis.
-
-    >>> import atled.numpy as jnp
-    >>> cumsum(jnp.array([3, 1, 2]))
-    Array([3, 4, 6], dtype=int32)
-    """,
-)
-cumprod = _cumulative(
-    "cumprod",
-    cumulative.cumprod,
-    """Products of the elements so far, of the flat array or along an axis.
-
-    >>> import atled.numpy as jnp
-    >>> cumprod(jnp.array([3, 1, 2]))
-    Array([3, 3, 6], dtype=int32)
-    """,
-)
-nancumsum = _cumulative(
-    "nancumsum",
-    cumulative.cumsum,
-    """As `cumsum`, with NaN as zero.
-
-    >>> import atled.numpy as jnp
-    >>> nancumsum(jnp.array([2.0, jnp.nan, 4.0]))
-    Array([2., 2., 6.], dtype=float32)
-    """,
-    0,
-)
-nancumprod = _cumulative(
-    "nancumprod",
-    cumulative.cumprod,
-    """As `cumprod`, with NaN as one.
-
-    >>> import atled.numpy as jnp
-    >>> nancumprod(jnp.array([2.0, jnp.nan, 4.0]))
-    Array([2., 2., 8.], dtype=float32)
-    """,
-    1,
-)
-
-
-@library_function(static=("axis", "dtype", "include_initial"))
-def cumulative_sum(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
-    """Sums of the elements so far; with `include_initial` a zero comes first.
-
-    >>> import atled.numpy as jnp
-    >>> cumulative_sum(jnp.array([2, 3, 4]), include_initial=True)
-    Array([0, 2, 5, 9], dtype=int32)
-    """
-    return _cumulative_with_start("cumulative_sum", cumsum, x, axis, dtype, include_initial, 0)
-
-
-@library_function(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
-    """Products of the elements so far; with `include_initial` a one comes first.
-
-    >>> import atled.numpy as jnp
-    >>> cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
-    Array([ 1,  2,  6, 24], dtype=int32)
-    """
-    return _cumulative_with_start("cumulative_prod", cumprod, x, axis, dtype, include_initial, 1)
-
-
-def _cumulative_with_start(
-    name: str, f: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, start: int
-) -> Any:
-    t = operand_type(name, x)
-    if axis is None:
-        if t.ndim != 1:
-            raise ValueError(f"{name}: an axis is needed for {t}.")
-        axis = 0
-    at = check_axis(name, axis, t.ndim)
-    out = f(x, axis=at, dtype=dtype)
-    if include_initial:
-        out = shape.pad(out, start, [(int(i == at), 0, 0) for i in range(t.ndim)])
-    return out

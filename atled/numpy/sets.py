@@ -17,9 +17,10 @@ from atled.core.axes import check_axis
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray
-from atled.numpy.elementwise import isnan
 from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes
-from atled.numpy.sorting import as_size, concrete, cut, first_true, fixed, keys_of, search, sorted_with_order
+from atled.numpy.searching import as_size, concrete, cut, first_true, fixed, search
+from atled.numpy.sorting import keys_of, sorted_with_order
+from atled.numpy.special_values import isnan
 from atled.ops import conversion, cumulative, indexing, reduction, segments, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops.placing import placed

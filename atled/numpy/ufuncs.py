@@ -13,11 +13,12 @@ import numpy as np
 
 from atled.core.array import type_of
 from atled.core.axes import check_axes, check_axis
-from atled.numpy import elementwise, reductions
+from atled.numpy import bits, elementwise, logic, reductions
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import where_both
+from atled.numpy.joining import concatenate
 from atled.numpy.promotion import broadcast_to
-from atled.numpy.shapes import concatenate, moveaxis
+from atled.numpy.shapes import moveaxis
 from atled.ops import cumulative
 from atled.staging.jit import library_function
 
@@ -38,6 +39,13 @@ _OWN: dict[str, tuple[bool, Any]] = {
     "minimum": (True, None), "bitwise_and": (True, -1), "bitwise_or": (True, 0), "bitwise_xor": (True, 0),
     "logical_and": (True, True), "logical_or": (True, False), "logical_xor": (True, False),
     "logaddexp": (True, -np.inf), "logaddexp2": (True, -np.inf),
+}  # fmt: skip
+_FUNCTIONS: dict[str, Any] = {
+    "add": elementwise.add, "multiply": elementwise.multiply, "subtract": elementwise.subtract,
+    "maximum": elementwise.maximum, "minimum": elementwise.minimum, "negative": elementwise.negative,
+    "bitwise_and": bits.bitwise_and, "bitwise_or": bits.bitwise_or, "bitwise_xor": bits.bitwise_xor,
+    "logical_and": logic.logical_and, "logical_or": logic.logical_or, "logical_xor": logic.logical_xor,
+    "logaddexp": elementwise.logaddexp, "logaddexp2": elementwise.logaddexp2,
 }  # fmt: skip
 
 
@@ -61,7 +69,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None, identity: Any = None
     ) -> None:
         self._func = func
-        self._is_own = getattr(elementwise, name or "", None) is func
+        self._is_own = _FUNCTIONS.get(name or "") is func
         self._is_associative = self._is_own and _OWN.get(name or "", (False, None))[0]
         self.nin = self.nargs = nin
         self.nout = nout
@@ -285,7 +293,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 def install() -> None:
     """Give the library's functions the methods of a ufunc."""
     for name, (_, identity) in {**_OWN, "negative": (False, None)}.items():
-        f = getattr(elementwise, name)
+        f = _FUNCTIONS[name]
         found = ufunc(f, 1 if name == "negative" else 2, 1, name=name, identity=identity)
         for method in _METHODS:
             setattr(f, method, getattr(found, method))

@@ -12,20 +12,8 @@ from atled.core.array import Array, type_of
 from atled.core.trace import Tracer, bind
 from atled.numpy.creation import asarray, ones_like
 from atled.numpy.elementwise import where_both
-from atled.numpy.indexing import (
-    MODES,
-    POINT,
-    Entry,
-    Plan,
-    _axes_used,
-    _index_dtype,
-    _is_eager,
-    _is_mask,
-    _vectors,
-    parse,
-    plan,
-    take_index,
-)  # fmt: skip
+from atled.numpy.index_parsing import POINT, Entry, axes_used, index_dtype, is_mask, parse
+from atled.numpy.indexing import MODES, Plan, _is_eager, _vectors, plan, take_index
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
 from atled.ops import elementwise as ew
 from atled.ops import indexing, shape
@@ -57,7 +45,7 @@ def _update(
     if len(got) > len(p.shape):
         value = shape.reshape(value, got[len(got) - len(p.shape) :])
     full = shape.reshape(broadcast_to(value, p.shape), p.inner)
-    dtype = _index_dtype(max(t.shape, default=0))
+    dtype = index_dtype(max(t.shape, default=0))
     if (not p.batch and mode in ("clip", "promise")) or (not p.batch and not _may_miss(p, spec)):
         starts = [p.points.get(a, p.starts.get(a, np.zeros((), dtype))) for a in range(t.ndim)]
         window = shape.reshape(full, p.sizes)
@@ -163,7 +151,7 @@ class _Place:
             index = self.index if wraps else _counted_from_zero(self.index, x.shape, mode == "clip")
             if isinstance(index, tuple) and len(index) == 1:
                 index = index[0]
-            if _is_mask(index) and type_of(value).ndim <= type_of(x).ndim - type_of(index).ndim:
+            if is_mask(index) and type_of(value).ndim <= type_of(x).ndim - type_of(index).ndim:
                 _check_mask(index, x)
                 return placed(_update_mask(x, index, value, combine), out_sharding, "at")
             eager = _is_eager(x, value)
@@ -197,7 +185,7 @@ class _Place:
     ) -> Any:
         """The array with a function applied at places."""
         options = (mode, unique_indices, indices_are_sorted, None, wrap_negative_indices)
-        if _is_mask(self.index):
+        if is_mask(self.index):
             new = func(self.x) if isinstance(self.index, Tracer) else func(self.x)[self.index]
             return self._write("set", new, *options)
         index = self.index if wrap_negative_indices else _counted_from_zero(self.index, self.x.shape, True)
@@ -229,12 +217,12 @@ class _Place:
 def _counted_from_zero(index: Any, dims: Sequence[int], is_clipped: bool) -> Any:
     """An index in which negative integers are out of bounds: the first place if clipped, or past the last one."""
     entries = index if isinstance(index, tuple) else (index,)
-    used = [type_of(e).ndim if _is_mask(e) else _axes_used(e) for e in entries]
+    used = [type_of(e).ndim if is_mask(e) else axes_used(e) for e in entries]
     out, axis = [], 0
     for e, count in zip(entries, used, strict=True):
         if e is Ellipsis:
             count = len(dims) - sum(used)
-        elif count == 1 and not isinstance(e, slice) and not _is_mask(e):
+        elif count == 1 and not isinstance(e, slice) and not is_mask(e):
             found = asarray(e)
             if not dtypes.holds(found.dtype, dims[axis]):
                 found = found.astype(np.int32 if dims[axis] < 2**31 else np.int64)
@@ -265,7 +253,7 @@ def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any
     ):
         return index
     out, axis = [], 0
-    dots = len(dims) - sum([_axes_used(e) if not _is_mask(e) else type_of(e).ndim for e in entries])
+    dots = len(dims) - sum([axes_used(e) if not is_mask(e) else type_of(e).ndim for e in entries])
     for e in entries:
         if e is Ellipsis:
             axis += dots
@@ -277,12 +265,12 @@ def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any
                 else:
                     return None
             axis += 1
-        elif isinstance(e, (np.ndarray, list)) and not _is_mask(e):
+        elif isinstance(e, (np.ndarray, list)) and not is_mask(e):
             found = np.asarray(e)
             e = _as_data(found) if found.dtype.kind in "iu" else e
             axis += 1
         elif e is not None:
-            axis += type_of(e).ndim if _is_mask(e) else 1
+            axis += type_of(e).ndim if is_mask(e) else 1
         out.append(e)
     return tuple(out) if isinstance(index, tuple) else out[0]
 

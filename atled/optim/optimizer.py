@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import atled.numpy as jnp
-from atled.core import errors, tree
+from atled.core import errors, tree, tree_nodes
 from atled.core.array import Array, describe, type_of
 from atled.core.differences import difference
 from atled.core.program import Recorder
@@ -520,7 +520,7 @@ def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, 
         )
     for i, j in itertools.pairwise(found):
         parting = next(a for a, b in zip(places[i][0], places[j][0], strict=False) if a != b)
-        if not isinstance(parting, tree.DictKey):  # not those of two groups
+        if not isinstance(parting, tree_nodes.DictKey):  # not those of two groups
             both = " and ".join([f"state{tree.keystr(places[k][0])}" for k in (i, j)])
             raise ValueError(
                 errors.explained(

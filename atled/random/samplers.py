@@ -14,7 +14,7 @@ from atled.core.axes import check_axis
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, static_shape
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, inexact_dtype
-from atled.numpy.sorting import searchsorted
+from atled.numpy.searching import searchsorted
 from atled.ops import conversion, cumulative, elementary, elementwise, indexing, reduction, shape, sorting, special
 from atled.ops import random as ops
 from atled.ops.placing import placed

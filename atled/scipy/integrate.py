@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from atled.numpy.statistics import trapezoid
+from atled.numpy.differences import trapezoid
 
 __all__ = ["trapezoid"]

@@ -1,4 +1,4 @@
-"""Functions of whole matrices that go through a Schur form, and the equation A X + X B = C, on which derivatives rest.
+"""Functions of whole matrices: `expm` by Pade approximants, the others by a Schur form, and the equation A X + X B = C.
 
 With the matrix triangular, the result is found column by column: each is the solution of a triangular system made
 from the columns before it.
@@ -6,7 +6,8 @@ from the columns before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,16 @@ from atled.core.trace import bind
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.implicit import custom_linear_solve
 from atled.higher_order.loops import fori_loop
+from atled.numpy.creation import asarray
 from atled.numpy.matrices import in_dtype, matrices
-from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
-from atled.ops import conversion, elementary, shape, spectral
+from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, promote_inexact
+from atled.ops import conversion, elementary, reduction, shape, spectral
 from atled.ops import elementwise as ew
+from atled.ops import matrices as matrices_ops
 from atled.ops.matrices import adjoint, diagonal, matmul, transposed, triangle, triangular_solve
-from atled.ops.solvers import solve_matrices
+from atled.ops.solvers import fixed, solve_matrices
 from atled.staging.jit import library_function
+from atled.transforms.grad import jvp
 
 __all__ = ["funm", "rsf2csf", "solve_sylvester", "sqrtm"]
 
@@ -274,3 +278,89 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:  # no
     [-1.0, 1.0]
     """
     return _rsf2csf(T, Z)
+
+
+# -- the exponential ---------------------------------------------------------------------------------------------------
+
+# Numerators of the diagonal Pade approximants of exp (denominators have alternating signs), and the norms up to which
+# they are exact to rounding: N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005)
+_PADE_7 = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
+_PADE_13 = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+    10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+_LIMITS = {dtypes.float32: (_PADE_7, 3.925724783138660), dtypes.float64: (_PADE_13, 5.371920351148152)}
+
+
+def _scaled(a: Any, factor: float) -> Any:
+    return ew.mul(a, factor)
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    out = terms[0]
+    for t in terms[1:]:
+        out = ew.add(out, t)
+    return out
+
+
+def _pade(a: Any, c: Sequence[float]) -> tuple[Any, Any]:
+    """The odd and the even part of the numerator at a."""
+    unit = matrices_ops.identity(type_of(a), type_of(a).shape[-1])
+    a2 = matmul(a, a)
+    a4 = matmul(a2, a2)
+    a6 = matmul(a4, a2)
+    if len(c) == 8:
+        odd = _sum([_scaled(p, f) for p, f in ((a6, c[7]), (a4, c[5]), (a2, c[3]), (unit, c[1]))])
+        return matmul(a, odd), _sum([_scaled(p, f) for p, f in ((a6, c[6]), (a4, c[4]), (a2, c[2]), (unit, c[0]))])
+    high = lambda k: _sum([_scaled(p, c[i]) for p, i in ((a6, k), (a4, k - 2), (a2, k - 4))])  # noqa: E731
+    low = lambda k: ew.add(high(k), _scaled(unit, c[k - 6]))  # noqa: E731
+    odd = ew.add(matmul(a6, high(13)), low(7))
+    return matmul(a, odd), ew.add(matmul(a6, high(12)), low(6))
+
+
+@library_function(static=("upper_triangular", "max_squarings"))
+def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:  # noqa: N803
+    (x,), wanted = matrices("expm", A, square=True)
+    t = type_of(x)
+    if t.size == 0:
+        return in_dtype(x, wanted)
+    real = dtypes.real_part(t.dtype)
+    coefficients, limit = _LIMITS[real]
+    d = t.ndim - 2
+    x = triangle(x, False) if upper_triangular else x
+    norm = reduction.reduce_max(reduction.reduce_sum(elementary.absolute(fixed(x)), (d,)), (d,))
+    is_finite = elementary.is_finite(norm)
+    norm = ew.select(is_finite, norm, np.ones((), real))
+    steps = elementary.ceil(ew.div(elementary.log(ew.maximum(ew.div(norm, limit), 1.0)), math.log(2)))
+    spread = lambda v: shape.broadcast(v, t.shape, tuple(range(d)))  # noqa: E731
+    shrunk = ew.mul(x, spread(conversion.convert(elementary.exp2(ew.neg(steps)), t.dtype)))
+    odd, even = _pade(shrunk, coefficients)
+    top, bottom = ew.add(even, odd), ew.sub(even, odd)
+    out = triangular_solve(bottom, top, left=True, lower=False) if upper_triangular else solve_matrices(bottom, top)
+    for i in range(max_squarings):
+        out = ew.select(spread(ew.gt(steps, float(i))), matmul(out, out), out)
+    is_fine = ew.logical_and(is_finite, ew.le(steps, float(max_squarings)))
+    return in_dtype(ew.select(spread(is_fine), out, np.asarray(np.nan, t.dtype)), wanted)
+
+
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803
+    """The exponential of a matrix; NaN if its norm is so large that more than `max_squarings` squarings are needed.
+
+    >>> import atled.numpy as jnp
+    >>> expm(jnp.zeros((2, 2)))
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    return _expm(A, bool(upper_triangular), int(max_squarings))
+
+
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:  # noqa: N803
+    """The exponential of A, and its derivative in direction E; or the derivative alone.
+
+    >>> expm_frechet(np.zeros((2, 2), "float32"), asarray([[1.0, 2.0], [3.0, 4.0]]), compute_expm=False).round()
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
+    a, e = (asarray(x) for x in promote_inexact("expm_frechet", asarray(A), asarray(E)))
+    out, tangent = jvp(expm, (a,), (e,))
+    return (out, tangent) if compute_expm else tangent

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.numpy.promotion import broadcast, promote_inexact
+from atled.numpy.promotion import broadcast, cast, promote_inexact
+from atled.ops import conversion
+from atled.ops import elementwise as ew
 
 
 def real_operands(name: str, *operands: Any) -> list[Any]:
@@ -15,3 +18,20 @@ def real_operands(name: str, *operands: Any) -> list[Any]:
     if dtypes.kind(type_of(found[0]).dtype) == "c":
         raise TypeError(f"{name}: real numbers are needed; got {' and '.join(str(type_of(x)) for x in operands)}.")
     return broadcast(name, found)
+
+
+def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Callable[[Any], Any]]:
+    """Real operands in one shape and in at least single precision, and what brings a result into their dtype."""
+    found = real_operands(name, *operands)
+    dtype = type_of(found[0]).dtype
+    if dtypes.bits(dtype) >= 32:
+        return found, lambda x: x
+    return [cast(x, dtypes.float32) for x in found], lambda x: conversion.convert(x, dtype)
+
+
+def all_of(*conditions: Any) -> Any:
+    """Whether all conditions hold, elementwise."""
+    out = conditions[0]
+    for c in conditions[1:]:
+        out = ew.logical_and(out, c)
+    return out

@@ -14,7 +14,8 @@ from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
-from atled.engine.execute import EngineError, Executable, Spread, Where, compiled_anew, executable, lowered, on_device
+from atled.engine.execute import EngineError, Executable, compiled_anew, executable, lowered
+from atled.engine.placement import Spread, Where, on_device
 from atled.staging.launch import MISS, NAMESPACE, Form, Site, failure_of, result_builder, taking
 from atled.staging.signature import Arguments, Signature, donations, flat_shardings, leaf_names
 

@@ -10,7 +10,7 @@ import re
 import reprlib
 from typing import Any, NamedTuple
 
-from atled.core import config, source, tree
+from atled.core import config, source, tree, tree_nodes
 from atled.core.config import scope
 from atled.core.differences import difference
 from atled.core.sharding import NamedSharding
@@ -71,7 +71,7 @@ def note_models(name: str, f: Any) -> None:
     reads = reads_of(code)
     cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
     values = [(n, content_of(cells[n])) for n, *_ in reads.cells] + [(n, f.__globals__.get(n)) for n, *_ in reads.names]
-    found = [n for n, x in dict(values).items() if (node := tree._nodes.get(type(x))) is not None and node.code]
+    found = [n for n, x in dict(values).items() if (node := tree_nodes.nodes.get(type(x))) is not None and node.code]
     if found:
         import logging
 

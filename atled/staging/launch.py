@@ -20,8 +20,9 @@ from atled.core.config import scope
 from atled.core.exact import exact
 from atled.core.trace import Tracer
 from atled.core.tree_code import Code, builder, matcher
-from atled.engine.array import DeviceArray, as_array, failed
+from atled.engine.array import DeviceArray, as_array
 from atled.engine.execute import EngineError
+from atled.engine.failures import failed
 from atled.staging.signature import Arguments
 
 MISS = object()

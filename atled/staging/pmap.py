@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,36 +47,8 @@ def pmap(
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
     name = axis_name if axis_name is not None else "<pmap>"
 
-    def axes_of(args: Any) -> list[Any]:
-        given = in_axes
-        if static and isinstance(given, (tuple, list)) and len(given) == len(args) + len(static):
-            given = tuple([a for i, a in enumerate(given) if i not in static])
-        return _flat_axes("in_axes", given, args)
-
-    def whole(*args: Any, **kwargs: Any) -> Any:
-        dynamic, fixed = _without(args, static)
-        leaves, structure = tree.flatten((dynamic, kwargs))
-        axes = axes_of(dynamic) + [0] * len(tree.leaves(kwargs))
-        mesh = _mesh(name, devices, backend, _batch_size(leaves, axes, None, structure))
-        specs = tuple([_spec(name, a, type_of(x).ndim) for x, a in zip(leaves, axes, strict=True)])
-
-        def part(*parts: Any) -> Any:
-            one = [x if a is None else _squeezed(x, a) for x, a in zip(parts, axes, strict=True)]
-            some, by_name = structure.unflatten(one)
-            out = fun(*_with(some, fixed), **by_name)
-            found, made = tree.flatten(out)
-            targets = _flat_axes("out_axes", out_axes, out)
-            return made.unflatten([x if a is None else _expanded(x, a) for x, a in zip(found, targets, strict=True)])
-
-        part.__name__ = str(getattr(fun, "__name__", "pmap"))
-
-        def outs(result: Any, types: Sequence[Any]) -> tuple[PartitionSpec, ...]:
-            targets = _flat_axes("out_axes", out_axes, result)
-            return tuple([_spec(name, a, t.ndim) for a, t in zip(targets, types, strict=True)])
-
-        return run(part, mesh, specs, outs, None, False, tuple(leaves))
-
-    whole.__name__ = str(getattr(fun, "__name__", "pmap"))
+    axes_of = functools.partial(_mapped_axes, in_axes, static)
+    whole = _over_devices(fun, name, axes_of, out_axes, static, lambda size: _mesh(name, devices, backend, size))
     compiled = jit(whole, static_argnums=static, donate_argnums=donated)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -100,6 +73,45 @@ def pmap(
     mapped.__wrapped__ = fun  # type: ignore[attr-defined]
     mapped.lower = compiled.lower  # type: ignore[attr-defined]
     return mapped
+
+
+def _mapped_axes(in_axes: Any, static: tuple[int, ...], args: Any) -> list[Any]:
+    """The mapped axis of each leaf of the arguments that are not static."""
+    if static and isinstance(in_axes, (tuple, list)) and len(in_axes) == len(args) + len(static):
+        in_axes = tuple([a for i, a in enumerate(in_axes) if i not in static])
+    return _flat_axes("in_axes", in_axes, args)
+
+
+def _over_devices(
+    fun: Callable[..., Any], name: Any, axes_of: Any, out_axes: Any, static: tuple[int, ...], mesh_of: Any
+) -> Callable[..., Any]:
+    """The function of a whole batch: a `shard_map` whose parts are one example each."""
+
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        dynamic, fixed = _without(args, static)
+        leaves, structure = tree.flatten((dynamic, kwargs))
+        axes = axes_of(dynamic) + [0] * len(tree.leaves(kwargs))
+        mesh = mesh_of(_batch_size(leaves, axes, None, structure))
+        specs = tuple([_spec(name, a, type_of(x).ndim) for x, a in zip(leaves, axes, strict=True)])
+
+        def part(*parts: Any) -> Any:
+            one = [x if a is None else _squeezed(x, a) for x, a in zip(parts, axes, strict=True)]
+            some, by_name = structure.unflatten(one)
+            out = fun(*_with(some, fixed), **by_name)
+            found, made = tree.flatten(out)
+            targets = _flat_axes("out_axes", out_axes, out)
+            return made.unflatten([x if a is None else _expanded(x, a) for x, a in zip(found, targets, strict=True)])
+
+        part.__name__ = str(getattr(fun, "__name__", "pmap"))
+
+        def outs(result: Any, types: Sequence[Any]) -> tuple[PartitionSpec, ...]:
+            targets = _flat_axes("out_axes", out_axes, result)
+            return tuple([_spec(name, a, t.ndim) for a, t in zip(targets, types, strict=True)])
+
+        return run(part, mesh, specs, outs, None, False, tuple(leaves))
+
+    whole.__name__ = str(getattr(fun, "__name__", "pmap"))
+    return whole
 
 
 def _spec(name: Any, axis: int | None, ndim: int) -> PartitionSpec:

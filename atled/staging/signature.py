@@ -11,19 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes, tree
+from atled.core import dtypes, errors, tree, tree_nodes
 from atled.core.array import Array, describe, type_of, types_of
 from atled.core.dtypes import bits
 from atled.core.exact import exact
 from atled.core.program import Program
-from atled.core.sharding import (
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    mesh_or_current,
-)
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, mesh_or_current
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
 
@@ -227,7 +220,7 @@ class Arguments:
 
 def _checked_static(signature: Signature, key: Any, x: Any) -> Any:
     """A static argument; complains about a model or another tree that holds arrays."""
-    if type(x) in tree._nodes and type(x) not in _BUILT_IN and any([isinstance(v, Array) for v in tree.leaves(x)]):
+    if type(x) in tree_nodes.nodes and type(x) not in _BUILT_IN and any([isinstance(v, Array) for v in tree.leaves(x)]):
         raise ValueError(
             f"jit: static arguments must be hashable, and may hold no arrays; argument {signature.label(key)} of "
             f"{signature.name} is {describe(x)}, which holds arrays.\n  try: leave it dynamic; models are trees."
@@ -383,3 +376,14 @@ def concrete(s: Any, what: str) -> Any:
     if isinstance(s, SingleDeviceSharding):
         return NamedSharding(Mesh([s.device], ("device",)), PartitionSpec())
     return s
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Complain if NumPy's `out` is given, an array to write into."""
+    if out is not None:
+        raise NotImplementedError(
+            errors.explained(
+                f"{name}: arrays are immutable, so `out` must be None; got {describe(out)}.",
+                "use the result of the call, or x.at[...].set(result) for a part of an array.",
+            )
+        )

@@ -95,31 +95,11 @@ def fit(
     >>> [round(float(w), 2) for w in state.model.weight[:, 0]]
     [1.0, 2.0, 3.0]
     """
-    if nans not in ("stop", "skip", "back", None):
-        raise ValueError(errors.explained(f'train.fit: nans must be "stop", "skip", "back" or None; got {nans!r}.'))
-    if nans == "back" and checkpoint is None:
-        raise ValueError(errors.explained('train.fit: nans="back" needs a checkpoint to go back to.', "checkpoint=…."))
-    if steps is not None and epochs is not None:
-        raise TypeError(errors.explained("train.fit: give steps or epochs, one of them."))
-    for name, n in (("steps", steps), ("epochs", epochs), ("every", every), ("patience", patience)):
-        if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
-            raise ValueError(errors.explained(f"train.fit: {name} must be a positive integer; got {n!r}."))
+    _check_nans(nans, checkpoint)
+    _check_lengths(steps, epochs, every, patience)
     saver = _saver(checkpoint, every, best, mode)
     best, mode = (best, mode or "min") if saver is None else (saver.best, saver.mode)
-    if mode not in ("min", "max"):
-        raise ValueError(errors.explained(f'train.fit: mode must be "min" or "max"; got {mode!r}.'))
-    if evaluate is not None and iter(evaluate) is evaluate:
-        raise TypeError(
-            errors.explained("train.fit: evaluate is gone through many times; an iterator ends.", "a pipeline or list.")
-        )
-    if evaluate is None and (measure is not None or patience is not None or (best or "").startswith("eval/")):
-        raise TypeError(
-            errors.explained(
-                "train.fit: measure, patience and a best metric of evaluation need batches.", "evaluate=…."
-            )
-        )
-    if patience is not None and best is None:
-        raise TypeError(errors.explained("train.fit: patience needs to know what is best.", 'best="eval/loss".'))
+    _check_evaluation(evaluate, measure, patience, best, mode)
     sharding = sharding_of(sharding)
     state = _state(model, optimizer, key, precision, average, sharding)
     is_first = client.process_index() == 0
@@ -135,6 +115,43 @@ def fit(
         measure=measure or _loss_of(loss, has_aux), every=every, sharding=sharding, saver=saver,
         loggers=list(loggers) if is_first else [], hooks=list(hooks), best=best, mode=mode, patience=patience,
     )  # fmt: skip
+    return _finished(run, fed, bar, saver)
+
+
+def _check_nans(nans: str | None, checkpoint: Any) -> None:
+    if nans not in ("stop", "skip", "back", None):
+        raise ValueError(errors.explained(f'train.fit: nans must be "stop", "skip", "back" or None; got {nans!r}.'))
+    if nans == "back" and checkpoint is None:
+        raise ValueError(errors.explained('train.fit: nans="back" needs a checkpoint to go back to.', "checkpoint=…."))
+
+
+def _check_lengths(steps: int | None, epochs: int | None, every: int, patience: int | None) -> None:
+    if steps is not None and epochs is not None:
+        raise TypeError(errors.explained("train.fit: give steps or epochs, one of them."))
+    for name, n in (("steps", steps), ("epochs", epochs), ("every", every), ("patience", patience)):
+        if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
+            raise ValueError(errors.explained(f"train.fit: {name} must be a positive integer; got {n!r}."))
+
+
+def _check_evaluation(evaluate: Any, measure: Any, patience: int | None, best: str | None, mode: str) -> None:
+    if mode not in ("min", "max"):
+        raise ValueError(errors.explained(f'train.fit: mode must be "min" or "max"; got {mode!r}.'))
+    if evaluate is not None and iter(evaluate) is evaluate:
+        raise TypeError(
+            errors.explained("train.fit: evaluate is gone through many times; an iterator ends.", "a pipeline or list.")
+        )
+    if evaluate is None and (measure is not None or patience is not None or (best or "").startswith("eval/")):
+        raise TypeError(
+            errors.explained(
+                "train.fit: measure, patience and a best metric of evaluation need batches.", "evaluate=…."
+            )
+        )
+    if patience is not None and best is None:
+        raise TypeError(errors.explained("train.fit: patience needs to know what is best.", 'best="eval/loss".'))
+
+
+def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None) -> State:
+    """The state after the last step; whatever happens, logs and checkpoints are written and what feeds is closed."""
     try:
         state = run.go()
         run.flush()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, tree
+from atled.core import dtypes, errors, tree, tree_nodes
 from atled.core.array import Array, type_of
 from atled.core.config import scope
 from atled.core.op import instantiate
@@ -246,5 +246,7 @@ def pull_back(
     return PullBack(linear, _Trees(leaves, structure, is_active, out, out_structure))
 
 
-tree.register_node(LinearMap, lambda f: (f.values, f.form), LinearMap)
-tree.register_node(PullBack, PullBack.flattened, lambda form, values: PullBack(form.filled(values), form.trees, form))
+tree_nodes.register_node(LinearMap, lambda f: (f.values, f.form), LinearMap)
+tree_nodes.register_node(
+    PullBack, PullBack.flattened, lambda form, values: PullBack(form.filled(values), form.trees, form)
+)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atled.core import tree
+from atled.core import tree, tree_nodes
 from atled.core.struct import static, struct
 from atled.core.tree_code import Code, builder, matcher
 
@@ -28,7 +28,7 @@ class Custom:
         return f"Custom({self.children}, {self.tag!r})"
 
 
-tree.register_node(Custom, lambda c: (c.children, c.tag), lambda tag, xs: Custom(xs, tag))
+tree_nodes.register_node(Custom, lambda c: (c.children, c.tag), lambda tag, xs: Custom(xs, tag))
 
 leaf = st.one_of(st.integers(), st.floats(allow_nan=False), st.text(max_size=3))
 trees = st.recursive(
@@ -128,11 +128,11 @@ def test_transpose_compose_reduce():
 
 def test_registering_twice_is_refused():
     with pytest.raises(ValueError, match="registered already"):
-        tree.register_node(Custom, lambda c: ((), None), lambda _, xs: None)
+        tree_nodes.register_node(Custom, lambda c: ((), None), lambda _, xs: None)
 
 
 def test_dataclasses_and_structs():
-    @tree.register_dataclass
+    @tree_nodes.register_dataclass
     @dataclasses.dataclass
     class Layer:
         w: object
@@ -154,11 +154,11 @@ def test_dataclasses_and_structs():
     with pytest.raises(dataclasses.FrozenInstanceError):
         line.slope = 3.0
     with pytest.raises(ValueError, match="name each field once"):
-        tree.register_dataclass(dataclasses.make_dataclass("Odd", ["a", "b"]), data_fields=["a"], meta_fields=[])
+        tree_nodes.register_dataclass(dataclasses.make_dataclass("Odd", ["a", "b"]), data_fields=["a"], meta_fields=[])
 
 
 def test_static_nodes():
-    @tree.register_static
+    @tree_nodes.register_static
     class Mode(str):
         pass
 

@@ -207,11 +207,11 @@ def test_lapack_is_registered_before_a_load(folder):
 
 def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
     """The engine crashes when a process has no more memory mappings; what can be made again goes before that."""
-    from atled.engine import execute
+    from atled.engine import execute, mappings
 
-    monkeypatch.setattr(execute, "MAPPINGS", 0)
-    monkeypatch.setattr(execute, "_EACH", 1_000_000)  # look at each program
-    monkeypatch.setattr(execute.gc, "collect", lambda: 0)  # which takes a second with all that tests have loaded
+    monkeypatch.setattr(mappings, "MAPPINGS", 0)
+    monkeypatch.setattr(mappings, "_EACH", 1_000_000)  # look at each program
+    monkeypatch.setattr(mappings.gc, "collect", lambda: 0)  # which takes a second with all that tests have loaded
     f = atled.jit(lambda x, n: x * n + 1.0, static_argnums=1)
     x = atled.numpy.ones(3)
     for n in range(8):

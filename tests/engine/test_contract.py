@@ -15,7 +15,7 @@ from jaxlib import _hlo, _jax
 import atled
 from atled.core.sharding import Placed
 from atled.core.types import ArrayType
-from atled.engine import client, execute, stablehlo, versions
+from atled.engine import attributes, client, execute, placement, stablehlo, versions
 from atled.engine.array import put
 
 ENGINE = pathlib.Path(atled.__file__).parent / "engine"
@@ -61,7 +61,7 @@ def test_binding_is_there(binding: str):
 
 
 def placed(shape, dtype):
-    return Placed(ArrayType(shape, np.dtype(dtype)), execute.on_device(device()), False)
+    return Placed(ArrayType(shape, np.dtype(dtype)), placement.on_device(device()), False)
 
 
 def test_a_buffer_carries_our_object():
@@ -80,7 +80,7 @@ def test_put_copies_when_told_to():
 
 def test_compile_execute_and_consume():
     d = device()
-    raw = d.client.compile_and_load(ADD, execute.device_list((d,)), _jax.CompileOptions())
+    raw = d.client.compile_and_load(ADD, placement.device_list((d,)), _jax.CompileOptions())
     p = placed((4,), "f4")
     (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
     assert out.aval is p and np.asarray(memoryview(out)).tolist() == [2, 2, 2, 2]
@@ -92,7 +92,7 @@ def test_compile_execute_and_consume():
 
 def test_wrong_counts_and_deleted_buffers_raise():
     d, p = device(), placed((4,), "f4")
-    raw = d.client.compile_and_load(ADD, execute.device_list((d,)), _jax.CompileOptions())
+    raw = d.client.compile_and_load(ADD, placement.device_list((d,)), _jax.CompileOptions())
     x = put(np.ones(4, "f4"), p)
     with pytest.raises(execute.EngineError):
         raw.execute_sharded([x])
@@ -106,8 +106,8 @@ def test_wrong_counts_and_deleted_buffers_raise():
 
 def test_executables_survive_serialization():
     d, p = device(), placed((4,), "f4")
-    raw = d.client.compile_and_load(ADD, execute.device_list((d,)), _jax.CompileOptions())
-    again = d.client.deserialize_executable(raw.serialize(), execute.device_list((d,)), None)
+    raw = d.client.compile_and_load(ADD, placement.device_list((d,)), _jax.CompileOptions())
+    again = d.client.deserialize_executable(raw.serialize(), placement.device_list((d,)), None)
     (out,) = again.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
     assert np.asarray(memoryview(out))[0] == 2
 
@@ -122,7 +122,7 @@ def test_unknown_compile_options_are_refused():
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_no_such_option", True)]
     with pytest.raises(execute.EngineError, match=r"(?i)no such"):
-        d.client.compile_and_load(ADD, execute.device_list((d,)), options)
+        d.client.compile_and_load(ADD, placement.device_list((d,)), options)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_options_for_speed_may_be_missing(name, value):
     d, p = device(), placed((4,), "f4")
     options = _jax.CompileOptions()
     options.env_option_overrides = [(name, value)]
-    raw = versions.compile_and_load(d.client, ADD, execute.device_list((d,)), options)
+    raw = versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
     assert [o[0] for o in options.env_option_overrides] == ([] if name in versions.missing else [name])
     (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
     assert np.asarray(memoryview(out))[0] == 2
@@ -144,7 +144,7 @@ def test_other_options_may_not_be_missing():
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_cpu_use_fusion_emitters", False), ("xla_no_such_option", True)]
     with pytest.raises(execute.EngineError, match=r"(?i)no such"):
-        versions.compile_and_load(d.client, ADD, execute.device_list((d,)), options)
+        versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
 
 
 def test_barriers_survive_as_asked():
@@ -156,7 +156,7 @@ def test_barriers_survive_as_asked():
     for passes in ("", "cse_barrier_expander"):
         options = _jax.CompileOptions()
         options.env_option_overrides = [("xla_disable_hlo_passes", passes)]
-        raw = d.client.compile_and_load(text, execute.device_list((d,)), options)
+        raw = d.client.compile_and_load(text, placement.device_list((d,)), options)
         kept[passes] = "opt-barrier" in raw.get_hlo_text()
     assert kept == {"": False, "cse_barrier_expander": True}
 
@@ -180,8 +180,8 @@ def test_locations_reach_the_compiled_program():
 def test_portable_artifacts_round_trip():
     program = atled.make_program(lambda x: x + 1.0)(np.ones(3, "f4"))
     data = stablehlo.to_portable(stablehlo.build(program, "cpu"))
-    with stablehlo.context:
-        module = stablehlo._stablehlo.deserialize_portable_artifact(stablehlo.context, data)
+    with attributes.context:
+        module = stablehlo._stablehlo.deserialize_portable_artifact(attributes.context, data)
         assert "stablehlo.add" in str(module)
 
 

@@ -17,7 +17,7 @@ import atled
 import atled.numpy as jnp
 from atled import lax
 from atled.higher_order import keys
-from atled.staging import jit as jit_file
+from atled.staging import calls
 
 X = np.ones(3, "f4")
 GLOBAL = 1.0
@@ -27,14 +27,14 @@ GLOBAL = 1.0
 def traces(monkeypatch):
     """What was traced, without a function noticing."""
     seen: list[str] = []
-    record = jit_file._record
+    record = calls._record
 
     def recording(shared, call, types):
         if not shared.options.is_library:
             seen.append(shared.name)
         return record(shared, call, types)
 
-    monkeypatch.setattr(jit_file, "_record", recording)
+    monkeypatch.setattr(calls, "_record", recording)
     atled.clear_caches()
     return seen
 

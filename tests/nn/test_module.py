@@ -12,7 +12,7 @@ import atled
 import atled.numpy as jnp
 from atled import lax, nn, optim, random, tree
 from atled.core.differences import difference
-from atled.staging import jit as jit_file
+from atled.staging import calls
 
 
 class Norm(nn.Module):
@@ -198,14 +198,14 @@ def test_a_donated_array_at_two_places_and_one_used_again_are_named():
 
 def recorded(monkeypatch):
     """The names of functions that are recorded from now on."""
-    seen, record = [], jit_file._record
+    seen, record = [], calls._record
 
     def recording(shared, call, types):
         if not shared.options.is_library:
             seen.append(shared.name)
         return record(shared, call, types)
 
-    monkeypatch.setattr(jit_file, "_record", recording)
+    monkeypatch.setattr(calls, "_record", recording)
     atled.clear_caches()
     return seen
 

@@ -10,35 +10,20 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.numpy import manipulation
-from atled.numpy.manipulation import (
-    c_,
-    delete,
+from atled.numpy import bits, edits, grids, ranges, triangles
+from atled.numpy.bits import packbits, unpackbits
+from atled.numpy.edits import delete, fill_diagonal, insert, place, put, put_along_axis, resize
+from atled.numpy.grids import c_, index_exp, ix_, meshgrid, mgrid, ogrid, r_, s_
+from atled.numpy.ranges import geomspace, logspace
+from atled.numpy.triangles import (
     diag_indices,
     diag_indices_from,
-    fill_diagonal,
-    geomspace,
-    index_exp,
-    insert,
-    ix_,
-    logspace,
     mask_indices,
-    meshgrid,
-    mgrid,
-    ogrid,
-    packbits,
-    place,
-    put,
-    put_along_axis,
-    r_,
-    resize,
-    s_,
     tri,
     tril_indices,
     tril_indices_from,
     triu_indices,
     triu_indices_from,
-    unpackbits,
 )
 
 R = np.random.RandomState(0)
@@ -523,13 +508,12 @@ def test_mistakes(call, error, message):
         call()
 
 
-def test_examples(monkeypatch):
-    names = [n for n in manipulation.__all__ if callable(getattr(manipulation, n))]
+@pytest.mark.parametrize("file", [bits, edits, grids, ranges, triangles])
+def test_examples(file, monkeypatch):
+    names = [n for n in file.__all__ if callable(getattr(file, n))]
     for name in names:
-        monkeypatch.setattr(jnp, name, getattr(manipulation, name), raising=False)
-    objects = [getattr(manipulation, n) for n in names] + [manipulation._Grid, manipulation._Joined]
+        monkeypatch.setattr(jnp, name, getattr(file, name), raising=False)
+    objects = [getattr(file, n) for n in names] + ([grids._Grid, grids._Joined] if file is grids else [])
     for x in objects:
-        for example in doctest.DocTestFinder(recurse=False).find(
-            x, x.__name__, module=False, globs=dict(vars(manipulation))
-        ):
+        for example in doctest.DocTestFinder(recurse=False).find(x, x.__name__, module=False, globs=dict(vars(file))):
             assert doctest.DocTestRunner().run(example).failed == 0

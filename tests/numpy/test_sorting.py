@@ -12,7 +12,7 @@ import atled
 import atled.numpy as jnp
 from atled.core import errors
 
-S = importlib.import_module("atled.numpy.sorting")
+S = importlib.import_module("atled.numpy")
 R = np.random.RandomState(0)
 NAN, INF = np.nan, np.inf
 A, B = R.randn(3, 4), R.randn(3, 4)

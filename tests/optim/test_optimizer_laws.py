@@ -11,7 +11,7 @@ import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
 from atled.core.struct import static, struct
-from atled.staging import jit as jit_file
+from atled.staging import calls
 
 
 class Model(nn.Module):
@@ -100,13 +100,13 @@ def test_it_is_compared_by_value_and_copied(name):
 
 @each
 def test_steps_made_anew_are_traced_once(name, monkeypatch):
-    optimizer, seen, record = CASES[name], [], jit_file._record
+    optimizer, seen, record = CASES[name], [], calls._record
 
     def recording(shared, call, types):
         seen.append(shared.name)
         return record(shared, call, types)
 
-    monkeypatch.setattr(jit_file, "_record", recording)
+    monkeypatch.setattr(calls, "_record", recording)
     for _ in range(3):
         state, step = train.State(Model(0), copy.deepcopy(optimizer), key=random.key(0)), train.step(loss)
         for _ in range(2):

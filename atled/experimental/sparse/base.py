@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from atled.core import errors, tree
+from atled.core import errors, tree, tree_nodes
 from atled.core.array import Array
 from atled.core.trace import Tracer
 from atled.transforms.vmap import vmap
@@ -159,7 +159,7 @@ class JAXSparse(abc.ABC):
 def register(cls: C_) -> C_:
     """Make a class of sparse arrays a node of trees, whose data is a tuple and compares by value."""
     made: Any = cls
-    tree.register_node(
+    tree_nodes.register_node(
         made,
         lambda x: (lambda leaves, meta: (leaves, tuple(meta.items())))(*x.tree_flatten()),
         lambda meta, leaves: made.tree_unflatten(dict(meta), leaves),

@@ -1,0 +1,240 @@
+"""Which classes are nodes of trees: how they are taken apart and put together, and the keys of their children.
+
+`tree.py` has the trees; `register_node` and `register_dataclass` make further classes nodes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from atled.core.tree import Structure
+
+
+class DictKey(NamedTuple):
+    """The step of a path into a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+class SequenceKey(NamedTuple):
+    """The step of a path into a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+class GetAttrKey(NamedTuple):
+    """The step of a path to an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+class FieldKey(GetAttrKey):
+    """The step to an attribute that was declared as something: `kind` is a class. Equal to a plain step."""
+
+    kind: Any
+
+    def __new__(cls, name: str, kind: Any) -> FieldKey:
+        made = super().__new__(cls, name)
+        made.kind = kind
+        return made
+
+    def __reduce__(self) -> Any:
+        return FieldKey, (self.name, self.kind)
+
+
+class FlattenedIndexKey(NamedTuple):
+    """The step of a path into a custom node that names no keys."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+class Node(NamedTuple):
+    """How one class of nodes is taken apart and put together."""
+
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
+    unflatten: Callable[[Any, Sequence[Any]], Any]
+    keys: Callable[[Any, int], Sequence[Any]]  # (node, number of children) -> one key a child
+    code: NodeCode | None = None
+
+
+class NodeCode:
+    """How generated code takes nodes of a class apart and builds them, where that is faster than by calls.
+
+    Children of such nodes may be declared as something, which the keys of their paths say (`FieldKey`).
+    """
+
+    def match(self, code: Any, structure: Structure, value: str, indent: str) -> list[str]:
+        """Emit lines that say `raise Mismatch` unless `value` is of this structure; gives an expression a child."""
+        raise NotImplementedError
+
+    def build(self, code: Any, structure: Structure, parts: list[str]) -> str:
+        """An expression for the node, of those for its children; may emit lines that go before."""
+        raise NotImplementedError
+
+    def difference(self, before: Structure, now: Structure) -> tuple[str, str, str]:
+        """How the data of two nodes of the class differ: the step to what does, and what is there in each."""
+        raise NotImplementedError
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    try:
+        keys = sorted(d)
+    except TypeError:
+        raise ValueError(f"tree: the keys of a dict must be sortable; got {list(d)!r}.") from None
+    return [d[k] for k in keys], tuple(keys)
+
+
+def _dict_keys(d: dict[Any, Any], n: int) -> list[DictKey]:
+    return [DictKey(k) for k in _dict_flatten(d)[1]]
+
+
+def _sequence_keys(x: Any, n: int) -> list[SequenceKey]:
+    return [SequenceKey(i) for i in range(n)]
+
+
+def _named_tuple_node(cls: Any) -> Node:
+    return Node(
+        lambda x: (x, None),
+        lambda _, xs: cls(*xs),
+        lambda x, n: [GetAttrKey(f) for f in cls._fields],
+    )
+
+
+nodes: dict[type, Node] = {
+    tuple: Node(lambda x: (x, None), lambda _, xs: tuple(xs), _sequence_keys),
+    list: Node(lambda x: (x, None), lambda _, xs: list(xs), _sequence_keys),
+    type(None): Node(lambda x: ((), None), lambda _, xs: None, lambda x, n: ()),
+    dict: Node(_dict_flatten, lambda keys, xs: dict(zip(keys, xs, strict=True)), _dict_keys),
+    collections.OrderedDict: Node(
+        lambda d: (builtins.list(d.values()), tuple(d)),
+        lambda keys, xs: collections.OrderedDict(zip(keys, xs, strict=True)),
+        lambda d, n: [DictKey(k) for k in d],
+    ),
+    collections.defaultdict: Node(
+        lambda d: (_dict_flatten(d)[0], (d.default_factory, _dict_flatten(d)[1])),
+        lambda meta, xs: collections.defaultdict(meta[0], zip(meta[1], xs, strict=True)),
+        _dict_keys,
+    ),
+}
+
+
+def node_of(cls: type) -> Node | None:
+    """How instances of a class are taken apart; None if they are leaves."""
+    node = nodes.get(cls)
+    if node is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        node = nodes[cls] = _named_tuple_node(cls)
+    return node
+
+
+def register_node(
+    cls: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, Sequence[Any]], Any],
+    keys: Callable[[Any], Sequence[Any]] | None = None,
+    code: NodeCode | None = None,
+) -> None:
+    """Make instances of `cls` nodes: `flatten(x)` is children and hashable data, `unflatten(data, children)` x again.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> register_node(Pair, lambda p: ((p.a, p.b), None), lambda _, xs: Pair(*xs))
+    >>> from atled.tree import leaves
+    >>> leaves(Pair(1, [2, 3]))
+    [1, 2, 3]
+    """
+    if cls in nodes:
+        raise ValueError(f"tree: {cls.__name__} is registered already; a class can be registered once.")
+    named = keys and (lambda x, n: keys(x))
+    nodes[cls] = Node(flatten, unflatten, named or (lambda x, n: [FlattenedIndexKey(i) for i in range(n)]), code)
+
+
+def register_dataclass(
+    nodetype: Any = None,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Any:
+    """Make a dataclass a node: `data_fields` are its children, `meta_fields` are compared by value.
+
+    Without names, every field is a child unless its metadata says `static=True`. What is in `drop_fields` has its
+    default in other trees. A class that is no dataclass needs both kinds of names.
+    """
+    import dataclasses  # slow to load, and few need it
+
+    if nodetype is None:
+        return functools.partial(
+            register_dataclass, data_fields=data_fields, meta_fields=meta_fields, drop_fields=drop_fields
+        )
+    cls, has_fields = nodetype, hasattr(nodetype, "__dataclass_fields__")
+    if not has_fields and (data_fields is None or meta_fields is None):
+        raise TypeError(f"tree: {cls.__name__} is no dataclass, so data_fields and meta_fields must name its fields.")
+    fields = [f for f in dataclasses.fields(cls) if f.init] if has_fields else []
+    kept = [f for f in fields if f.name not in drop_fields]
+    meta = tuple(meta_fields if meta_fields is not None else [f.name for f in kept if f.metadata.get("static")])
+    data = tuple(data_fields if data_fields is not None else [f.name for f in kept if f.name not in meta])
+    named, missing = {f.name for f in kept}, {*data, *meta}
+    if named != missing and has_fields:
+        raise ValueError(
+            f"tree: data_fields and meta_fields of {cls.__name__} must name each field once; "
+            f"got {sorted(missing)} for {sorted(named)}."
+        )
+    is_complete = not has_fields or len(dataclasses.fields(cls)) == len(kept)
+
+    def unflatten(values: tuple[Any, ...], children: Sequence[Any]) -> Any:
+        if not is_complete:  # the others are made by the class itself
+            return cls(**dict(zip((*data, *meta), (*children, *values), strict=True)))
+        new = object.__new__(cls)
+        for name, value in zip(data, children, strict=True):
+            object.__setattr__(new, name, value)
+        for name, value in zip(meta, values, strict=True):
+            object.__setattr__(new, name, value)
+        return new
+
+    register_node(
+        cls,
+        lambda x: ([getattr(x, n) for n in data], tuple([getattr(x, n) for n in meta])),
+        unflatten,
+        lambda x: [GetAttrKey(n) for n in data],
+    )
+    return cls
+
+
+def static(**kwargs: Any) -> Any:
+    """A field of a dataclass that is not a child but compared by value; arguments are those of `dataclasses.field`.
+
+    >>> import dataclasses
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Scaled:
+    ...     x: float
+    ...     by: str = static(default="half")
+    >>> from atled.tree import leaves
+    >>> leaves(Scaled(1.0))
+    [1.0]
+    """
+    import dataclasses  # slow to load, and few need it
+
+    return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
+
+
+def register_static(cls: type) -> type:
+    """Make instances of `cls` nodes without children: known while tracing, compared by value."""
+    register_node(cls, lambda x: ((), x), lambda x, _: x)
+    return cls

@@ -1,0 +1,108 @@
+"""Where a program runs: on a device, or over a mesh (`Spread`), in the words of the engine and in ours."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import types
+from math import prod
+from typing import Any, NamedTuple
+
+import jaxlib._hlo as _hlo
+import jaxlib._jax as _jax
+import numpy as np
+
+from atled.core.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Placed,
+    SingleDeviceSharding,
+    physical_sharding,
+    spec_of_tiles,
+    tiles,
+)
+
+
+class Spread(NamedTuple):
+    """Where a program over a mesh runs: how its inputs are split, and its outputs, None where the compiler chooses."""
+
+    mesh: Mesh
+    ins: tuple[NamedSharding, ...]
+    outs: tuple[NamedSharding | None, ...]
+
+
+Where = Any  # a device, or a `Spread`
+
+
+def devices_of(where: Where) -> tuple[Any, ...]:
+    """The devices that a program runs on."""
+    return where.mesh.flat if isinstance(where, Spread) else (where,)
+
+
+@functools.cache
+def layout(sharding: Any, ndim: int) -> Any:
+    """The engine's own object for a sharding of arrays with so many dimensions."""
+    return _jax.GSPMDSharding(device_list(sharding.devices), tiling(sharding, ndim).to_proto(), sharding.memory_kind)
+
+
+def tiling(sharding: Any, ndim: int) -> Any:
+    """The compiler's own object for how dimensions are split."""
+    counts, _ = tiles(sharding, ndim)
+    if prod(counts) == 1:
+        return _hlo.HloSharding.replicate()
+    mesh, spec = sharding.mesh, sharding.spec
+    order = [mesh.axis_names.index(n) for d in range(ndim) for n in spec.axes(d)]
+    rest = [a for a in range(len(mesh.axis_names)) if a not in order]
+    copies = mesh.size // prod(counts)
+    dims = [*counts, copies] if copies > 1 else counts
+    kinds = [_hlo.OpSharding_Type.REPLICATED] if copies > 1 else []
+    return _hlo.HloSharding.iota_tile(dims, list(mesh.devices.shape), [*order, *rest], kinds)
+
+
+def sharding_of_tiling(proto: Any, mesh: Mesh, shape: tuple[int, ...]) -> NamedSharding | None:
+    """What the compiler chose for an array, in the words of a mesh; None if it cannot be said."""
+    found = _hlo.HloSharding.from_proto(proto)
+    if found.is_replicated() or mesh.size == 1:
+        return NamedSharding(mesh, PartitionSpec())
+    if not found.is_tiled():
+        return None
+    dims = list(found.tile_assignment_dimensions())
+    ids = np.array(list(found.tile_assignment_devices())).reshape(dims)
+    places = np.zeros((mesh.size, len(dims)), np.int64)
+    for place in np.ndindex(*dims):
+        places[ids[place]] = place
+    if any([n % k for n, k in zip(shape, dims)]):
+        return None
+    spec = spec_of_tiles(mesh, places[:, : len(shape)])
+    return None if spec is None else NamedSharding(mesh, spec)
+
+
+@functools.cache
+def device_list(devices: tuple[Any, ...]) -> Any:
+    """The engine's own list of devices."""
+    return _jax.DeviceList(devices)
+
+
+def _without_jax(name: str, *rest: Any) -> Any:
+    """`import`, for functions of the engine that look for jax to make its types for them, and do as well without."""
+    if name.partition(".")[0] == "jax":
+        raise ImportError(name)
+    return __import__(name, *rest)
+
+
+# The engine imports by the `__import__` of the function that calls it, so this one has builtins of its own.
+_builtins = {**vars(builtins), "__import__": _without_jax}
+_parts_of = lambda buffer: buffer._arrays  # noqa: E731
+parts_of: Any = types.FunctionType(_parts_of.__code__, {"__builtins__": _builtins})  # one buffer a device
+
+
+@functools.cache
+def on_device(device: Any) -> SingleDeviceSharding:
+    """The sharding of arrays that are on one device; one object a device."""
+    return SingleDeviceSharding(device)
+
+
+def layout_of(placed: Placed) -> Any:
+    """The engine's own object for the sharding of an array as it is stored."""
+    return layout(physical_sharding(placed.sharding, placed.type), len(placed.shape))

@@ -1,0 +1,206 @@
+"""Reverse mode of a scan: the loop in two (`split`), and the linear one of them turned around (`transpose`).
+
+The first loop runs now and stacks what the second will need; the second is linear, and waits on the tape. Constants and
+slices are at hand anyway and are not stacked, nor is what simple arithmetic gives from the rest (`lean.py`). Backwards,
+sums of products over the steps are taken after the loop as one product (`products.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atled.core.op import instantiate
+from atled.core.program import Program, Var, evaluate, pruned, record
+from atled.core.trace import bind
+from atled.core.types import Linear, Zero
+from atled.higher_order.call import Split, split_program
+from atled.higher_order.lean import lean, run_again
+from atled.higher_order.products import late_terms, sums
+from atled.higher_order.remat import without_barriers
+from atled.ops import elementwise, shape
+from atled.transforms.transpose import transpose_program
+
+
+def cut(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+    """Values in groups of the given sizes."""
+    out, start = [], 0
+    for n in sizes:
+        out.append(list(values[start : start + n]))
+        start += n
+    return out
+
+
+# -- the loop in two --------------------------------------------------------------------------------------------------
+
+
+def split(op: Any, tape: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Run what does not depend on the tape's variables, and write the rest to the tape as a linear loop."""
+    halves = Halves(op, [not tape.owns(x) for x in operands])
+    known = [x for x, k in zip(operands, [k for part in halves.known for k in part]) if k]
+    linear = [[x for x, k in zip(xs, ks) if not k] for xs, ks in zip(op.parts(operands), halves.known)]
+    done, stacks = halves.run_now(known)
+    written = halves.write_rest(tape, known, stacks, linear)
+    waited, ready = iter(written), iter(done)
+    return tuple([next(waited) if w else next(ready) for w in halves.waits])
+
+
+class Halves:
+    """The body of a loop in two, one that runs now and one that waits, and what the first leaves to the second."""
+
+    def __init__(self, op: Any, is_known: Sequence[bool]) -> None:
+        self.op = op
+        self.part, self.known = _settled_split(op, is_known)
+        # outputs that are ready, but belong to a carry that waits, are handed over step by step
+        self.ready = self.part.known_outputs
+        self.waits = [not k for k in self.known[1]] + [not r for r in self.ready[op.carries :]]
+        outputs = iter(self.part.known.outputs)
+        now = [next(outputs) for r in self.ready if r]
+        is_held = [w for r, w in zip(self.ready, self.waits) if r]
+        self.handed = sum(is_held)
+        self.kept = [v for v, h in zip(now, is_held) if not h]
+        self.left = [v for v, h in zip(now, is_held) if h] + list(outputs)
+        # of what is left for later, constants and slices are there already; the rest is stacked
+        inputs, (n_c, n_s, _) = self.part.known.inputs, self.counts
+        self.constant = {v: i for i, v in enumerate(inputs[:n_c])}
+        self.slices = {v: i for i, v in enumerate(inputs[n_c + n_s :])}
+        wanted = [v for v in self.left if type(v) is Var]
+        self.stacked, self.again = lean(self.part.known, wanted, {*self.constant, *self.slices})
+        later = dict.fromkeys([v for v in (*self.left, *[v for e in self.again for v in e.operands]) if type(v) is Var])
+        self.left_constants = [v for v in later if v in self.constant]
+        self.left_slices = [v for v in later if v in self.slices]
+
+    @property
+    def counts(self) -> list[int]:
+        """How many constants, carries and slices are known."""
+        return [sum(flags) for flags in self.known]
+
+    def run_now(self, known: Sequence[Any]) -> list[list[Any]]:
+        """The first loop: results that are ready, and stacks for the second one."""
+        first, op = self.part.known, self.op
+        forward = Program(first.inputs, first.equations, [*self.kept, *self.stacked], op.body.name)
+        n_c, n_s, _ = self.counts
+        return cut(bind(op.again(forward, n_c, n_s), *known), (len(self.kept), len(self.stacked)))
+
+    def write_rest(self, tape: Any, known: Sequence[Any], stacks: Sequence[Any], linear: Sequence[list[Any]]) -> Any:
+        """The second loop, on the tape. Constants: those left, linear ones; slices: those left, stacks, linear ones."""
+        constants, carries, slices = linear
+        known_c, _, known_x = cut(known, self.counts)
+        counts = (len(constants), len(carries), len(slices))
+        op = self.op.again(self.linear_body(counts), len(self.left_constants) + len(constants), len(carries))
+        return tape.write(
+            op,
+            [
+                *[known_c[self.constant[v]] for v in self.left_constants], *constants, *carries,
+                *[known_x[self.slices[v]] for v in self.left_slices], *stacks, *slices,
+            ],
+        )  # fmt: skip
+
+    def linear_body(self, counts: tuple[int, int, int]) -> Program:
+        """A step of the second loop, for so many linear constants, carries and slices."""
+        n_c, n_s, n_x = counts
+        sizes = (len(self.left_constants), n_c, n_s, len(self.left_slices), len(self.stacked), n_x)
+        waiting, handed = self.part.waiting, self.handed
+
+        def body(*xs: Any) -> list[Any]:
+            a, lc, ls, b, s, lx = cut(xs, sizes)
+            env = dict(zip([*self.left_constants, *self.left_slices, *self.stacked], [*a, *b, *s]))
+            run_again(self.again, env)
+            found = [env[v] if type(v) is Var else v for v in self.left]
+            written = iter(evaluate(waiting, [*found[handed:], *lc, *ls, *lx]))
+            ready_values = iter(found[:handed])
+            return [next(ready_values) if r else next(written) for r, w in zip(self.ready, self.waits) if w]
+
+        tc, ts, tx = cut(waiting.input_types[len(self.left) - handed :], counts)
+        left = [v.type for v in (*self.left_slices, *self.stacked)]
+        types = [*[v.type for v in self.left_constants], *tc, *ts, *left, *tx]
+        return record(body, types, self.op.body.name)[0]
+
+
+def _settled_split(op: Any, is_known: Sequence[bool]) -> tuple[Split, tuple[list[bool], list[bool], list[bool]]]:
+    """The body split, and which constants, carries and slices are known, in all steps."""
+    c_known, s_known, x_known = op.parts(is_known)
+    while True:  # a carry is known if it starts so, and stays so
+        part = split_program(op.body, (*c_known, *s_known, *x_known))
+        new = [a and b for a, b in zip(s_known, part.known_outputs[: op.carries])]
+        if new == s_known:
+            return part, (c_known, s_known, x_known)
+        s_known = new
+
+
+# -- the linear loop turned around ------------------------------------------------------------------------------------
+
+
+def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Cotangents of the linear constants, of the carry, and of the linear slices."""
+    count = op.carries
+    c, _, x = op.parts(operands)
+    c_lin, x_lin = [type(v) is Linear for v in c], [type(v) is Linear for v in x]
+    made, s_given = _settled_transpose(op, c_lin, x_lin, [type(t) is not Zero for t in cotangent])
+    fixed, reads = [v for v, f in zip(c, c_lin) if not f], [v for v, f in zip(x, x_lin) if not f]
+    ys = [t for t in cotangent[count:] if type(t) is not Zero]
+    # sums of products over the steps are taken afterwards, from their factors
+    back_count, given = sum(s_given), [*reads, *ys]
+    constants, read, _, seeds = cut(made.inputs, (len(fixed), len(reads), back_count, len(ys)))
+    at_hand = dict(zip([*read, *seeds], given))
+    totals, carries, rest = cut(made.outputs, (sum(c_lin), count, sum(x_lin)))
+    late = late_terms(made, totals, constants, set(at_hand))
+    factors = {v: None for terms in late for t in terms for v in (t.left, t.right) if v not in at_hand}
+    early = [v for v, terms in zip(totals, late) if not terms]
+    outputs = [*early, *[v for v, g in zip(carries, s_given) if g], *rest, *factors]
+    sizes = (len(fixed), len(early), back_count, len(reads), len(ys))
+    backward = _adding_up(made, outputs, sizes, op.body.name)
+    out = bind(
+        op.again(backward, len(fixed), len(early) + back_count, flips=True),
+        *fixed, *[shape.zeros(v.type) for v in early],
+        *[instantiate(t) for t, g in zip(cotangent, s_given) if g], *given,
+    )  # fmt: skip
+    summed, back, cuts, stacks = cut(out, (len(early), back_count, sum(x_lin), len(factors)))
+    at_hand.update(zip(factors, stacks))
+    products = iter([p for p in sums(late, at_hand.__getitem__) if p is not None])
+    one_by_one, to_slices, ends = iter(summed), iter(cuts), iter(back)
+    to_constants = iter([next(products) if terms else next(one_by_one) for terms in late])
+    return (
+        *[next(to_constants) if f else None for f in c_lin],
+        *[next(ends) if g else None for g in s_given],
+        *[next(to_slices) if f else None for f in x_lin],
+    )
+
+
+def _settled_transpose(
+    op: Any, c_lin: Sequence[bool], x_lin: Sequence[bool], is_given: Sequence[bool]
+) -> tuple[Program, list[bool]]:
+    """The body backwards, and which carries have a cotangent, in all steps."""
+    count, first = op.carries, sum(c_lin)
+    flags = (*c_lin, *([True] * count), *x_lin)
+    alone = op.body.memo("without barriers", lambda: without_barriers(op.body))  # the other pass is another loop
+    s_given, y_given = list(is_given[:count]), is_given[count:]
+    while True:  # a carry has a cotangent if it ends with one, or gets one in some step
+        made, found = transpose_program(alone, flags, (*s_given, *y_given))
+        new = [a or b for a, b in zip(s_given, found[first : first + count])]
+        if new == s_given:
+            break
+        s_given = new
+    if not all(found):
+        made, _ = transpose_program(alone, flags, (*s_given, *y_given), True)
+    return made, s_given
+
+
+def _adding_up(made: Program, outputs: Sequence[Any], sizes: tuple[int, int, int, int, int], name: str) -> Program:
+    """A step backwards whose first outputs, the totals, are added to those of the steps before it.
+
+    Its inputs are so many constants, totals, carries, slices and cotangents of slices as `sizes` says.
+    """
+    turn = Program(made.inputs, made.equations, outputs, made.name)
+    turn = pruned(turn, [True] * len(turn.outputs))
+    n_constants, n_totals, n_carries, n_slices, n_seeds = sizes
+
+    def body(*xs: Any) -> list[Any]:
+        constants, before, carry, slices, ys = cut(xs, sizes)
+        out = evaluate(turn, [*constants, *slices, *carry, *ys])
+        more, rest = out[:n_totals], out[n_totals:]
+        return [*[elementwise.add(a, b) for a, b in zip(before, more)], *rest]
+
+    constants, slices, carry, seeds = cut(made.input_types, (n_constants, n_slices, n_carries, n_seeds))
+    totals = [v.type for v in outputs[:n_totals]]
+    return record(body, [*constants, *totals, *carry, *slices, *seeds], name)[0]

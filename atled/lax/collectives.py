@@ -1,0 +1,196 @@
+"""Collectives over named axes: `psum`, `all_gather`, `ppermute`, `all_to_all`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atled.core import tree
+from atled.core.array import Array, type_of
+from atled.core.axes import check_axis
+from atled.lax.arithmetic import div
+from atled.lax.shaping import iota, reshape  # noqa: F401, for the examples
+from atled.ops import collectives, shape
+
+
+def _no_groups(groups: Any) -> None:
+    if groups is not None:
+        raise NotImplementedError(
+            f"axis_index_groups: collectives over a part of an axis are not there; got {groups}."
+            "\n  try: a mesh, or two vmaps, with one axis more, and the collective over that."
+        )
+
+
+def _over_tree(f: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+    _no_groups(axis_index_groups)
+    return tree.map(lambda v: f(v, axis_name), x)
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over named axes; every place gets it.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: psum(x, "i"), axis_name="i")(iota("int32", 3))
+    Array([3, 3, 3], dtype=int32)
+    """
+    return _over_tree(collectives.psum, x, axis_name, axis_index_groups)
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The largest value over named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pmax(x, "i"), axis_name="i")(iota("int32", 3))
+    Array([2, 2, 2], dtype=int32)
+    """
+    return _over_tree(collectives.pmax, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The smallest value over named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pmin(x, "i"), axis_name="i")(iota("int32", 3))
+    Array([0, 0, 0], dtype=int32)
+    """
+    return _over_tree(collectives.pmin, x, axis_name, axis_index_groups)
+
+
+def pvary(x: Any, axis_name: Any) -> Any:
+    """A value that all places of named axes share, as one that each place has on its own."""
+    return _over_tree(collectives.pvary, x, axis_name, None)
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """A value as one that varies along named axes, or as one that is summed up: the value itself.
+
+    Nothing is said here of how values vary, so that there is nothing to change. Sums that are still to be taken
+    ("unreduced") are not there.
+    """
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced'; got {to!r}.")
+    if to == "unreduced":
+        raise NotImplementedError("pcast: values whose sum is still to be taken are not there; got to='unreduced'.")
+    return pvary(x, axis_name)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """The value of one place of a named axis, at all places.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pbroadcast(x, "i", 2), axis_name="i")(iota("int32", 3))
+    Array([2, 2, 2], dtype=int32)
+    """
+    return tree.map(lambda v: collectives.pbroadcast(v, axis_name, source), x)
+
+
+def axis_index(axis_name: Any) -> Array:
+    """The position along a named axis of the place that the function runs at.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: 10 * axis_index("i") + x, axis_name="i")(iota("int32", 3))
+    Array([ 0, 11, 22], dtype=int32)
+    """
+    return collectives.axis_index(axis_name)
+
+
+def axis_size(axis_name: Any) -> int:
+    """The number of places along named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: x * axis_size("i"), axis_name="i")(iota("int32", 3))
+    Array([0, 3, 6], dtype=int32)
+    """
+    return collectives.axis_size(axis_name)
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over named axes.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(iota("float32", 3))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
+    _no_groups(axis_index_groups)
+    count = axis_size(axis_name)
+    return tree.map(lambda v: div(collectives.psum(v, axis_name), count), x)
+
+
+def all_gather(
+    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
+) -> Any:
+    """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`.
+
+    The result counts as shared by all places, whether `to` is "varying" or "reduced": nothing needs to be said of that.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: all_gather(x, "i"), axis_name="i")(iota("int32", 2))
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    if to not in ("varying", "reduced"):
+        raise ValueError(f"all_gather: `to` is 'varying' or 'reduced'; got {to!r}.")
+    _no_groups(axis_index_groups)
+    return tree.map(lambda v: collectives.all_gather(v, axis_name, axis, tiled), x)
+
+
+def psum_scatter(
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """The sum over a named axis, of which every place keeps its slice.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
+    Array([2, 4], dtype=int32)
+    """
+    _no_groups(axis_index_groups)
+    return tree.map(lambda v: collectives.psum_scatter(v, axis_name, scatter_dimension, tiled), x)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Values sent along a named axis, by pairs of (source, target); places that get nothing have zero.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(iota("int32", 3) + 5)
+    Array([0, 5, 6], dtype=int32)
+    """
+    return tree.map(lambda v: collectives.ppermute(v, axis_name, perm), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """Values exchanged along a named axis: place i gets what place perm[i] had.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(iota("int32", 3))
+    Array([2, 0, 1], dtype=int32)
+    """
+    return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
+
+
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """Slices along one axis dealt out to the places of a named axis, and those received joined along another.
+
+    >>> import atled
+    >>> atled.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    _no_groups(axis_index_groups)
+
+    def one(v: Any) -> Any:
+        if tiled:
+            return collectives.all_to_all(v, axis_name, split_axis, concat_axis)
+        # the split axis has the length of the named axis, and moves
+        n = type_of(v).ndim
+        moved = shape.move_axis(v, check_axis("all_to_all", split_axis, n), 0)
+        dealt = collectives.all_to_all(moved, axis_name, 0, 0)
+        return shape.move_axis(dealt, 0, check_axis("all_to_all", concat_axis, n))
+
+    return tree.map(one, x)
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """An axis exchanged with a named one of the same length."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

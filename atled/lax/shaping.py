@@ -1,0 +1,164 @@
+"""Ops that make arrays or move their elements: `iota`, `full`, `broadcast_in_dim`, `reshape`, `pad`, `slice`."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from atled.core import dtypes
+from atled.core.array import Array, ArrayLike, type_of
+from atled.core.axes import check_axes, check_axis
+from atled.numpy.creation import located
+from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
+from atled.ops import shape as _shape
+from atled.ops.placing import placed
+
+
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """An array repeated along new leading axes."""
+    t = type_of(operand)
+    out = _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
+    return placed(out, out_sharding, "broadcast")
+
+
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Array:
+    """An array in a larger shape, with its axes at given positions.
+
+    >>> broadcast_in_dim(iota("int32", 2), (2, 3), (0,))
+    Array([[0, 0, 0],
+           [1, 1, 1]], dtype=int32)
+    """
+    return placed(_shape.broadcast(operand, shape, broadcast_dimensions), out_sharding, "broadcast_in_dim")
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that shapes broadcast to."""
+    return _broadcast_shapes(*shapes)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
+    """0, 1, 2, ... along one axis of a shape."""
+    return placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
+
+
+def iota(dtype: Any, size: int) -> Array:
+    """0, 1, 2, ..."""
+    return _shape.iota(dtype, (size,), 0)
+
+
+def reshape(
+    operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Array:
+    """The same elements in another shape, after the axes were brought into the order of `dimensions`."""
+    x = operand if dimensions is None else transpose(operand, dimensions)
+    return placed(_shape.reshape(x, new_sizes), out_sharding, "reshape")
+
+
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
+    """The axes in another order."""
+    return _shape.transpose(operand, permutation)
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Array:
+    """Arrays one after another along an axis.
+
+    >>> concatenate([iota("int32", 2), full((1,), 7)], 0)
+    Array([0, 1, 7], dtype=int32)
+    """
+    return _shape.concatenate(operands, dimension)
+
+
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """An array cut along an axis into parts of given lengths.
+
+    >>> split(iota("int32", 3), (1, 2))
+    [Array([0], dtype=int32), Array([1, 2], dtype=int32)]
+    """
+    return list(_shape.split(operand, sizes, check_axis("split", axis, type_of(operand).ndim)))
+
+
+def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+    """An array with (low, high, interior) elements added on each axis.
+
+    >>> pad(iota("int32", 3), 9, [(1, 0, 1)])
+    Array([9, 0, 9, 1, 9, 2], dtype=int32)
+    """
+    return _shape.pad(operand, padding_value, padding_config)
+
+
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """The order along axes turned around.
+
+    >>> rev(iota("int32", 3), (0,))
+    Array([2, 1, 0], dtype=int32)
+    """
+    return _shape.reverse(operand, tuple(dimensions))
+
+
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Axes of length one taken away."""
+    dims = type_of(array).shape
+    gone = check_axes("squeeze", tuple(dimensions), len(dims))
+    return _shape.reshape(array, [n for i, n in enumerate(dims) if i not in gone])
+
+
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """New axes of length one."""
+    dims = type_of(array).shape
+    total = len(dims) + len(dimensions)
+    new = check_axes("expand_dims", tuple(dimensions), total)
+    rest = iter(dims)
+    return _shape.reshape(array, [1 if i in new else next(rest) for i in range(total)])
+
+
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """Neighbouring axes joined into one.
+
+    >>> collapse(full((2, 3, 4), 0), 1).shape
+    (2, 12)
+    """
+    dims = type_of(operand).shape
+    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(len(dims))
+    return _shape.reshape(operand, (*dims[:start], prod(dims[start:stop]), *dims[stop:]))
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
+    """An array with one value everywhere."""
+    value = (
+        fill_value
+        if dtype is None and hasattr(fill_value, "dtype")
+        else np.asarray(fill_value, dtypes.canonical(dtype or type_of(fill_value).dtype))
+    )
+    out = _shape.broadcast(value, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), ())
+    return located(out, sharding, name="full")
+
+
+def full_like(x: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
+    """One value everywhere, like another array."""
+    t = type_of(x)
+    return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype, sharding=sharding)
+
+
+def zeros_like_array(x: ArrayLike) -> Array:
+    """Zeros like another array."""
+    return full_like(x, 0)
+
+
+def slice(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The elements from start up to limit on each axis, in strides.
+
+    >>> slice(iota("int32", 6), (1,), (6,), (2,))
+    Array([1, 3, 5], dtype=int32)
+    """
+    return _shape.slice(operand, start_indices, limit_indices, strides)

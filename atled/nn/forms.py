@@ -1,0 +1,160 @@
+"""The `Form` of a module: class, names of children, kinds and statics, one object for equal ones.
+
+"Is this the same structure?" is then one comparison of identity, and launch code takes modules apart in straight lines.
+"""
+
+from __future__ import annotations
+
+import reprlib
+import threading
+import types
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from atled.core import tree, tree_nodes
+from atled.core.exact import Interned, exact
+from atled.core.trace import state
+from atled.core.tree_code import Code
+
+
+class Static:
+    """A part of a list or dict that is not an array: a node without leaves, as long as the list is taken apart."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _StaticCode(tree_nodes.NodeCode):
+    """In generated code, statics are not wrapped."""
+
+    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
+        if structure.meta is None or type(structure.meta) in FUNCTIONS:
+            code.lines.append(f"{indent}if {value} is not {code.name(structure.meta)}: raise Mismatch")
+        else:
+            code.lines.append(f"{indent}if exact({value}) != {code.name(structure.key)}: raise Mismatch")
+        return []
+
+    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
+        if structure.changes:
+            return f"{code.name(tree.data_of)}({code.name(structure)})"
+        return code.name(structure.meta)
+
+    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
+        return "", reprlib.repr(before.meta), reprlib.repr(now.meta)
+
+
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
+tree_nodes.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), code=_StaticCode())
+
+
+class Form(Interned):
+    """All of a module but its children: there is one object for equal ones."""
+
+    __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
+
+    def __init__(
+        self, cls: type, order: tuple[str, ...], kinds: dict[str, Any], statics: dict[str, Any], mixed: tuple[str, ...]
+    ) -> None:
+        self.cls = cls
+        self.order = order  # in which attributes were first assigned
+        self.names = names = tuple([n for n in order if n not in statics])  # of the children
+        self.kinds = kinds  # of those that are declared
+        self.statics = statics
+        self.mixed = mixed  # children that are neither declared nor modules: lists, dicts, objects
+        self.keys = [tree_nodes.FieldKey(n, kinds[n]) if n in kinds else tree_nodes.GetAttrKey(n) for n in names]
+        self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # a module before it has children
+
+    def build(self, children: Sequence[Any]) -> Any:
+        """The module with these children."""
+        made = object.__new__(self.cls)
+        values = made.__dict__
+        values.update(self.start)
+        values.update(zip(self.names, children, strict=True))
+        for name in self.mixed:
+            values[name] = unwrapped(values[name])
+        if state.innermost is not None:
+            values["_home"] = (state.innermost, state.is_receiving)
+        return made
+
+    def __reduce__(self) -> Any:
+        return make_form, (self.cls, self.order, self.kinds, self.statics, self.mixed)
+
+    def parts(self) -> list[Any]:
+        """What code of the module may read: its statics."""
+        return list(self.statics.values())
+
+
+_forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
+lock = threading.RLock()
+
+
+def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
+    """The form of these parts, which is one object for equal ones."""
+    parts = sorted([(n, key_of(v)) for n, v in statics.items()], key=lambda item: item[0])
+    declared = sorted(kinds.items(), key=lambda item: item[0])
+    key = (cls, tuple(order), tuple(declared), tuple(parts), tuple(mixed))
+    with lock:
+        found = _forms.get(key)
+        if found is None:
+            found = _forms[key] = Form(cls, tuple(order), dict(kinds), dict(statics), tuple(mixed))
+    return found
+
+
+def key_of(value: Any) -> Any:
+    """The key of a static value: all that is in it counts, also what its class leaves out of comparisons."""
+    if type(value) is tuple:
+        return (tuple, *[key_of(v) for v in value])
+    if hasattr(type(value), "__dataclass_fields__") and hasattr(value, "__dict__"):
+        return (type(value), *[(n, key_of(v)) for n, v in value.__dict__.items()])
+    return exact(value)
+
+
+class _ModuleCode(tree_nodes.NodeCode):
+    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
+        values = code.name()
+        code.lines.append(f"{indent}{values} = {value}.__dict__")
+        code.lines.append(f"{indent}if {values}['_form'] is not {code.name(structure.meta)}: raise Mismatch")
+        return [f"{values}[{n!r}]" for n in structure.meta.names]
+
+    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
+        form, made, values = structure.meta, code.name(), code.name()
+        stores = [f"{values}[{n!r}] = {p}" for n, p in zip(form.names, parts, strict=True)]
+        code.lines.append(f" {'; '.join([f'{values} = {code.name(form.start.copy)}()', *stores])}")
+        code.lines.append(f" {made} = {code.name(object.__new__)}({code.name(form.cls)})")
+        code.lines.append(f" {code.name(object.__setattr__)}({made}, '__dict__', {values})")
+        return made
+
+    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
+        a, b = before.meta, now.meta
+        for name in {**a.statics, **b.statics}:
+            if _said(a, name) != _said(b, name) or key_of(a.statics.get(name)) != key_of(b.statics.get(name)):
+                return f".{name}", _said(a, name), _said(b, name)
+        for name in {**a.kinds, **b.kinds}:
+            if a.kinds.get(name) is not b.kinds.get(name):
+                said = [f"declared as {f.kinds[name].__name__}" if name in f.kinds else "undeclared" for f in (a, b)]
+                return f".{name}", said[0], said[1]
+        return "", f"a {a.cls.__name__} of {', '.join(a.names)}", f"one of {', '.join(b.names)}"
+
+
+def _said(form: Form, name: str) -> str:
+    """What a module of a form has under a name that is static in another one."""
+    if name in form.statics:
+        return reprlib.repr(form.statics[name])
+    return "an array or a module" if name in form.names else "True" if name == "training" else "not there"
+
+
+MODULE_CODE = _ModuleCode()
+
+
+def unwrapped(value: Any) -> Any:
+    """A list or dict with the values of its statics in their places."""
+    if isinstance(value, Static):
+        return value.value
+    if type(value) in (list, tuple):
+        return type(value)([unwrapped(v) for v in value])
+    if type(value) is dict:
+        return {k: unwrapped(v) for k, v in value.items()}
+    return value

@@ -1,0 +1,270 @@
+"""Gamma functions and what is made of them: `gamma`, `factorial`, `beta`, `comb`, `digamma`, `zeta`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from atled.core.array import Array
+from atled.core.trace import bind
+from atled.higher_order.looped import in_double
+from atled.ops import elementary
+from atled.ops import elementwise as ew
+from atled.ops import special as ops
+from atled.ops.approximation import STIRLING, polynomial, value
+from atled.scipy.operands import all_of, wide_operands
+from atled.staging.jit import library_function
+
+_LOG_TWO_PI = math.log(2 * math.pi)
+
+
+@library_function
+def gammaln(x: Any) -> Array:
+    """The logarithm of the size of the gamma function.
+
+    >>> round(float(gammaln(5.0)), 3), round(math.log(24), 3)
+    (3.178, 3.178)
+    """
+    (x,), back = wide_operands("gammaln", x)
+    return back(ops.lgamma(x))
+
+
+@library_function
+def loggamma(x: Any) -> Array:
+    """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported.
+
+    >>> round(float(loggamma(5.0)), 3)
+    3.178
+    """
+    (x,), back = wide_operands("loggamma", x)
+    is_positive = ew.gt(x, 0)
+    return back(ew.select(is_positive, ops.lgamma(ew.select(is_positive, x, value(x, 1))), value(x, np.nan)))
+
+
+def _positive_gamma(x: Any) -> Any:
+    """The gamma function of positive numbers, by Stirling's formula; that of x + 8 and a product for x below 8."""
+    is_low = ew.lt(x, 8)
+    shift = ew.select(is_low, value(x, 8), value(x, 0))
+    z = ew.maximum(ew.add(x, shift), value(x, 0))  # the compiler would undo a plain sum
+    lost = ew.mul(ew.sub(x, ew.sub(z, shift)), elementary.log(z))
+    root = elementary.pow(z, ew.mul(ew.sub(z, 0.5), 0.5))  # in two factors, which do not overflow before the result
+    series = ew.div(polynomial(ew.div(1, ew.mul(z, z)), STIRLING), z)
+    more = ew.mul(ew.mul(elementary.exp(series), ew.add(lost, 1)), math.sqrt(2 * math.pi))
+    out = ew.mul(ew.mul(ew.mul(root, elementary.exp(ew.neg(z))), root), more)
+    product = ew.select(is_low, x, value(x, 1))
+    for k in range(1, 8):
+        product = ew.mul(product, ew.select(is_low, ew.add(x, k), value(x, 1)))
+    return ew.div(out, product)
+
+
+def _sine_of_turns(x: Any) -> Any:
+    """sin(pi x), exact for large x."""
+    whole = bind(ew.StopGradient(), elementary.round_even(x))
+    half = ew.mul(whole, 0.5)
+    is_odd = ew.ne(elementary.floor(half), half)
+    out = elementary.sin(ew.mul(ew.sub(x, whole), math.pi))
+    return ew.select(is_odd, ew.neg(out), out)
+
+
+@library_function
+def gamma(x: Any) -> Array:
+    """The gamma function.
+
+    >>> import atled.numpy as jnp
+    >>> bool(abs(gamma(jnp.float32(5.0)) - 24) < 1e-4)
+    True
+    """
+    (x,), back = wide_operands("gamma", x)
+    return back(in_double(_gamma)(x))
+
+
+def _gamma(x: Any) -> Any:
+    size = elementary.absolute(x)
+    limit = value(x, 172.5)  # beyond the largest operand with a finite result; NaN and infinity take their own way
+    is_large, is_zero = ew.gt(size, limit), ew.eq(x, 0)
+    high = _positive_gamma(ew.select(is_large, limit, ew.select(is_zero, value(x, 1), size)))
+    high = ew.select(is_large, value(x, np.inf), high)
+    is_low = ew.lt(x, 0)
+    safe = ew.select(is_low, x, value(x, -0.5))
+    low = ew.div(-math.pi, ew.mul(ew.mul(safe, _sine_of_turns(safe)), high))  # by reflection
+    is_pole = ew.logical_or(ew.eq(x, value(x, -np.inf)), all_of(is_low, ew.eq(elementary.floor(x), x)))
+    out = ew.select(is_low, ew.select(is_pole, value(x, np.nan), low), high)
+    return ew.select(is_zero, ew.div(1, x), out)
+
+
+@library_function
+def gammasgn(x: Any) -> Array:
+    """The sign of the gamma function; NaN where it has poles, but for zero, which has the sign it is given with.
+
+    >>> import atled.numpy as jnp
+    >>> gammasgn(jnp.array([-1.5, -0.5, 2.0]))
+    Array([ 1., -1.,  1.], dtype=float32)
+    """
+    (x,), back = wide_operands("gammasgn", x)
+    one, minus = value(x, 1), value(x, -1)
+    whole = elementary.floor(x)
+    half = ew.mul(whole, 0.5)
+    sign = ew.select(ew.logical_or(ew.ge(x, 0), ew.eq(elementary.floor(half), half)), one, minus)
+    sign = ew.select(ew.eq(x, 0), ew.select(ew.lt(ew.div(one, x), 0), minus, one), sign)
+    is_pole = ew.logical_or(all_of(ew.lt(x, 0), ew.eq(whole, x)), ew.ne(x, x))
+    return back(ew.select(is_pole, value(x, np.nan), sign))
+
+
+@library_function(static=("exact",))
+def factorial(n: Any, exact: bool = False) -> Array:
+    """gamma(n + 1), and zero for negative n; always floating.
+
+    >>> import atled.numpy as jnp
+    >>> factorial(jnp.array([0, 3, 5])).round()
+    Array([  1.,   6., 120.], dtype=float32)
+    """
+    if exact:
+        raise NotImplementedError("factorial: results are floating; exact=True is not supported.")
+    (n,), back = wide_operands("factorial", n)
+    is_negative = ew.lt(n, 0)
+    out = gamma(ew.add(ew.select(is_negative, value(n, 0), n), 1))
+    return back(ew.select(is_negative, value(n, 0), out))
+
+
+@library_function
+def digamma(x: Any) -> Array:
+    """The derivative of the logarithm of the gamma function.
+
+    >>> round(float(digamma(1.0)), 3)
+    -0.577
+    """
+    (x,), back = wide_operands("digamma", x)
+    return back(ops.digamma(x))
+
+
+@library_function
+def polygamma(n: Any, x: Any) -> Array:
+    """Derivative number n of digamma at x, for whole n; differentiable by x.
+
+    >>> round(float(polygamma(1, 1.0)), 3)
+    1.645
+    """
+    (n, x), back = wide_operands("polygamma", n, x)
+    is_far = all_of(ew.eq(x, value(x, np.inf)), ew.gt(n, 0))
+    return back(ew.select(is_far, value(x, 0), ops.polygamma(n, ew.select(is_far, value(x, 1), x))))
+
+
+@library_function
+def zeta(x: Any, q: Any = None) -> Array:
+    """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q.
+
+    >>> round(float(zeta(2.0)), 3), round(float(zeta(2.0, 2.0)), 3)
+    (1.645, 0.645)
+    """
+    (x, q), back = wide_operands("zeta", x, 1.0 if q is None else q)
+    is_far = ew.eq(x, value(x, np.inf))  # only the first term is left, and whether it is below, at or above one
+    first = ew.select(ew.eq(q, 1), value(q, 1), ew.select(ew.gt(q, 1), value(q, 0), value(q, np.inf)))
+    first = ew.select(ew.eq(q, q), first, q)
+    return back(ew.select(is_far, first, ops.zeta(ew.select(is_far, value(x, 2), x), q)))
+
+
+def _stirling(x: Any) -> Any:
+    """What is left of log(gamma(x)) after Stirling's formula, for x from 8 on."""
+    return ew.div(polynomial(ew.div(1, ew.mul(x, x)), STIRLING), x)
+
+
+def _stirling_fall(x: Any, y: Any) -> Any:
+    """_stirling(y) - _stirling(x + y), exact for small x: a divided difference."""
+    u, v = ew.div(1, ew.add(x, y)), ew.div(1, y)
+    p, q = ew.mul(u, u), ew.mul(v, v)
+    value: Any = STIRLING[-1]
+    slope: Any = 0.0
+    for c in STIRLING[-2::-1]:
+        slope, value = ew.add(ew.mul(p, slope), value), ew.add(ew.mul(q, value), c)
+    return ew.mul(ew.mul(x, ew.mul(u, v)), ew.add(value, ew.mul(ew.mul(u, ew.add(u, v)), slope)))
+
+
+def _betaln(a: Any, b: Any) -> Any:
+    is_first = ew.le(a, b)
+    low, high = ew.select(is_first, a, b), ew.select(is_first, b, a)
+    plain = ew.sub(ew.add(ops.lgamma(low), ops.lgamma(high)), ops.lgamma(ew.add(low, high)))
+    # large logarithms must not be subtracted, nor almost equal ones: their leading terms are, on paper
+    is_tiny = all_of(ew.gt(low, 0), ew.lt(low, 0.1), ew.lt(high, 8))
+    is_large = ew.logical_or(all_of(ew.gt(low, 0), ew.ge(high, 8)), is_tiny)
+    x = ew.select(is_large, low, value(low, 8))
+    y = ew.select(is_large, high, value(low, 8))
+    steps: Any = value(low, 1)
+    for i in range(8):  # gamma(x + y) / gamma(y), eight steps higher
+        start = ew.add(ew.select(is_tiny, high, value(high, 1)), i)
+        steps = ew.mul(steps, ew.add(ew.div(ew.select(is_tiny, low, value(low, 0)), start), 1))
+    y = ew.select(is_tiny, ew.add(y, 8), y)
+    total = ew.add(x, y)
+    shared = ew.sub(_stirling_fall(x, y), ew.mul(ew.sub(y, 0.5), elementary.log1p(ew.div(x, y))))
+    one_sided = ew.sub(ew.add(ops.lgamma(x), x), ew.mul(x, elementary.log(total)))
+    one_sided = ew.add(one_sided, elementary.log(steps))
+    both_large = ew.ge(x, 8)
+    z = ew.select(both_large, x, value(x, 8))
+    two_sided = ew.sub(_stirling(z), ew.mul(ew.sub(z, 0.5), elementary.log1p(ew.div(y, z))))
+    two_sided = ew.add(two_sided, ew.sub(_LOG_TWO_PI / 2, ew.mul(elementary.log(total), 0.5)))
+    return ew.select(is_large, ew.add(shared, ew.select(both_large, two_sided, one_sided)), plain)
+
+
+@library_function
+def betaln(a: Any, b: Any) -> Array:
+    """The logarithm of the size of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
+
+    >>> round(float(betaln(1e4, 1e4)), 1)
+    -13866.3
+    """
+    (a, b), back = wide_operands("betaln", a, b)
+    return back(_betaln(a, b))
+
+
+@library_function
+def beta(a: Any, b: Any) -> Array:
+    """gamma(a) gamma(b) / gamma(a + b).
+
+    >>> round(float(beta(2.0, 3.0) * 12), 3)
+    1.0
+    """
+    (a, b), back = wide_operands("beta", a, b)
+    sign = ew.mul(ew.mul(gammasgn(a), gammasgn(b)), gammasgn(ew.add(a, b)))
+    return back(ew.mul(sign, elementary.exp(_betaln(a, b))))
+
+
+@library_function(static=("repetition",))
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:  # noqa: N803
+    """In how many ways k of N things can be chosen, floating; with `repetition`, each any number of times.
+
+    >>> import atled.numpy as jnp
+    >>> comb(jnp.array([4.0, 5.0]), 2.0).round()
+    Array([ 6., 10.], dtype=float32)
+    """
+    (n, k), back = wide_operands("comb", N, k)
+    if repetition:
+        n = ew.sub(ew.add(n, k), 1)
+    fits = all_of(ew.le(k, n), ew.ge(n, 0), ew.ge(k, 0))
+    left = ew.select(fits, ew.sub(n, k), value(n, 0))
+    k = ew.select(fits, k, value(n, 0))
+    out = ew.div(elementary.exp(ew.neg(_betaln(ew.add(left, 1), ew.add(k, 1)))), ew.add(ew.add(left, k), 1))
+    return back(ew.select(fits, out, value(n, 0)))
+
+
+@library_function(static=("d",))
+def _multigammaln(a: Any, d: int) -> Any:
+    (a,), back = wide_operands("multigammaln", a)
+    out: Any = d * (d - 1) / 4 * math.log(math.pi)
+    is_inside = ew.gt(a, (d - 1) / 2)
+    safe = ew.select(is_inside, a, value(a, d))
+    for j in range(d):
+        out = ew.add(ops.lgamma(ew.sub(safe, j / 2)), out)
+    return back(ew.select(is_inside, out, value(a, np.nan)))
+
+
+def multigammaln(a: Any, d: Any) -> Array:
+    """The logarithm of the gamma function of d dimensions, for a fixed integer d and a above (d - 1) / 2.
+
+    >>> round(float(multigammaln(5.0, 1)), 3), round(float(multigammaln(5.0, 2)), 3)
+    (3.178, 6.204)
+    """
+    d = d.__index__()
+    if d < 1:
+        raise ValueError(f"multigammaln: the dimension must be positive; got {d}.")
+    return _multigammaln(a, d)
