@@ -83,7 +83,7 @@ def save(
 
 
 def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> pathlib.Path:
-    """Where to write; complains about what cannot be."""
+    """Where to write; raises for what cannot be."""
     file = pathlib.Path(path)
     if not file.name.endswith(_SUFFIX) or file.is_dir():
         raise ValueError(

@@ -175,7 +175,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def require(path: pathlib.Path, names: Sequence[str], there: Mapping[str, Any]) -> None:
-    """Complain about names that are not there."""
+    """Raise an error for names that are not there."""
     absent = [name for name in names if name not in there]
     if absent:
         some = ", ".join([short(name) for name in list(there)[:6]])

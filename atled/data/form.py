@@ -58,7 +58,7 @@ class Form:
         return f"data.{self}"
 
     def check_process(self) -> None:
-        """Complain about batches that the processes cannot share."""
+        """Raise an error for batches that the processes cannot share."""
         count, group = self.process[1], self.group
         sizes = () if group is None else (group.size,) if isinstance(group, grouping.Batch) else group.sizes
         uneven = [n for n in sizes if n % count]

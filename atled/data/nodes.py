@@ -249,7 +249,7 @@ def gathered(
 
 
 def sized(name: str, nodes: Iterable[Node], may_be_endless: bool = False) -> None:
-    """Complain about nodes whose examples cannot be counted."""
+    """Raise an error for nodes whose examples cannot be counted."""
     for node in nodes:
         if node.size is None or (node.size == ENDLESS and not may_be_endless):
             what = "does not say how many examples it has" if node.size is None else "has no end"

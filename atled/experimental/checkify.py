@@ -252,7 +252,7 @@ def _checked(f: Any, name: str, enabled: frozenset[ErrorCategory], args: Any, kw
             made.append(tree_of_result)
             for x in out:
                 if not isinstance(x, Array):
-                    type_of(x)  # complains if it is not a number
+                    type_of(x)  # raises if it is not a number
             return out
 
         program, captured = record(flat, types, name, is_pruned=False)  # what nobody needs is looked at, too

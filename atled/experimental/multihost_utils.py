@@ -67,7 +67,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Complain if the values of a tree are not the same in all processes.
+    """Raise if the values of a tree are not the same in all processes.
 
     >>> assert_equal({"steps": 3})
     """

@@ -354,7 +354,7 @@ def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequenc
         out, made = tree.flatten(result)
         for x in out:
             if not isinstance(x, Array):
-                type_of(x)  # complains if it is not a number
+                type_of(x)  # raises if it is not a number
         found.append(made)
         return out
 
@@ -380,7 +380,7 @@ def _common_type(types: Sequence[ArrayType]) -> ArrayType:
 
 
 def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorded]) -> None:
-    """Complain if branches give results of different trees or types."""
+    """Raise if branches give results of different trees or types."""
     first = recorded[0]
     for other, label in zip(recorded[1:], names[1:]):
         if first.structure != other.structure:

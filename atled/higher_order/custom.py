@@ -334,11 +334,11 @@ class Custom:
         return call.result(bind(self.op(call, program, captured), *captured, *call.leaves))
 
     def check_rule(self) -> None:
-        """Complain if there is no rule yet."""
+        """Raise if there is no rule yet."""
         raise NotImplementedError
 
     def check_given(self, interpreter: Jvp, values: Sequence[Any]) -> None:
-        """Complain if what a rule gave is traced where its arguments are, or above: they came without their tracers."""
+        """Raise if what a rule gave is traced where its arguments are, or above: they came without their tracers."""
         for x in values:
             if isinstance(x, Tracer) and x.interpreter.level >= interpreter.level:
                 doing = "batched" if isinstance(x, BatchTracer) else "differentiated"
@@ -387,7 +387,7 @@ class Arguments:
         return self.outputs(self.custom.fun(*self.merged(leaves)))
 
     def outputs(self, out: Any, who: str = "") -> list[Any]:
-        """The leaves of the result; complains if its tree is not that of earlier calls."""
+        """The leaves of the result; raises if its tree is not that of earlier calls."""
         leaves, structure = tree.flatten(out)
         if self.out_structure is not None and structure != self.out_structure:
             raise TypeError(

@@ -369,7 +369,7 @@ def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[A
 
 
 def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
-    """Complain about results that differ along an axis that their spec leaves out."""
+    """Raise an error for results that differ along an axis that their spec leaves out."""
     sets = varying(op.program, op._sets(op.ins))
     for found, spec, t, path, out in zip(sets, op.outs, op.program.output_types, paths, op.program.outputs):
         extra = [a for a in op.axes_here if a in found and a not in spec.names and op.mesh.shape[a] > 1]
@@ -383,7 +383,7 @@ def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
 
 
 def _check_branches(op: ShardMap, name: str) -> None:
-    """Complain about collectives that some devices reach and others don't: those that do would deadlock."""
+    """Raise an error for collectives that some devices reach and others don't: those that do would deadlock."""
 
     def diverges(e: Any, axes: frozenset[Any]) -> None:
         apart = [a for a in op.axes_here if a in axes and op.mesh.shape[a] > 1]

@@ -51,7 +51,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 def _is_there(name: str, parameter: str, choice: Any, *known: Any) -> None:
-    """Complain about an implementation that is not there."""
+    """Raise an error for an implementation that is not there."""
     if choice is not None and choice not in known:
         said = " or ".join([str(k) for k in known])
         raise NotImplementedError(errors.explained(f"{name}: {parameter} is None or {said}; got {choice!r}."))

@@ -59,7 +59,7 @@ def _complain(says: str) -> None:
 
 
 def _kind(x: ArrayType, y: ArrayType, g: ArrayType, numbers: RaggedDotDimensionNumbers) -> str:
-    """Whether the axis with the groups is one of the rows, is summed over, or is batched; complains if nothing fits."""
+    """Whether the axis with the groups is one of the rows, is summed over, or is batched; raises if nothing fits."""
     (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
         _complain(f"one axis of {x} is cut into groups; got {numbers.lhs_ragged_dimensions}.")

@@ -67,7 +67,7 @@ def _elementwise(
 
 
 def _starts(name: str, structure: Any, init_values: Any, xs: Sequence[Any]) -> list[Any]:
-    """The initial values; complains about those that an operand's dtype cannot hold."""
+    """The initial values; raises for those that an operand's dtype cannot hold."""
     starts: list[Any] = structure.flatten_up_to(init_values)
     for start, x in zip(starts, xs):
         t, dtype = type_of(start), type_of(x).dtype

@@ -85,7 +85,7 @@ class Metric:
         return functools.reduce(lambda a, b: a.merge(b), parts)
 
     def _check(self, other: Any) -> None:
-        """Complain about another kind of metric, or one with other settings."""
+        """Raise an error for another kind of metric, or one with other settings."""
         name = type(self).__name__
         if type(other) is not type(self):
             raise TypeError(errors.explained(f"{name}: it merges with a {name}; got {describe(other)}."))

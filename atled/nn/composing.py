@@ -115,7 +115,7 @@ class Lambda(Module):
 
 
 def as_layer(where: str, layer: Any) -> Any:
-    """A module, or a function that hides neither modules nor arrays; complains about anything else."""
+    """A module, or a function that hides neither modules nor arrays; raises for anything else."""
     if isinstance(layer, Module):
         return layer
     if isinstance(layer, type) and issubclass(layer, Module):

@@ -175,7 +175,7 @@ class Conv(_Sliding):
 
 
 def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
-    """Complain about an axis that is shorter than what is repeated of it."""
+    """Raise an error for an axis that is shorter than what is repeated of it."""
     for n, r in zip(t.shape[1:-1], reach, strict=True):
         if n <= ((r + 1) // 2 if layer.padding == "REFLECT" else 0):
             raise ValueError(
@@ -265,7 +265,7 @@ def _cut(layer: ConvTranspose) -> list[tuple[int, int]]:
 
 
 def _check_output_padding(layer: ConvTranspose) -> None:
-    """Complain about lengths that cannot be meant."""
+    """Raise an error for lengths that cannot be meant."""
     if any(layer.output_padding) and isinstance(layer.padding, str):
         raise ValueError(
             errors.explained(
@@ -283,7 +283,7 @@ def _check_output_padding(layer: ConvTranspose) -> None:
 
 
 def _check_left(layer: ConvTranspose, t: Any, reach: list[int], cut: list[tuple[int, int]]) -> None:
-    """Complain if nothing is left of an input."""
+    """Raise if nothing is left of an input."""
     longest = [(m - 1) * s + r + 1 for m, s, r in zip(t.shape[1:-1], layer.stride, reach, strict=True)]
     if not all(t.shape[1:-1]) or any([a - sum(b) < 1 for a, b in zip(longest, cut, strict=True)]):
         raise ValueError(

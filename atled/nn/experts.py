@@ -222,7 +222,7 @@ def _check_outputs(given: Any, out: Any) -> None:
 
 
 def _check(make: Any, count: int, k: int, capacity: float | None, noise: float, groups: int) -> None:
-    """Complain about settings that make no mixture."""
+    """Raise an error for settings that make no mixture."""
     if isinstance(make, Module) or not callable(make):
         raise TypeError(
             errors.explained(

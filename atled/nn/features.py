@@ -109,7 +109,7 @@ class PatchEmbedding(Module):
 
 
 def _image(x: Any, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The lengths of the batch and of the places of an image; complains if pieces of a size do not fill it."""
+    """The lengths of the batch and of the places of an image; raises if pieces of a size do not fill it."""
     t, n = type_of(x), len(size)
     if t.ndim not in (n + 1, n + 2):
         raise ValueError(

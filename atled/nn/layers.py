@@ -18,7 +18,7 @@ from atled.nn.module import Module, Param
 
 
 def needed(layer: Module, key: Any) -> Any:
-    """The key for first values; complains if there is none."""
+    """The key for first values; raises if there is none."""
     if key is None:
         raise TypeError(
             errors.explained(

@@ -107,7 +107,7 @@ def _attended(
 
 
 def boolean(mask: Any) -> Any:
-    """A mask; complains about numbers, which may be meant to be added."""
+    """A mask; raises for numbers, which may be meant to be added."""
     if type_of(mask).kind != "b":
         raise TypeError(
             errors.explained(

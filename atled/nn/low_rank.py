@@ -114,7 +114,7 @@ def _narrow(base: Any, rank: int, **settings: Any) -> Any:
 
 
 def _check(base: Any, rank: int, dropout: float) -> None:
-    """Complain about a layer that has no such product, and about numbers that make none."""
+    """Raise an error for a layer that has no such product, and about numbers that make none."""
     if not isinstance(base, (Linear, Embedding, Conv)):
         raise TypeError(
             errors.explained(

@@ -406,7 +406,7 @@ def _undeclared(module: Any, where: str) -> TypeError:
 
 
 def _may_assign(module: Any, name: str, value: Any) -> None:
-    """Complain about a value of a transformation that a module from outside of it would keep."""
+    """Raise an error for a value of a transformation that a module from outside of it would keep."""
     if state.innermost is None:
         return
     home: Interpreter | None = module.__dict__.get("_home", (None,))[0]
@@ -677,7 +677,7 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _refuse_ties(module: Any) -> None:
-    """Complain about an array or a module that is at two places: as a tree they would become two."""
+    """Raise an error for an array or a module that is at two places: as a tree they would become two."""
     seen: dict[int, str] = {}
     for path, x in walk(module):
         if isinstance(x, (Module, Array)) and id(x) in seen:

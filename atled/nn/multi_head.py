@@ -220,7 +220,7 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
 
 
 def _check_heads(features: int, heads: int, kv_heads: int) -> None:
-    """Complain about numbers of heads that do not go together."""
+    """Raise an error for numbers of heads that do not go together."""
     if heads < 1 or features % heads:
         way = next(n for n in range(max(heads, 1), 0, -1) if features % n == 0)
         raise ValueError(
@@ -238,7 +238,7 @@ def _check_heads(features: int, heads: int, kv_heads: int) -> None:
 
 
 def _check_context(layer: MultiHeadAttention) -> None:
-    """Complain about a context in decoding, if it matters where queries are."""
+    """Raise an error for a context in decoding, if it matters where queries are."""
     if layer.positions is not None or layer.window is not None:
         raise ValueError(
             errors.explained(
@@ -272,7 +272,7 @@ def _pair(window: Any) -> tuple[int, int] | None:
 
 
 def _check_options(positions: Any, heads: int, length: int, memory_efficient: bool, dropout: float) -> None:
-    """Complain about options that do not go together."""
+    """Raise an error for options that do not go together."""
     if positions is not None:
         _check_positions(positions, heads, length)
     if memory_efficient and dropout:
@@ -285,7 +285,7 @@ def _check_options(positions: Any, heads: int, length: int, memory_efficient: bo
 
 
 def _check_positions(positions: Any, heads: int, length: int) -> None:
-    """Complain about positions that do not fit the heads."""
+    """Raise an error for positions that do not fit the heads."""
     what = type(positions).__name__
     if not isinstance(positions, Module) or isinstance(positions, SinusoidalPositions):
         raise TypeError(

@@ -262,7 +262,7 @@ class BatchNorm(_Norm):
 
 
 def _batch_axes(t: Any) -> tuple[int, ...]:
-    """The axes that count as batch; complains if there is nothing in it."""
+    """The axes that count as batch; raises if there is nothing in it."""
     if t.ndim < 2 or not t.size:
         raise ValueError(
             errors.explained(

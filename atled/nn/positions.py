@@ -203,7 +203,7 @@ class SinusoidalPositions(Module):
 
 
 def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
-    """Complain about distances that cannot have such numbers."""
+    """Raise an error for distances that cannot have such numbers."""
     if buckets < 2 * (1 + bidirectional) or (bidirectional and buckets % 2):
         wanted = "an even number of 4 or more" if bidirectional else "2 or more"
         raise ValueError(errors.explained(f"RelativePositions: buckets must be {wanted}; got {buckets}."))
@@ -218,7 +218,7 @@ def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
 
 
 def _placed(layer: RoPE, x: Any, positions: Any) -> tuple[Any, Any]:
-    """The type of what is turned, and the position of each place; complains if they do not fit."""
+    """The type of what is turned, and the position of each place; raises if they do not fit."""
     t = type_of(x)
     if t.ndim < 3 or t.shape[-1] != layer.features_per_head or t.kind != "f":
         raise ValueError(

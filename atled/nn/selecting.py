@@ -112,7 +112,7 @@ def _ends(wanted: list[str], steps: list[str], is_rooted: bool) -> bool:
 
 
 def checked(where: str, patterns: Iterable[str], paths: Sequence[str]) -> None:
-    """Complain about a pattern that matches none of the paths."""
+    """Raise an error for a pattern that matches none of the paths."""
     for pattern in patterns:
         if not any([matches(pattern, p) for p in paths]):
             some = ", ".join([p for p in paths if p][:6])
@@ -187,7 +187,7 @@ def freeze(module: Any, pattern: str = "**") -> Any:
 
 
 def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[Kind]) -> Any:
-    """A copy in which arrays of a kind that a pattern names are of another one; complains if there are none."""
+    """A copy in which arrays of a kind that a pattern names are of another one; raises if there are none."""
     checked(where, [pattern], paths_of(module))
     count = [0]
 

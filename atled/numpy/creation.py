@@ -241,7 +241,7 @@ def full_like(
 
 
 def _checked_number(x: Any, dtype: Any) -> Any:
-    """A Python number as a 0-d NumPy array of a dtype; complains if it does not fit."""
+    """A Python number as a 0-d NumPy array of a dtype; raises if it does not fit."""
     if isinstance(x, int) and dtypes.kind(dtype) in "iu":
         info = dtypes.iinfo(dtype)
         if not int(info.min) <= x <= int(info.max):

@@ -156,7 +156,7 @@ def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
 
 
 def _known_mask(mask: Any) -> np.ndarray:
-    """The values of a mask; complains if there are none yet."""
+    """The values of a mask; raises if there are none yet."""
     host = mask.known() if isinstance(mask, Tracer) else mask
     if host is None:
         raise errors.NonConcreteBooleanIndexError(

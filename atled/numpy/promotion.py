@@ -59,7 +59,7 @@ def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def _check_width(t: ArrayType, dtype: Any) -> None:
-    """Complain about a Python integer that is wider than the default, where it would be cut off."""
+    """Raise an error for a Python integer that is wider than the default, where it would be cut off."""
     if t.dtype is dtypes.default("i") or t.kind not in "iu" or dtypes.kind(dtype) not in "iu":
         return
     if t.weak and int(dtypes.iinfo(t.dtype).max) > int(dtypes.iinfo(dtype).max):

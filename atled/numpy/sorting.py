@@ -301,7 +301,7 @@ def _rises(edges: Any) -> Any:
 
 
 def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
-    """The values of x; complains if they are not known while a program is being recorded."""
+    """The values of x; raises if they are not known while a program is being recorded."""
     if isinstance(x, Tracer):
         value = x.known()
         if value is None:
@@ -505,7 +505,7 @@ def _in_mode(name: str, index: Any, n: int, mode: str) -> Any:
 
 
 def _check_positions(name: str, index: Any, n: int, mode: str) -> None:
-    """Complain about a mode, or in mode 'raise' about positions out of bounds."""
+    """Raise an error for a mode, or in mode 'raise' about positions out of bounds."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"{name}: the mode is 'raise', 'wrap' or 'clip'; got {mode!r}.")
     t = operand_type(name, index)

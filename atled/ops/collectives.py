@@ -346,7 +346,7 @@ class AllToAll(Collective):
 
 
 def names(axes: Any) -> tuple[Any, ...]:
-    """One or several axis names as a tuple; complains about those that are not in scope."""
+    """One or several axis names as a tuple; raises for those that are not in scope."""
     found = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
     for name in found:
         named_axis(name)

@@ -104,7 +104,7 @@ class Average(Wrapper):
 
 
 def _check_alone(optimizer: Any) -> None:
-    """Complain about an optimizer inside with weights of its own, which another set would make wrong."""
+    """Raise an error for an optimizer inside with weights of its own, which another set would make wrong."""
     if optimizer.inner.keeps_weights:
         name = type(optimizer).__name__
         raise ValueError(

@@ -88,7 +88,7 @@ class Chain(Optimizer):
 
 
 def _check_place(part: Optimizer, before: Sequence[Optimizer]) -> None:
-    """Complain about a part of a chain that must not be behind those before it."""
+    """Raise an error for a part of a chain that must not be behind those before it."""
     name, i = type(part).__name__, len(before)
     keeping = [type(p).__name__ for p in before if p.keeps_weights]
     if isinstance(part, Decay) and any([p.is_step for p in before]):
@@ -197,7 +197,7 @@ class Groups(Optimizer):
 
 
 def _check_group(pattern: str, part: Any) -> None:
-    """Complain about what cannot be the optimizer of one group."""
+    """Raise an error for what cannot be the optimizer of one group."""
     if part is None:
         return
     if not isinstance(part, Optimizer):

@@ -204,7 +204,7 @@ class Rule(Optimizer):
         return 0
 
     def check(self, paths: Sequence[str]) -> None:
-        """Complain if what the optimizer says of paths does not fit those of a model."""
+        """Raise if what the optimizer says of paths does not fit those of a model."""
 
     def init(self, model: Any, *, split: str | None = None) -> State:
         """The state before the first step."""
@@ -256,7 +256,7 @@ class Rule(Optimizer):
         return structure.unflatten(updates), State(t, state.hyper, made, scheduled, state.of)
 
     def _check(self, path: str, g: Any, dims: tuple[int, ...], depth: int, own: dict[str, Any]) -> None:
-        """Complain about a gradient or a slot that is not one of the parameter."""
+        """Raise an error for a gradient or a slot that is not one of the parameter."""
         name, axes = type(self).__name__, self.axes(dims[depth:])
         if set(axes) != set(own):
             raise ValueError(
@@ -276,7 +276,7 @@ class Rule(Optimizer):
 
 
 def _check_state(name: str, state: Any, numbers: Sequence[str]) -> None:
-    """Complain about a state that is not one of an optimizer with these numbers."""
+    """Raise an error for a state that is not one of an optimizer with these numbers."""
     if isinstance(state, State) and {*state.hyper, *state.scheduled} == set(numbers):
         return
     is_other = isinstance(state, State)
@@ -508,7 +508,7 @@ def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
 
 
 def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, Any]]) -> None:
-    """Complain if numbers of one name are not the same for several groups."""
+    """Raise if numbers of one name are not the same for several groups."""
     classes = sorted({places[i][1].of for i in found})
     if len(classes) > 1:
         names = [f"{c or 'another optimizer'}.{name}" for c in classes]

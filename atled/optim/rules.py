@@ -89,7 +89,7 @@ class Decaying(Rule):
     decays: str | None
 
     def check(self, paths: Sequence[str]) -> None:
-        """Complain about a pattern that matches nothing."""
+        """Raise an error for a pattern that matches nothing."""
         if self.decays is not None:
             checked(f"{type(self).__name__}, decays", [self.decays], paths)
 

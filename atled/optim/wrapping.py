@@ -108,7 +108,7 @@ class Wrapper(Optimizer):
         return self.inner.scaled(value, state.inner)
 
     def own(self, state: Any) -> tuple[State, Any]:
-        """Both states; complains if there are not two, or if they are of another optimizer."""
+        """Both states; raises if there are not two, or if they are of another optimizer."""
         if not isinstance(state, Wrapped) or state.own.of not in ("", type(self).__name__):
             got = f"that of {state.own.of}" if isinstance(state, Wrapped) else describe(state)
             raise TypeError(

@@ -251,7 +251,7 @@ class Lowered(_Stage):
 
 
 def refuse_options(name: str, options: dict[str, Any] | None) -> None:
-    """Complain about options of the compiler for one program."""
+    """Raise an error for options of the compiler for one program."""
     if options:
         raise NotImplementedError(
             errors.explained(

@@ -82,7 +82,7 @@ def note_models(name: str, f: Any) -> None:
 
 
 def limit(most: int, compiles: list[Compile], signature: Signature, call: Arguments) -> None:
-    """Complain about a compilation beyond the number that is allowed."""
+    """Raise an error for a compilation beyond the number that is allowed."""
     if len(compiles) >= most:
         now = _of(signature, call, 0.0)
         why = f" ({reason(compiles, now, signature)})" if compiles else ""

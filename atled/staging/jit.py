@@ -332,7 +332,7 @@ def _check_result(shared: Shared, x: Any) -> None:
 
 
 def _check_numbers(shared: Shared, call: Arguments) -> None:
-    """Complain about a Python integer that meets an array which cannot hold it: as data it would wrap around."""
+    """Raise an error for a Python integer that meets an array which cannot hold it: as data it would wrap around."""
     numbers = [i for i, x in enumerate(call.leaves) if type(x) is int]
     kinds = [type_of(x) for x in call.leaves] if numbers else []
     narrow = [t.dtype for t in kinds if t.kind in "iu" and not t.weak]
@@ -627,7 +627,7 @@ def library_function(f: Any = None, *, static: Sequence[str] = (), is_thin: bool
 
 
 def refuse_out(name: str, out: Any) -> None:
-    """Complain if NumPy's `out` is given, an array to write into."""
+    """Raise if NumPy's `out` is given, an array to write into."""
     if out is not None:
         raise NotImplementedError(
             errors.explained(

@@ -86,7 +86,7 @@ def pmap(
             leaves, structure = tree.flatten((dynamic, kwargs))
             axes = axes_of(dynamic) + [0] * len(tree.leaves(kwargs))
             for x in leaves:
-                type_of(x)  # complains if it is not an array
+                type_of(x)  # raises if it is not an array
             size = _batch_size(leaves, axes, axis_size, structure)
             mesh = _mesh(name, devices, backend, size)
             placed = [_placed(x, a, mesh, name) for x, a in zip(leaves, axes, strict=True)]

@@ -96,7 +96,7 @@ class Signature:
         return positions, both
 
     def _check(self, numbers: Sequence[int], names: Sequence[str]) -> None:
-        """Complain about names and positions that no parameter has."""
+        """Raise an error for names and positions that no parameter has."""
         if self._declared is None:
             return
         kinds = {kind for _, kind in self._declared}
@@ -226,7 +226,7 @@ class Arguments:
 
 
 def _checked_static(signature: Signature, key: Any, x: Any) -> Any:
-    """A static argument; complains about a model or another tree that holds arrays."""
+    """A static argument; raises for a model or another tree that holds arrays."""
     if type(x) in tree._nodes and type(x) not in _BUILT_IN and any([isinstance(v, Array) for v in tree.leaves(x)]):
         raise ValueError(
             f"jit: static arguments must be hashable, and may hold no arrays; argument {signature.label(key)} of "

@@ -184,7 +184,7 @@ def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, ar
         raise
     for x, a in zip(leaves, axes, strict=True):
         if a is not None:
-            type_of(x)  # complains if it is not an array
+            type_of(x)  # raises if it is not an array
     size = _batch_size(leaves, axes, axis_size, structure)
     operands = [x if a is None else _to_front(x, a) for x, a in zip(leaves, axes, strict=True)]
     out_structure: list[Any] = []

@@ -120,7 +120,7 @@ class Hub:
         self._background.stop()
 
     def abandon(self) -> None:
-        """Close the connections without a word, in a child that was forked."""
+        """Close the connections without a message, in a forked child."""
         for found in (
             *self._server.sockets,
             *[m.channel.writer.get_extra_info("socket") for m in self.members.values()],
@@ -251,7 +251,7 @@ class Hub:
         while True:
             await asyncio.sleep(pause)
             now = time.monotonic()
-            if now - last > pause + 1:  # this process itself was asleep
+            if now - last > pause + 1:  # this process itself was suspended
                 for member in self.members.values():
                     member.heard = now
             last = now

@@ -199,7 +199,7 @@ class Member:
         while True:
             await asyncio.sleep(pause)
             now = time.monotonic()
-            if now - last > pause + 1:  # this process itself was asleep
+            if now - last > pause + 1:  # this process itself was suspended
                 self._heard = now
             last = now
             if now - self._heard > self.heartbeat and not self._channel.writer.is_closing():
@@ -261,5 +261,5 @@ class Member:
         self._background.stop()
 
     def abandon(self) -> None:
-        """Close the connection without a word, in a child that was forked."""
+        """Close the connection without a message, in a forked child."""
         os.close(self._channel.writer.get_extra_info("socket").fileno())

@@ -121,7 +121,7 @@ def factors(name: str, mask: Any, weights: Any, like: Any) -> Any:
 
 
 def check_reduction(name: str, reduction: Any) -> None:
-    """Complain about a reduction that there is not."""
+    """Raise an error for a reduction that there is not."""
     if reduction not in ("mean", "sum", None):
         raise ValueError(
             errors.explained(f"losses.{name}: reduction must be 'mean', 'sum' or None; got {reduction!r}.")
