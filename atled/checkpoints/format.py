@@ -131,7 +131,7 @@ def _require(is_so: bool, what: str) -> None:
 
 
 def _check(path: str, entry: Entry, files: Mapping[str, int]) -> None:
-    """Complain of an entry whose pieces do not make the array."""
+    """Raise for an entry whose pieces do not make the array."""
     dtype, shape = entry.stored
     _require(all([type(n) is int and n >= 0 for n in shape]), f"the shape of {path}")
     for p in entry.pieces:

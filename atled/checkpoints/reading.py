@@ -110,7 +110,7 @@ def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, c
 
 
 def check_files(where: Any, found: Manifest) -> None:
-    """Complain of files that are gone or of another size, before memory is taken for what should be in them."""
+    """Raise for files that are gone or of another size, before memory is taken for what should be in them."""
     sizes = where.sizes()
     for name, size in found.files.items():
         if name not in sizes or sizes[name] not in (None, size):

@@ -114,7 +114,7 @@ def _entry(path: pathlib.Path, name: str, told: Any) -> Entry:
 
 
 def _cover(path: pathlib.Path, entries: Mapping[str, Entry], size: int) -> None:
-    """Complain unless arrays follow one another from the first byte after the header to the last of the file."""
+    """Raise unless arrays follow one another from the first byte after the header to the last of the file."""
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].end)):
         if entry.start != end:

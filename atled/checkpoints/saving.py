@@ -268,7 +268,7 @@ class Saver:
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _check_order(self, step: int) -> None:
-        """Complain of a step before the newest: it would be the first to be removed, and not be restored."""
+        """Raise for a step before the newest: it would be the first to be removed, and not be restored."""
         if self._newest < 0:
             self._newest = self.latest() or 0
         if step < self._newest:

@@ -99,7 +99,7 @@ class Form:
         return Staged(self.node, self.steps) if self.steps else self.node
 
     def examples_only(self, name: str) -> None:
-        """Complain unless it is a pipeline of single examples."""
+        """Raise unless it is a pipeline of single examples."""
         if self.packing or self.group or self.epochs != 1:
             raise ValueError(
                 errors.explained(f"data.{name}: it needs examples, so it must stand before pack, bucket, batch.")

@@ -170,9 +170,7 @@ class Module:
         self.names: set[str] = {"main"}
         self.meshes: dict[Mesh, str] = {}
         self.locations: dict[Any, Any] = {}
-        self.has_calls = (
-            True  # called programs become functions; otherwise their equations are inlined
-        )
+        self.has_calls = True  # called programs become functions; otherwise their equations are inlined
         self.is_spread = False  # over several devices
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
         self.channels = 0  # one for each collective

@@ -1,8 +1,8 @@
 """Functions with custom derivatives: `custom_jvp` and `custom_vjp`.
 
-Called on values, such a function just runs. Differentiated, its rule runs in its place. In a program it is a `Call`
-that also knows its rules; a rule is recorded when a transform first asks for it. What the function closes over becomes
-an operand that has no derivative here; with or without a program, one that is being differentiated is refused.
+Called on concrete values, such a function just runs. When it is differentiated, its rule runs instead. In a program it
+is a `Call` that also holds its rules; a rule is traced when a transform first needs it. Values that the function
+closes over become operands without a derivative; closing over a value that is being differentiated is an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from atled.transforms.vmap import BatchTracer, batch_program
 
 
 class Later:
-    """A program that is made when it is first needed."""
+    """A program that is traced on first use."""
 
     __slots__ = ("_make", "_program")
 
@@ -47,20 +47,20 @@ class Later:
         return run_program(self.program, operands)
 
     def of(self, has_tangent: tuple[bool, ...]) -> Later:
-        """The program for a pattern of tangents: this one for all."""
+        """The program for a pattern of nonzero tangents: the same for all."""
         return self
 
     def then(self, change: Callable[[Program], Program]) -> Later:
-        """What becomes of it, also later."""
+        """Apply a change to the program, lazily."""
         return self.each(lambda _, program: change(program))
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
-        """As `then`, where the change depends on the pattern of tangents; they all have one."""
+        """As `then`, for a change that depends on the pattern of tangents; here all are nonzero."""
         return Later(lambda: change((), self.program))
 
 
 class ByPattern(Later):
-    """The program of a rule that is told which arguments have tangents: one for each pattern, made when needed."""
+    """The programs of a rule with symbolic zeros: one for each pattern of nonzero tangents, traced on first use."""
 
     __slots__ = ("_known", "_of")
 
@@ -80,12 +80,12 @@ class ByPattern(Later):
         return found
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
-        """What becomes of the program for each pattern."""
+        """Apply a change to the program of each pattern, lazily."""
         return ByPattern(lambda pattern: self.of(pattern).then(lambda program: change(pattern, program)))
 
 
 class Now(Later):
-    """A function that can still be called as it is; recorded only if a transform asks for the program."""
+    """A function that can be called directly; traced only if a transform needs the program."""
 
     __slots__ = ("_function",)
 
@@ -109,9 +109,9 @@ class CustomJvp(Call):
 
     selects = True  # type: ignore[assignment]  # for all that is known of the rule
     unlowered = ("rule", "captured")
-    masked = Op.masked  # a plain call, which is what masks go through, would lose the rule
+    masked = Op.masked  # masks go through plain calls, which would lose the rule
     rule: Later
-    captured: int  # how many operands, the first ones, the function closes over
+    captured: int  # the number of leading operands that the function closes over
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n = self.captured
@@ -140,7 +140,7 @@ class CustomJvp(Call):
 
 
 class CustomVjp(Call):
-    """A call with a reverse-mode rule: what `forward` leaves behind, `backward` takes along with cotangents."""
+    """A call with a reverse-mode rule: `forward` returns residuals, `backward` takes them with cotangents."""
 
     unlowered = ("backward", "captured", "forward")
     masked = Op.masked
@@ -182,7 +182,7 @@ class CustomVjp(Call):
 
 
 class Pullback(Op):
-    """The tangents of a function of which only the reverse-mode rule is known. It can be transposed, not run."""
+    """The tangents of a function that has only a reverse-mode rule: can be transposed, but not run."""
 
     gives_tuple = True
     splits = True
@@ -210,7 +210,7 @@ class Pullback(Op):
         kept = operands[: self.residuals]
         given = [*kept, *[instantiate(c) for c in cotangent]]
         if type(state.base) is Recorder and type(self.backward) is not Now:
-            back = bind(Rule(self.backward.program), *given)  # masks may come when this program is run
+            back = bind(Rule(self.backward.program), *given)  # tangents may have masks when this program runs
         else:
             with users_rule():
                 back = self.backward.run(given)
@@ -243,7 +243,7 @@ def is_moving(t: ArrayType) -> bool:
 
 
 def spread_tangents(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
-    """Tangents of inexact results, in their places among all results."""
+    """Tangents of inexact results, at their positions among all results."""
     found = iter(tangents)
     return tuple([next(found) if is_moving(t) else Zero(t.tangent()) for t in types])
 
@@ -274,7 +274,7 @@ def _forward_mode() -> TypeError:
 
 
 class Custom:
-    """What the decorators have in common: arguments of which some are not differentiated, and a call."""
+    """Base of the decorators: handles non-differentiable arguments and calls."""
 
     kind = "custom"
 
@@ -324,7 +324,7 @@ class Custom:
         interpreter = responsible(call.leaves)
         if interpreter.level == 0:
             out = self.fun(*args)
-            if state.level and any([_is_differentiated(x) for x in tree.leaves(out)]):  # which no argument is
+            if state.level and any([_is_differentiated(x) for x in tree.leaves(out)]):  # an impossible argument value
                 raise _closes_over(self.kind, self.name, "a value that is being differentiated")
             return out
         self.check_rule()
@@ -338,7 +338,7 @@ class Custom:
         raise NotImplementedError
 
     def check_given(self, interpreter: Jvp, values: Sequence[Any]) -> None:
-        """Raise if what a rule gave is traced where its arguments are, or above: they came without their tracers."""
+        """Raise if a rule's result has a tracer that its arguments do not have: the rule closes over it."""
         for x in values:
             if isinstance(x, Tracer) and x.interpreter.level >= interpreter.level:
                 doing = "batched" if isinstance(x, BatchTracer) else "differentiated"
@@ -358,7 +358,7 @@ def _is_differentiated(x: Any) -> bool:
 
 
 class Arguments:
-    """The arguments of one call: values that rules get as they are, and the leaves of the others."""
+    """The arguments of one call: static values that rules get unchanged, and the leaves of the others."""
 
     def __init__(self, custom: Custom, args: tuple[Any, ...]) -> None:
         self.custom = custom
@@ -405,7 +405,7 @@ class Arguments:
 
 
 def _as_types(custom: Custom, what: str, values: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
-    """Values that a rule gave, checked against the types that they must have."""
+    """The values returned by a rule, checked against the expected types."""
     out = []
     for x, t in zip(values, types, strict=True):
         got = type_of(x)
@@ -424,10 +424,10 @@ def _as_types(custom: Custom, what: str, values: Sequence[Any], types: Sequence[
 
 
 class custom_jvp(Custom):  # noqa: N801
-    """A function with a derivative rule of its own, for forward and reverse mode.
+    """A function with a custom derivative rule, for forward and reverse mode.
 
-    The rule gets primals and tangents, both as tuples, and gives the result and its tangent; what it does with
-    tangents must be linear. Arguments named in `nondiff_argnums` come first, as they are.
+    The rule takes primals and tangents, both as tuples, and returns the result and its tangent, which must be linear
+    in the tangents. Arguments in `nondiff_argnums` come first, unchanged.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.custom_jvp
@@ -455,7 +455,8 @@ class custom_jvp(Custom):  # noqa: N801
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule: `jvp(*nondiff, primals, tangents)` gives the result and its tangent.
 
-        With `symbolic_zeros`, tangents that are known to be zero come as `SymbolicZero`, and may be given as such.
+        With `symbolic_zeros`, tangents that are known to be zero are passed as `SymbolicZero`, and may be returned as
+        such.
         """
         self.rule, self.is_symbolic = jvp, symbolic_zeros
         return jvp
@@ -488,7 +489,7 @@ class custom_jvp(Custom):  # noqa: N801
     def apply_rule(
         self, call: Arguments, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """What the rule says: results and tangents, flat and checked. Integers have tangents of dtype float0."""
+        """The rule's results and tangents, flat and checked. Integers have tangents of dtype float0."""
         assert self.rule is not None
         shown = [
             SymbolicZero(t.type) if self.is_symbolic and type(t) is Zero
@@ -542,11 +543,11 @@ class custom_jvp(Custom):  # noqa: N801
 
 
 class custom_vjp(Custom):  # noqa: N801
-    """A function with a reverse-mode rule of its own, in two parts.
+    """A function with a custom reverse-mode rule, in two parts.
 
-    `fwd(*args)` gives the result and residuals, a tree of whatever `bwd` will need; `bwd(residuals, cotangent)` gives a
+    `fwd(*args)` returns the result and residuals, any tree that `bwd` needs; `bwd(residuals, cotangent)` returns a
     tuple with a cotangent for each argument, None for zero. Arguments in `nondiff_argnums` are Python values: `fwd`
-    gets them in their places, `bwd` first.
+    gets them at their positions, `bwd` first.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.custom_vjp
@@ -578,8 +579,8 @@ class custom_vjp(Custom):  # noqa: N801
     ) -> None:
         """Set the rule: `fwd(*args)` gives (result, residuals), `bwd(*nondiff, residuals, cotangent)` cotangents.
 
-        With `symbolic_zeros`, each array of `fwd` comes as a `CustomVJPPrimal`, which says whether it is being
-        differentiated by.
+        With `symbolic_zeros`, each array is passed to `fwd` as a `CustomVJPPrimal`, which says whether it is being
+        differentiated.
         """
         self.fwd, self.bwd, self.is_symbolic = fwd, bwd, symbolic_zeros
 
@@ -618,7 +619,7 @@ class custom_vjp(Custom):  # noqa: N801
         self, call: Arguments, residuals: Any, cotangents: Sequence[Any], types: Sequence[ArrayType],
         out_types: Sequence[ArrayType],
     ) -> list[Any]:  # fmt: skip
-        """The cotangents that `bwd` gives for inexact arguments, flat and checked."""
+        """The cotangents that `bwd` returns for inexact arguments, flat and checked."""
         assert self.bwd is not None
         given = iter(cotangents)
         shown = [next(given) if is_moving(t) else np.zeros(t.shape, dtypes.float0) for t in out_types]
@@ -689,7 +690,7 @@ class custom_vjp(Custom):  # noqa: N801
 
 
 class _Residuals:
-    """A tree that `fwd` leaves for `bwd`: its arrays, and the rest as it is."""
+    """The residual tree that `fwd` passes to `bwd`: its arrays, and the other leaves unchanged."""
 
     def __init__(self, found: Any) -> None:
         self.leaves, self.structure = tree.flatten(found)

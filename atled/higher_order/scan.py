@@ -1,7 +1,7 @@
 """`scan`: a program repeated a known number of times, over slices of arrays, with a carry.
 
-Reverse mode splits the loop in two: a forward one that stacks what the backward one will need, and a linear one, which
-transposed runs the other way. What the body closes over, and slices that it only reads, are not stacked again.
+Reverse mode splits the loop in two: a forward loop that stacks residuals, and a linear loop, whose transpose runs in
+reverse order. Constants of the body, and slices that it only reads, are not stacked again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from atled.transforms.vmap import Partly, batch_program, vmap
 
 
 class Scan(Op):
-    """Repeats `body`. Operands: constants, the first carry, arrays to slice. Results: the last carry, stacks."""
+    """Repeats `body`. Operands: constants, initial carry, arrays to slice. Results: final carry, stacked outputs."""
 
     gives_tuple = True
     splits = True
@@ -64,7 +64,7 @@ class Scan(Op):
         return has_effects(self.body)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The axes of a mesh that results differ along, after as many steps as change anything."""
+        """The mesh axes along which results vary: a fixed point over the steps."""
         constants, carry, slices = self.parts(given)
         while True:
             found = of(self.body, [*constants, *carry, *slices])
@@ -123,7 +123,7 @@ class Scan(Op):
         integer = ArrayType((), np.dtype("int32"))
         if trips > 1:
             kinds = [integer, *types]
-            if effects:  # their order is carried along
+            if effects:  # the effect token is part of the carry
                 kinds, values = [*kinds, build.waited().type], [*values, build.waited()]
 
             def goes_on(b: Any, number: Any, *_: Any) -> Any:
@@ -198,13 +198,13 @@ class Scan(Op):
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         c_known, s_known, x_known = self.parts([not tape.owns(x) for x in operands])
         count = self.carries
-        while True:  # a carry is known if it starts so, and stays so
+        while True:  # a carry is known if its initial value is, and stays known in every step
             part = split_program(self.body, (*c_known, *s_known, *x_known))
             new = [a and b for a, b in zip(s_known, part.known_outputs[:count])]
             if new == s_known:
                 break
             s_known = new
-        # outputs that are ready, but belong to a carry that waits, are handed over step by step
+        # known outputs of a carry that is unknown later are stacked for the linear loop
         ready = part.known_outputs
         waits = [not k for k in s_known] + [not r for r in ready[count:]]
         outputs = iter(part.known.outputs)
@@ -212,7 +212,7 @@ class Scan(Op):
         is_held = [w for r, w in zip(ready, waits) if r]
         handed = sum(is_held)
         left = [v for v, h in zip(now, is_held) if h] + list(outputs)
-        # of what is left for later, constants and slices are there already; the rest is stacked
+        # residuals that are constants or slices already exist; the others are stacked
         n_c, n_s = sum(c_known), sum(s_known)
         inputs = part.known.inputs
         constant = {v: i for i, v in enumerate(inputs[:n_c])}
@@ -269,7 +269,7 @@ class Scan(Op):
         flags = (*c_lin, *([True] * count), *x_lin)
         alone = self.body.memo(
             "without barriers", lambda: without_barriers(self.body)
-        )  # the other pass is another loop
+        )  # the forward pass is a different loop
         s_given, first = [type(t) is not Zero for t in cotangent[:count]], sum(c_lin)
         while True:  # a carry has a cotangent if it ends with one, or gets one in some step
             made, found = transpose_program(alone, flags, (*s_given, *y_given))
@@ -284,7 +284,7 @@ class Scan(Op):
         fixed = [t for t, f in zip(tc, c_lin) if not f]
         reads = [t for t, f in zip(tx, x_lin) if not f]
         y_types = [t for t, g in zip(self.body.output_types[count:], y_given) if g]
-        # sums of products over the steps are taken afterwards, from their factors
+        # sums of products over the steps are computed after the loop, from their factors
         back_count = sum(s_given)
         n, m, k = len(fixed), len(fixed) + len(reads), len(fixed) + len(reads) + back_count
         given = [v for v, f in zip(x, x_lin) if not f] + [t for t in cotangent[count:] if type(t) is not Zero]
@@ -354,7 +354,7 @@ class Scan(Op):
 
 
 class MaskedScan:
-    """A loop over tangents or cotangents with masks: those of constants and slices come along, others are carried."""
+    """A loop over masked tangents or cotangents: masks of constants and slices are inputs, others are carried."""
 
     def __init__(self, op: Scan, values: Sequence[Any], masks: Sequence[Any]) -> None:
         self.op, self.count = op, op.carries
@@ -367,7 +367,7 @@ class MaskedScan:
         self.made = mask_program(op.body, [*constants, *carry, *slices], tuple(self.has_mask))
 
     def results(self) -> tuple[Any, Any]:
-        """Results and masks; masks that no step needs are computed by another loop, if one is asked for."""
+        """Results and masks; masks that no step needs are computed lazily, by another loop."""
         n = sum(self.has_mask[: self.count])
         if self.made.has_effect:
             values, masks = self.run([True] * n, True)
@@ -392,7 +392,7 @@ class MaskedScan:
             flags = new
 
     def run(self, flags: Sequence[bool], is_stacked: bool) -> tuple[Any, Any]:
-        """Run the loop with some of the carried masks, and with the masks of stacks if they are wanted."""
+        """Run the loop with some of the carried masks, and optionally with the masks of stacked outputs."""
         op, count, both = self.op, self.count, self.made.both
         (c, s, x), (mc, ms, mx) = self.values, self.masks
         types = op.parts(op.body.input_types)
@@ -409,7 +409,7 @@ class MaskedScan:
         def body(*xs: Any) -> list[Any]:
             c, mc, s, ms, x, mx = _cut(xs, sizes)
             found = iter(ms)
-            kept = [next(found) if f else np.False_ for f in flags]  # those that are missing are not read
+            kept = [next(found) if f else np.False_ for f in flags]  # missing masks are not read
             kept = [masking.filled(m, t.shape) for m, t in zip(kept, bools(types[1], s_has))]
             out = evaluate(both, [*c, *s, *x, *mc, *kept, *mx])
             carry, stacked, carry_masks, masks = _cut(out, (count, ys, sum(s_has), sum(self.has_mask[count:])))
@@ -425,7 +425,7 @@ class MaskedScan:
 
 
 def _empty(build: Any, t: ArrayType) -> Any:
-    """Room for a stack of results."""
+    """An empty buffer for stacked results."""
     made = build.apply(lambda: shape.zeros(ArrayType(*physical(t))))
     return Value(made.handle, t, made.literal)
 
@@ -446,7 +446,7 @@ def _take(x: Any, position: Any) -> Any:
 
 
 def _stacked(rows: list[list[Any]], is_reversed: bool, types: Sequence[ArrayType]) -> list[Any]:
-    """What each step gave, on a new first axis."""
+    """The outputs of all steps, stacked on a new first axis."""
     if not rows:
         return [shape.zeros(t) for t in types]
     ordered = rows[::-1] if is_reversed else rows
@@ -473,11 +473,11 @@ def scan(
     progress: bool | str = False,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` for every slice x of the arrays in `xs`; gives the last carry and all y, stacked.
+    """`carry, y = f(carry, x)` for every slice x of the arrays in `xs`; returns the final carry and all y, stacked.
 
-    The body is compiled once, however long the loop. `reverse` runs from the last slice to the first; `unroll` puts
-    several steps into one turn of the compiled loop; `progress` shows a bar while it runs, a string is its label.
-    `_split_transpose` is a wish of programs for JAX about how the way back is compiled, and changes nothing.
+    The body is compiled once, however long the loop. `reverse` runs from the last slice to the first; `unroll` runs
+    several steps per iteration of the compiled loop; `progress=True`, or a label, shows a progress bar.
+    `_split_transpose` is accepted for JAX programs and has no effect.
 
     >>> import atled.numpy as jnp
     >>> scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))
@@ -574,9 +574,9 @@ def _pair(out: Any) -> Any:
 def carried(
     name: str, f: Callable[..., Any], init: tuple[Any, ...], arrange: Callable[[Any], Any], extra: Any = None
 ) -> tuple[list[Any], tree.Structure, Recorded]:
-    """Record the body of a loop. Returns the carry at the start, its tree, and the body.
+    """Trace the body of a loop. Returns the initial carry, its tree, and the body.
 
-    The carry keeps its tree and types; Python numbers at the start take the type that the body gives them.
+    The carry keeps its tree and types; Python numbers in the initial carry take the type that the body gives them.
     `arrange(out)` is the new carry, or a pair of it and results; `extra` are further inputs: a tree and leaf types.
     """
     leaves, structure = tree.flatten(init)
@@ -594,7 +594,7 @@ def _carried(
     name: str, f: Callable[..., Any], structure: tree.Structure, inputs: tree.Structure, types: list[ArrayType],
     extra: Any, arrange: Callable[[Any], Any],
 ) -> tuple[list[ArrayType], Recorded]:  # fmt: skip
-    """The body of a loop, recorded, and the types of its carry."""
+    """The traced body of a loop, and the types of its carry."""
     cuts = [] if extra is None else list(extra[1])
 
     def run(*args: Any) -> Any:
@@ -622,7 +622,7 @@ def _carried(
             raise TypeError(_difference(name, structure, types, out))
         types = new
     settled = [a if not a.weak or b.weak else a.strong() for a, b in zip(types, out)]
-    if settled != types:  # a number that the body makes strong is strong from the start
+    if settled != types:  # a Python number that the body makes strongly typed is so from the start
         types = settled
         made = _strengthened(body, [*types, *cuts])
         body = record_tree(run, inputs, [*types, *cuts]) if made is None else made
@@ -630,7 +630,7 @@ def _carried(
 
 
 def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None:
-    """The body for other inputs, strong ones; None where the body would not do the same with them."""
+    """The body for strongly typed inputs; None if it would compute something else with them."""
     program, count = body.program, len(body.captured)
     weak = {v for v, t in zip(program.inputs[count:], types) if v.type is not t}
     for e in program.equations:
@@ -649,7 +649,7 @@ def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None
 
 
 def _gives_way(e: Any) -> bool:
-    """Whether a weak operand takes another dtype here, or further inside."""
+    """Whether a weakly typed operand is promoted to another dtype in a program."""
     if type(e.op) is conversion.Convert:
         t = e.operands[0].type
         return t.weak and t.dtype is not e.op.dtype
@@ -657,7 +657,7 @@ def _gives_way(e: Any) -> bool:
 
 
 def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:
-    """The body with a carry of exactly the types that it takes: weakness included."""
+    """The body with results cast to exactly the carry's types, including weak types."""
     program = body.program
     if list(program.output_types[: len(types)]) == list(types):
         return program
@@ -687,7 +687,7 @@ def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType],
 
 
 def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
-    """What to try for a carry that changes its type: the line with another start, if the carry is one array."""
+    """The hint for a carry that changes its type: the line with another initial value, if the carry is one array."""
     number = {"scan": 1, "while_loop": 2}.get(name)
     template, way_out = f"{{}}.astype({got.dtype.name!r})", f"x.astype({want.dtype.name!r}) in the body."
     if want.shape != got.shape:

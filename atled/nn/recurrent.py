@@ -1,7 +1,7 @@
-"""Layers with a state that goes on from step to step: cells for one step; `RNN` and `Bidirectional`, which run them.
+"""Recurrent layers: cells for one step; `RNN` and `Bidirectional`, which run them over time.
 
-A cell is called as `state, y = cell(state, x)`. What it makes of its input alone, `prepared`, is done for all steps at
-once; `stepped` is the rest. A cell of your own needs `start` and `__call__`, or all of them.
+A cell is called as `state, y = cell(state, x)`. The part that depends only on the input, `prepared`, is computed for
+all steps at once; `stepped` is the rest. A custom cell needs `start` and `__call__`, or all of them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from atled.nn.module import Module, Param
 
 
 class _Cell(Module):
-    """What cells share: sizes, arrays for all gates side by side, and the state before the first step."""
+    """Base of cells: sizes, concatenated arrays of all gates, and the initial state."""
 
     input_weight: Array
     state_weight: Array
     bias: Array
     gate_count, biases = 1, ("bias",)
-    feature_axes = 1  # of an input of one step: features, and places if there are any
+    feature_axes = 1  # number of axes of one step's input: features and spatial axes
     is_pair = False  # whether a state is (cell, output); otherwise it is the output
 
     def __init__(
@@ -56,7 +56,7 @@ class _Cell(Module):
         self.dtype = kept(dtype)
 
     def start(self, batch: tuple[int, ...] = (), dtype: Any = None) -> Any:
-        """The state before the first step: zeros, in the dtype that the layer computes in if none is given."""
+        """The initial state: zeros, by default in the compute dtype of the layer."""
         dtype = dtype or self.dtype or tree.leaves(self)[0].dtype
         made = [jnp.zeros((*batch, self.features), dtype) for _ in range(1 + self.is_pair)]
         return tuple(made) if self.is_pair else made[0]
@@ -68,7 +68,7 @@ class _Cell(Module):
         return self.stepped(state, self.prepared(x))
 
     def check_state(self, state: Any) -> None:
-        """Complain unless a value is a state of this cell."""
+        """Raise unless a value is a valid state of this cell."""
         parts = state if self.is_pair and isinstance(state, (tuple, list)) else (state,)
         fits = len(parts) == 1 + self.is_pair and all([is_array_like(x) for x in parts])
         if fits and all([type_of(x).shape[-1:] == (self.features,) for x in parts]):
@@ -84,7 +84,7 @@ class _Cell(Module):
         )
 
     def prepared(self, x: Any) -> Any:
-        """What a step needs of its input; `RNN` takes it for all steps at once."""
+        """The part of a step that depends only on its input; `RNN` computes it for all steps at once."""
         x, weight = computing(self.dtype, x, self.input_weight)
         return _plus(jnp.dot(x, weight), self.bias)
 
@@ -94,7 +94,7 @@ class _Cell(Module):
 
 
 def _plus(y: Any, bias: Any) -> Any:
-    """A sum in the dtype of y, with a bias as it is: its gradient is a sum over all steps."""
+    """A sum in the dtype of y, with an unconverted bias, because its gradient is a sum over all steps."""
     return (y + bias).astype(y.dtype)
 
 
@@ -189,7 +189,7 @@ class GRUCell(_Cell):
     gate_count, biases = 3, ("input_bias", "state_bias")
 
     def prepared(self, x: Any) -> Any:
-        """What a step needs of its input; `RNN` takes it for all steps at once."""
+        """The part of a step that depends only on its input; `RNN` computes it for all steps at once."""
         x, weight = computing(self.dtype, x, self.input_weight)
         return _plus(jnp.dot(x, weight), self.input_bias)
 
@@ -204,7 +204,7 @@ class GRUCell(_Cell):
 
 
 class ConvLSTMCell(_Cell):
-    """One step of an LSTM over images: (batch, *places, features), with convolutions for products (Shi et al., 2015).
+    """One step of an LSTM over images: (batch, *spatial, features), with convolutions for products (Shi et al., 2015).
 
     As `LSTMCell`, with `input` and `state`, convolutions for all four gates, and without the paper's products of gates
     with the cell.
@@ -252,7 +252,7 @@ class ConvLSTMCell(_Cell):
         self.dtype = kept(dtype)
 
     def prepared(self, x: Any) -> Any:
-        """What steps need of their inputs, (…, *places, features): a convolution."""
+        """What steps need of their inputs, (…, *spatial, features): a convolution."""
         return self._convolved(self.input, x)
 
     def stepped(self, state: tuple[Any, Any], gates: Any) -> tuple[tuple[Any, Any], Any]:
@@ -272,7 +272,7 @@ class ConvLSTMCell(_Cell):
 
 
 class RNN(Module):
-    """A cell run over time: (batch, time, features), or (batch, time, *places, features) for a `ConvLSTMCell`.
+    """A cell run over time: (batch, time, features), or (batch, time, *spatial, features) for a `ConvLSTMCell`.
 
     Args:
         reverse: from the last step to the first; outputs stay where their inputs are.

@@ -1,6 +1,6 @@
 """Counts: geometric, Poisson, binomial and multinomial numbers, and signs.
 
-What is counted is decided in float32 at least, whatever the dtype of the result. The numbers are JAX's for the same
+What is counted is decided in float32 or wider, whatever the dtype of the result. The numbers are JAX's for the same
 key, except where rounding decides: the tests of acceptance are written so that large numbers do not cancel, and the
 rest of Stirling's formula is that of the count also beyond 9. None has a derivative.
 """

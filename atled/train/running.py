@@ -275,7 +275,7 @@ class Run:
             self._save(force=True)
 
     def _check(self, found: Restored) -> None:
-        """Complain of a checkpoint that is not one of `fit`, and say what the call asks for in vain."""
+        """Raise for a checkpoint that is not one of `fit`, and say what the call asks for in vain."""
         if not isinstance(found.more, dict) or not {"data", "about"} <= set(found.more):
             raise checkpoints.CheckpointError(
                 errors.explained(
