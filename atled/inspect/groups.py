@@ -1,7 +1,6 @@
-"""Which devices talk to each other: the groups of a collective in all the ways that programs write them, and the mesh
-axes that these are.
+"""The device groups of a collective, in all the notations of HLO, and the mesh axes they correspond to.
 
-Devices are counted as programs count them: by their place in the mesh, row by row.
+Devices are numbered by their row-major position in the mesh, as in programs.
 """
 
 from __future__ import annotations

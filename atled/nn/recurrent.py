@@ -276,7 +276,7 @@ class RNN(Module):
 
     Args:
         reverse: from the last step to the first; outputs stay where their inputs are.
-        unroll: steps that are written out in one turn of the loop.
+        unroll: steps per iteration of the compiled loop.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -304,8 +304,8 @@ class RNN(Module):
 
         Args:
             state: before the first step; the cell's `start` if it is not given.
-            lengths: how many steps each sequence has, integers (batch,). What comes after them does not matter:
-                outputs are zero there, and states stay as they are. Backwards, each sequence starts at its own end.
+            lengths: how many steps each sequence has, integers (batch,). Inputs after the end are ignored: outputs are
+                zero there, and states do not change. In reverse, each sequence starts at its own end.
         """
         cell, t = self.cell, type_of(x)
         count = t.ndim - 1 - getattr(cell, "feature_axes", 1)  # of axes before time
@@ -315,7 +315,7 @@ class RNN(Module):
             check_features(cell, x, cell.inputs)
         is_inside = None if lengths is None else self._inside(lengths, t.shape[: count + 1])
         if is_inside is not None:
-            x = jnp.where(_with_axes(is_inside, t.ndim), x, 0)  # else gradients would be NaN if it is NaN there
+            x = jnp.where(_with_axes(is_inside, t.ndim), x, 0)  # else gradients would be NaN if the padding is NaN
         has_parts = hasattr(cell, "prepared")
         steps: Any = jnp.moveaxis(cell.prepared(x) if has_parts else jnp.asarray(x), count, 0)
         batch, start = (*t.shape[:count], *t.shape[count + 1 : -1]), state
@@ -323,7 +323,7 @@ class RNN(Module):
             start = cell.start(batch, steps.dtype) if has_parts else cell.start(batch)
         elif hasattr(cell, "check_state"):
             cell.check_state(state)
-        if has_parts:  # a state in another dtype, such as one that was kept in float32
+        if has_parts:  # a state in another dtype, such as float32
             start = tree.map(lambda x: jnp.asarray(x, steps.dtype), start)
         step = cell.stepped if has_parts else cell
         if is_inside is not None:
@@ -345,12 +345,12 @@ class RNN(Module):
 
 
 def _with_axes(x: Any, ndim: int) -> Any:
-    """An array with axes of length 1 at its end, so many in all."""
+    """An array with trailing axes of length 1, up to `ndim` axes."""
     return x.reshape(*x.shape, *(1,) * (ndim - x.ndim))
 
 
 def _frozen(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step that changes states, and gives outputs, only of sequences that have not ended."""
+    """A step that updates states, and returns outputs, only for sequences that have not ended."""
 
     def frozen(state: Any, both: tuple[Any, Any]) -> tuple[Any, Any]:
         x, is_inside = both
