@@ -52,7 +52,7 @@ def static_shape(name: str, dims: Any) -> tuple[int, ...]:
 
 
 def _dtype(name: str, dtype: Any) -> Any:
-    """The dtype of a new array; a number there was meant to be a length."""
+    """The dtype of a new array; raises for a number, which was probably meant as a length."""
     if isinstance(dtype, int):
         raise TypeError(
             errors.explained(
@@ -76,7 +76,7 @@ def _filled_keys(dims: tuple[int, ...], word: int) -> Any:
 
 
 def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray") -> Any:
-    """A new array where it is asked for: on a device, or split over a mesh."""
+    """A new array on the requested device or with the requested sharding."""
     if device is not None and out_sharding is not None:
         raise ValueError(f"{name}: only one of device and out_sharding can be given; got {device} and {out_sharding}.")
     if out_sharding is not None or isinstance(device, (NamedSharding, PartitionSpec)):
@@ -90,14 +90,14 @@ def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray"
 
 
 def _new(name: str, dims: tuple[int, ...], value: int, dtype: Any, device: Any, out_sharding: Any) -> Any:
-    """One value everywhere, where it is asked for; over a mesh, each device makes its part."""
+    """A filled array with the requested placement; over a mesh, each device makes its shard."""
     if (where := _asked(name, dims, device, out_sharding)) is not None:
         return _filled_at(where, dims, value, dtype)
     return located(_filled(dims, dtype, value), device, out_sharding, name)
 
 
 def _asked(name: str, dims: tuple[int, ...], device: Any, out_sharding: Any) -> NamedSharding | None:
-    """The sharding that a new array is asked to have, if it is made now and not in a program."""
+    """The requested sharding of a new array, if it is created eagerly."""
     wanted = device if out_sharding is None else out_sharding
     is_one = device is None or out_sharding is None
     if not is_one or not isinstance(wanted, (NamedSharding, PartitionSpec)) or type(state.base) is Recorder:
@@ -168,14 +168,14 @@ def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], An
 
 
 def _place_of(a: Any, dims: tuple[int, ...], device: Any, out_sharding: Any) -> Any:
-    """Where something like `a` goes if nobody says otherwise: the place of `a`, if somebody chose that."""
+    """The default placement of an array like `a`: that of `a`, if committed."""
     if type(a) is not DeviceArray or not a._placed.committed or type(state.base) is Recorder:
         return None
     return a.sharding if device is None and out_sharding is None and a.shape == dims else None
 
 
 def _filled_at(where: Any, dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
-    """One value everywhere, made where it is to be: no device ever holds more than its part."""
+    """A filled array created with its sharding: no device ever holds more than its shard."""
     if isinstance(where, NamedSharding):
         return _filler(dims, dtype, where)(value)
     return located(_full(dims, value, dtype), where)
@@ -189,7 +189,7 @@ def _filler(dims: tuple[int, ...], dtype: Any, where: NamedSharding) -> Any:
 def zeros_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Zeros with the shape and dtype of another array, and split over devices as that one is.
+    """Zeros with the shape and dtype of another array, and its sharding.
 
     >>> zeros_like(array([3.0, 4.0]))
     Array([0., 0.], dtype=float32)
@@ -203,7 +203,7 @@ def zeros_like(
 def ones_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Ones with the shape and dtype of another array, and split over devices as that one is.
+    """Ones with the shape and dtype of another array, and its sharding.
 
     >>> ones_like(array([3, 4]))
     Array([1, 1], dtype=int32)
@@ -226,7 +226,7 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
 def full_like(
     a: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """One value everywhere, with the shape and dtype of another array, and split over devices as that one is.
+    """One value everywhere, with the shape and dtype of another array, and its sharding.
 
     >>> full_like(array([1, 2]), 7)
     Array([7, 7], dtype=int32)
@@ -441,7 +441,7 @@ def array(
 
 
 def copy(a: ArrayLike, order: Any = None) -> Array:
-    """The same values in memory of their own, so that one of the two may be donated.
+    """A copy, so that one of the two may be donated.
 
     >>> copy(array([1, 2]))
     Array([1, 2], dtype=int32)
@@ -472,7 +472,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """An array of what a function gives for its indices.
+    """An array of a function's values at its indices.
 
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],
@@ -660,7 +660,7 @@ def linspace(
     if dtype is not None:
         wanted = dtypes.canonical(dtype)
         is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
-        if is_plain and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
+        if is_plain and dtypes.is_inexact(wanted):  # numbers take the requested width
             start, stop = _number(start, wanted), _number(stop, wanted)
     out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), wanted, axis)
     return out if device is None or retstep else located(out, device)

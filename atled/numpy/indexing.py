@@ -26,7 +26,7 @@ from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function, refuse_out
 
-# What an entry of an index can be. Entries marked * take the next operand.
+# Kinds of index entries. Those marked * take the next operand.
 NEW, FIXED, POINT, WINDOW, SLICE, ARRAY = "new", "fixed", "point*", "window*", "slice", "array*"
 #   new axis; a known integer; an integer that is data; a slice of known length whose start is data; a known slice;
 #   an array
@@ -392,7 +392,7 @@ def _read(x: Any, p: Plan, mode: str, fill: Any, is_unique: bool, is_sorted: boo
 
 
 def _read_nothing(x: Any, dims: tuple[int, ...], mode: str, fill: Any) -> Any:
-    """What an index gives of an array without elements: nothing, or elements that are not there."""
+    """The result of indexing an empty array: empty, or out-of-bounds fill values."""
     t = type_of(x)
     if 0 in dims:
         return shape.reshape(x, dims)
@@ -496,7 +496,7 @@ def _wrapped(operands: list[Any], spec: Sequence[Entry], dims: Sequence[int]) ->
 
 
 def setitem(x: Any, index: Any, value: Any) -> None:
-    """Arrays are immutable: says how the line is written instead."""
+    """Arrays are immutable: raises, with the rewritten line."""
     raise TypeError(
         errors.explained(
             f"item assignment: arrays are immutable; got {type_of(x)}.",
@@ -506,7 +506,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
 
 
 def delitem(x: Any, index: Any) -> None:
-    """Arrays are immutable: says how the line is written instead."""
+    """Arrays are immutable: raises, with the rewritten line."""
     raise TypeError(
         errors.explained(
             f"item deletion: arrays are immutable; got {type_of(x)}.",
@@ -595,7 +595,7 @@ def take_along_axis(
     arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None, fill_value: Any = None, *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:  # fmt: skip
-    """Elements along an axis at positions that differ from place to place, as `argsort` gives them.
+    """Elements along an axis at per-element positions, such as those returned by `argsort`.
 
     Out of bounds, there is `fill_value`, or NaN or the extreme integer. Negative positions count from the end, unless
     `wrap_negative_indices` is False.

@@ -48,7 +48,7 @@ __all__ = [
 
 
 def keys_of(x: Any) -> list[Any]:
-    """What x is sorted by. Complex numbers with a NaN part come after all others, as NumPy orders them."""
+    """The sort keys of x. Complex numbers with a NaN part come last, as in NumPy."""
     if type_of(x).kind != "c":
         return [x]
     rank = [conversion.convert(isnan(part), dtypes.int32) for part in (conversion.imag(x), conversion.real(x))]
@@ -138,7 +138,7 @@ def argsort(
     wanted = dtypes.default("i") if dtype is None else dtypes.canonical(dtype)
     if not descending:
         return sorted_with_order(x, at, wanted, bool(stable))[1]
-    # sorted backwards from the back: what is equal ends up in its old order
+    # sort the reversed array and reverse the result: equal elements keep their order
     _, found = sorted_with_order(shape.reverse(x, (at,)), at, wanted, bool(stable))
     last = np.asarray(type_of(x).shape[at] - 1).astype(wanted)
     return shape.reverse(ew.sub(last, found), (at,))
@@ -315,7 +315,7 @@ def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
 
 
 def cut(x: Any, count: int, axis: int = 0) -> Any:
-    """The first elements of x along an axis. Of an array that is there, without a new program for each count."""
+    """The first elements of x along an axis; for concrete arrays, without compiling a program for each count."""
     if isinstance(x, Tracer):
         return shape.slice_in_axis(x, 0, count, axis)
     return asarray(np.asarray(x)[(slice(None),) * axis + (slice(count),)])
@@ -367,7 +367,7 @@ def _nonzero(a: Any, fill_value: Any, size: int) -> tuple[Any, ...]:
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero, one array for each axis.
 
-    With `size` there are always so many: more are cut off, fewer are filled up with `fill_value`, 0 by default.
+    With `size` the result has that length: truncated, or filled with `fill_value`, 0 by default.
 
     >>> import atled.numpy as jnp
     >>> nonzero(jnp.array([0, 7, 0, 8]), size=3, fill_value=-1)
