@@ -211,7 +211,7 @@ class Remote:
         self.write(name, [data])
 
     def sync(self) -> None:
-        """Nothing: what was written is there."""
+        """Does nothing: object stores are durable."""
 
     def read(self, name: str) -> bytes | None:
         """The bytes of an object; None if there is none."""

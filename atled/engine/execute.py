@@ -408,7 +408,7 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
 on_pressure: list[Callable[[], None]] = []
 MAPPINGS = 24_000
 _NEEDED = 512  # free mappings required to compile a program
-_EACH = 64  # more than most programs take
+_EACH = 64  # more mappings than most programs use
 _unlooked = [0, 0.0]  # mappings that may be used, and the time, until the next check, which takes a millisecond
 
 

@@ -30,7 +30,7 @@ _MAGIC = b"atled.executable.1\n"
 
 
 class LoadedProgram(Op):
-    """Stands for the equations of a program of which only compiled code is left."""
+    """Placeholder for the equations of a program that exists only as compiled code."""
 
     gives_tuple = True
     types: tuple[Any, ...]
@@ -153,7 +153,7 @@ def _shown(machine: Sequence[str]) -> str:
 
 
 def _place(where: Any) -> Any:
-    """Where a program runs, in words that another process understands."""
+    """The placement of a program, in a form that another process can read."""
     if not isinstance(where, Spread):
         return where.id
     mesh = where.mesh

@@ -256,8 +256,8 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
 class Plan(NamedTuple):
     """An access to an array, axis by axis. All positions are arrays or literals of one integer dtype."""
 
-    shape: tuple[int, ...]  # of the result, with new axes
-    inner: tuple[int, ...]  # of the result, without them
+    shape: tuple[int, ...]  # shape of the result, with new axes
+    inner: tuple[int, ...]  # shape of the result, without new axes
     points: dict[int, Any]  # axis -> index array, broadcast over the batch axes
     starts: dict[int, Any]  # axis -> start of the window
     sizes: tuple[int, ...]  # of the window, over all axes of the array
