@@ -288,7 +288,7 @@ def _child(task: str, *args: str, **variables: str) -> tuple[Any, str | None]:
 
 
 def work() -> None:
-    """A task, by the arguments of the process; what it found is the last line of its output."""
+    """Run the task named by the process arguments; its result is the last line of output."""
     tasks = {"basics": _basics, "collective": _collective, "plugin": _plugin}
     print(json.dumps(tasks[sys.argv[1]](*sys.argv[2:])))
 

@@ -89,7 +89,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 
 def _only_cpu(where: str, platform: str) -> None:
     if platform not in ("cpu", "Host"):
-        raise NotImplementedError(f"{where}: functions of one's own run on cpu; got {platform!r}.")
+        raise NotImplementedError(f"{where}: foreign functions run on cpu; got {platform!r}.")
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class FfiCall(Op):
 
     def lower(self, build: Any, *operands: Any) -> Any:
         if build.platform != "cpu":
-            raise NotImplementedError(f"ffi_call: functions of one's own run on cpu; got {build.platform!r}.")
+            raise NotImplementedError(f"ffi_call: foreign functions run on cpu; got {build.platform!r}.")
         target, given = self.target, [v.type.shape for v in operands]
         splits = foreign.batch_attributes(target.name, self.batch_axes, given, [t.shape for t in self.types])
         rule = ffi_lowering(
@@ -291,7 +291,7 @@ def _check_aliases(
             )
 
 
-# -- rules for primitives of one's own ---------------------------------------------------------------------------------
+# -- rules for user-defined primitives ---------------------------------------------------------------------------------
 
 
 def build_ffi_lowering_function(

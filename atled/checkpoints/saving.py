@@ -107,7 +107,7 @@ class Saver:
         The tree is copied: afterwards, arrays may be donated, and NumPy arrays may be changed.
 
         Args:
-            more: what JSON can hold, such as the state of a data iterator.
+            more: JSON-serializable metadata, such as the state of a data iterator.
             metrics: numbers by name, one of which `best` may name.
             force: whether to save a step that is no multiple of `every`.
         """

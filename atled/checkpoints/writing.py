@@ -105,7 +105,7 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
         raise TypeError(
             errors.explained(
                 f"checkpoints.save: the leaves must be arrays or numbers; {path} is {shown(leaf)}.",
-                "more=… for what JSON can hold.",
+                "more=… for JSON-serializable metadata.",
             )
         ) from None
     if t.kind == "k":
@@ -189,7 +189,7 @@ def plain(more: Any) -> Any:
     try:
         return json.loads(json.dumps(more))
     except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(errors.explained(f"checkpoints.save: more must be what JSON can hold: {error}.")) from None
+        raise TypeError(errors.explained(f"checkpoints.save: more must be JSON-serializable: {error}.")) from None
 
 
 def write(path: Any, taken: Snapshot, more: Any, who: str) -> None:

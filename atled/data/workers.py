@@ -33,7 +33,7 @@ class WorkerLost(RuntimeError):  # noqa: N818
 
 
 class Pool:
-    """Workers that make the batches of a pipeline from a place on."""
+    """Workers that make the batches of a pipeline from a position on."""
 
     def __init__(self, pipeline: Any, place: dict[str, Any], workers: int, ahead: int) -> None:
         self.pipeline, self.count, self.ahead = pipeline, workers, ahead

@@ -1,4 +1,4 @@
-"""Compiled functions as bytes, under the names of `jax.experimental.serialize_executable`.
+"""Compiled functions as bytes, with the API of `jax.experimental.serialize_executable`.
 
 The bytes are machine code, for the machine and the versions that they were made with, and a description that Python's
 `pickle` reads: load only what you wrote. `export` writes functions for other machines.

@@ -75,7 +75,7 @@ def _of_mesh(text: str) -> list[tuple[int, ...]]:
     axes = [(name, int(n)) for name, n in re.findall(r"'([^']*)'=(\d+)", found[1])]
     asked = [(name, int(p or 1), int(n or 0)) for name, p, n in re.findall(r"'([^']*)'(?::\((\d+)\)(\d+))?", found[3])]
     shape: list[int] = []
-    chosen: dict[int, int] = {}  # what was asked for -> the dimension that it is
+    chosen: dict[int, int] = {}  # requested axis -> its dimension
     for name, n in axes:  # an axis of which parts are asked for becomes several dimensions
         done = 1
         for i, (_, before, count) in sorted([(i, a) for i, a in enumerate(asked) if a[0] == name], key=lambda s: s[1]):

@@ -168,7 +168,7 @@ def _known_mask(mask: Any) -> np.ndarray:
 
 
 def _without_flags(x: Any, index: Any) -> tuple[Any, Any]:
-    """0-d masks made positions, one or none, on new axes of length one: x[mask] has one row or none."""
+    """Convert 0-d masks to index arrays of length one or zero on a new axis: x[mask] has one row or none."""
     entries = list(index) if isinstance(index, tuple) else [index]
     for at, e in enumerate(entries):
         if _is_mask(e) and type_of(e).ndim == 0:

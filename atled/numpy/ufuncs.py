@@ -139,7 +139,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return self(x.reshape(x.shape + (1,) * y.ndim), y)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """The array with the function applied to elements, once for every time that their index comes."""
+        """The array with the function applied at indices; a repeated index is applied repeatedly."""
         if inplace:
             raise NotImplementedError(
                 f"{self.__name__}.at: arrays are not written to; got inplace=True."
