@@ -140,7 +140,7 @@ if TYPE_CHECKING:
 trace.install(Evaluate())
 make_jaxpr = make_program  # the names that JAX programs use
 typeof = type_of
-# What is loaded when it is first asked for: folders and files, and names out of files.
+# Imported lazily: folders and files, and names from files.
 _MODULES = (
     "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed",
     "dlpack", "dtypes", "errors", "experimental", "export", "ffi", "flatten_util", "image", "inspect", "lax",

@@ -14,7 +14,7 @@ from atled.version import __version__
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command, and give what the process ends with."""
+    """Run a command; returns the exit status."""
     parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
     parser.add_argument("--version", action="version", version=f"atled {__version__}")
     found = parser.add_subparsers(required=True, metavar="checkpoint | data | doctor | port")

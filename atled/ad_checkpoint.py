@@ -1,4 +1,4 @@
-"""Memory for time: `checkpoint`, its policies, names for what they keep, and a list of what is kept."""
+"""Rematerialization: `checkpoint`, its policies, `checkpoint_name`, and a list of saved residuals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = [
 
 
 class _Answer:
-    """What a policy may answer instead of a bool."""
+    """Values that a policy may return instead of a bool."""
 
     def __init__(self, name: str, is_kept: bool) -> None:
         self.name, self.is_kept = name, is_kept
@@ -31,7 +31,7 @@ Saveable = _Answer("Saveable", True)
 
 
 class Offloadable(Offload):
-    """A policy's answer for a value that is kept in another memory: from where, and to where.
+    """A policy's answer for a value that is offloaded: from which memory, and to which.
 
     >>> Offloadable("device", "pinned_host").dst
     'pinned_host'

@@ -1,4 +1,4 @@
-"""Batching rules of one's own."""
+"""Custom batching rules: `custom_vmap`."""
 
 from atled.higher_order.custom_vmap import custom_vmap, sequential_vmap
 

@@ -1,4 +1,4 @@
-"""Derivatives of one's own, and what helps to write them."""
+"""Custom derivatives, and helpers to write them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _map = tree.map  # `tree` is the name of a parameter above
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The tangent of a value that does not move: zeros, of dtype float0 for integers; or a `SymbolicZero`.
+    """The zero tangent of a value: zeros, of dtype float0 for integers; or a `SymbolicZero`.
 
     >>> import atled.numpy as jnp
     >>> zero_from_primal(jnp.ones(2))
@@ -55,9 +55,9 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """A function that takes what `fun` closes over as further arguments, and these values.
+    """A function that takes the captured values of `fun` as extra arguments, and these values.
 
-    They are those that may be differentiated by: arrays of the transformations around. The function is recorded for
+    Only tracers of enclosing transformations are hoisted, which may be differentiated. The function is traced for
     arguments like `example_args`.
 
     >>> import atled
@@ -93,14 +93,14 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 
 
 class _Backward(NamedTuple):
-    """What the backward function of `custom_gradient` needs: what it closes over, and its program."""
+    """The residuals of `custom_gradient`: captured values of the backward function, and its program."""
 
     captured: list[Any]
     recorded: Any
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with a gradient of its own: `fun(*args)` gives the result, and a function of its cotangent.
+    """A function with a custom gradient: `fun(*args)` returns the result and a function of its cotangent.
 
     That function gives a tuple with a cotangent for each argument, and may use what `fun` has computed.
 
@@ -148,7 +148,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Program:
-    """A recorded function without what it closes over."""
+    """A traced function without its captured values."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.program: Program = recorded.program

@@ -1,4 +1,4 @@
-"""Looking inside compiled code while it runs: `print`, `callback`, `breakpoint`. What escapes it: `checking_leaks`."""
+"""Debugging of compiled code at run time: `print`, `callback`, `breakpoint`; and leaked tracers: `checking_leaks`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function for its effect, with the values that its arguments have when the program runs.
+    """Call a Python function for its effect, with run-time values of its arguments.
 
-    Calls come in the order of the program, whether `ordered` or not; under `vmap`, for one example after another. With
-    whole arrays: `partitioned` is refused. `callback(ordered=True)(f, x)` is
+    Calls come in the order of the program, whether `ordered` or not; under `vmap`, for one example after another. It
+    gets global arrays: `partitioned=True` raises. `callback(ordered=True)(f, x)` is
     `callback(f, x, ordered=True)`.
 
     >>> import atled
@@ -68,7 +68,7 @@ def print(
 ) -> Any:
     """Print values when the program runs: `fmt` is a format string, with `{}` and `{name}` for arguments.
 
-    That it fits the arguments is checked now, or with `skip_format_check` when it is printed.
+    The format is checked while tracing, or with `skip_format_check` only when it is printed.
     `print(ordered=True)(fmt, x)` is `print(fmt, x, ordered=True)`.
 
     >>> import atled
@@ -116,7 +116,7 @@ def log(
 def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool = True, **kwargs: Any) -> None:
     """Print which part of an array of this shape is on which device, as `inspect.sharding` shows it.
 
-    What else JAX takes, such as `scale`, `min_width` and `color_map`, changes nothing.
+    JAX's other arguments, such as `scale`, `min_width` and `color_map`, have no effect.
 
     >>> import atled
     >>> visualize_sharding((4,), atled.sharding.SingleDeviceSharding(atled.devices()[0]), use_color=False)
@@ -195,10 +195,10 @@ def breakpoint(
     stdout: TextIO | None = None,
     **kwargs: Any,
 ) -> None:
-    """Stop here when the program runs, and look at the variables of this function with the values they have then.
+    """Stop here when the program runs, and inspect the variables of this function with their run-time values.
 
-    Works under `jit`, `vmap`, `grad` and in loops. `c` goes on, `q` ends the program, `h` says what else there is.
-    JAX's choice of a debugger and of frames is taken, and changes nothing: the frame is the caller's.
+    Works under `jit`, `vmap`, `grad` and in loops. `c` continues, `q` ends the program, `h` lists all commands. JAX's
+    arguments for the debugger and frames are accepted without effect: the frame is the caller's.
     """
     del filter_frames, num_frames, ordered, token, kwargs
     if backend not in (None, "cli"):
@@ -282,9 +282,9 @@ class Console(cmd.Cmd):
 
 
 def _closed_tracers() -> list[Tracer]:
-    """Tracers whose transformation has ended, and which are still there."""
+    """Leaked tracers: those still alive after their transformation has ended."""
     gc.collect()
-    # by class: `isinstance` asks objects for theirs, and those of others may do something then
+    # by type(): `isinstance` reads `__class__`, which may run foreign code
     return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and not x.interpreter.is_open]
 
 
@@ -300,9 +300,10 @@ def check_tracer_leaks(new_val: bool = True) -> Any:
 
 @contextlib.contextmanager
 def checking_leaks() -> Iterator[None]:
-    """Raise if, at the end of a `with` block, traced values are still held that were made inside it.
+    """Raise if, at the end of a `with` block, tracers that were created in it are still alive.
 
-    Such a value raises when it is used, too; this finds those that are not. Looks through all objects, so it is slow.
+    A leaked tracer also raises when it is used; this finds unused ones, too. It scans all Python objects, so it is
+    slow.
 
     >>> import atled
     >>> with checking_leaks():

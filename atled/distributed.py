@@ -1,8 +1,8 @@
-"""Several processes that work on the same arrays: start, end, and talk to each other.
+"""Multi-process runs: start, shutdown, and communication between processes.
 
-Every process calls `initialize` before it makes an array; `devices()` are then those of all. When a process dies or
-hangs, computations that need it raise `PeerLost`, which names it. `shutdown` and `initialize` may follow each other in
-the same process, with another number of processes: arrays are carried over as NumPy arrays.
+Every process calls `initialize` before it makes an array; `devices()` then lists those of all processes. When a
+process dies or hangs, computations that need it raise `PeerLost`, which names it. `shutdown` and `initialize` may
+follow each other in the same process, with another number of processes: keep arrays as NumPy arrays in between.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Service:
-    """The meeting place of a world that another process, such as a supervisor, runs. Made by `serve`."""
+    """A coordinator run by another process, such as a supervisor. Made by `serve`."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -51,19 +51,19 @@ class Service:
 
     @property
     def gone(self) -> dict[int, str]:
-        """The ranks that were there and are not, and why."""
+        """The ranks that have left or were lost, with the reason."""
         return dict(self._hub.gone)
 
     def shutdown(self, timeout: float = 5.0) -> None:
-        """End the world, after waiting for its processes to leave, at most so many seconds."""
+        """Stop the coordinator, after waiting at most `timeout` seconds for its processes to leave."""
         self._hub.close(timeout)
 
 
 def serve(address: str = "127.0.0.1:0", num_processes: int = 1, *, heartbeat_timeout: float = 10) -> Service:
-    """Run the meeting place of a world in this process, which need not be one of its own.
+    """Run the coordinator in this process, which need not be one of the ranks.
 
-    A supervisor that serves outlives the processes that it starts, so no rank's death takes the others along. They
-    call `initialize(service.address, ..., serve=False)`. Port 0 stands for one that is free.
+    A supervisor that serves outlives the processes that it starts, so that the death of one rank does not affect the
+    others. They call `initialize(service.address, ..., serve=False)`. Port 0 selects a free port.
 
     >>> service = serve("127.0.0.1:0", num_processes=2)
     >>> service.present
@@ -84,22 +84,22 @@ def initialize(
     heartbeat_timeout: float = 10,
     serve: bool | None = None,
 ) -> None:
-    """Become one of several processes. Returns when all of them are there; call it before the first array is made.
+    """Join a multi-process run. Returns when all processes have joined; call it before the first array is created.
 
-    What is not given is read off the environment: `ATLED_COORDINATOR`, `ATLED_NUM_PROCESSES`, `ATLED_PROCESS_ID` and
+    Missing arguments are read from the environment: `ATLED_COORDINATOR`, `ATLED_NUM_PROCESSES`, `ATLED_PROCESS_ID` and
     `ATLED_SERVE`, or what SLURM, Open MPI, Kubernetes or Cloud TPU have set. The processes must share a secret:
-    `ATLED_TOKEN`, the file `ATLED_TOKEN_FILE`, or one in the user's cache directory, which is made on first use.
+    `ATLED_TOKEN`, the file `ATLED_TOKEN_FILE`, or a file in the user's cache directory, created on first use.
 
     Args:
-        coordinator_address: `host:port` where the processes meet; rank 0 serves it, unless somebody else does.
+        coordinator_address: `host:port` of the coordinator; rank 0 runs it, unless another process does.
         local_device_ids: the GPUs of this machine that this process may use.
         initialization_timeout: seconds to wait for the others.
-        heartbeat_timeout: seconds without a sign of life after which a process counts as lost. One that ends is seen
-            at once. Taken from the process that serves.
+        heartbeat_timeout: seconds without a heartbeat after which a process counts as lost. A process that exits is
+            detected at once. The coordinator's value applies.
         serve: False if a supervisor serves at the address (see `serve`), True if rank 0 must.
 
     Raises:
-        TimeoutError: if not all processes come; it names those that are missing.
+        TimeoutError: if not all processes join; it lists the missing ranks.
     """
     _check_system()
     launcher, found = cluster.detect(os.environ)
@@ -199,7 +199,7 @@ def _hub(function: str, host: str, port: int, size: int, heartbeat: float, home:
 
 
 def _own_hub(host: str, port: int, size: int, heartbeat: float, serve: bool | None) -> Hub | None:
-    """The hub that rank 0 runs; None if somebody else serves at the address already."""
+    """The hub that rank 0 runs; None if another process already serves at the address."""
     try:
         return _hub("initialize", host, port, size, heartbeat, 0)
     except OSError as error:
@@ -233,10 +233,10 @@ def lost() -> dict[int, str]:
 
 
 def shutdown(timeout: float = 30) -> None:
-    """Leave the world, after waiting for the others to do the same, at most so many seconds.
+    """Leave the run, after waiting at most `timeout` seconds for the other processes to do the same.
 
-    Forgets the devices and all compiled programs, so that `initialize` may follow. Arrays that are still held keep
-    their memory, and can be read but not used: carry values over as NumPy arrays. If a process is lost, nobody waits.
+    Drops the devices and all compiled programs, so that `initialize` may follow. Remaining arrays can be read but not
+    used: keep values as NumPy arrays. If a process is lost, it does not wait.
     """
     world = processes.world()
     late = None
@@ -260,7 +260,7 @@ def shutdown(timeout: float = 30) -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    """Leave when the program ends; if an exception ends it, the others hear so at once."""
+    """Leave at exit; if an exception ended the program, the other processes are notified at once."""
     error = getattr(sys, "last_value", None)
     world = processes.world()
     if world is None:
@@ -272,7 +272,7 @@ def _at_exit() -> None:
             warnings.simplefilter("ignore")
             with contextlib.suppress(ProgramMismatch):  # said below
                 shutdown()
-        if world.member.mismatch:  # what the program computed is wrong, and functions called at exit set no status
+        if world.member.mismatch:  # the results are wrong, and atexit functions cannot set the exit status
             print(f"distributed: {world.member.mismatch}", file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
@@ -292,17 +292,17 @@ def _world(function: str) -> processes.World:
 
 
 def barrier(name: str = "barrier", timeout: float = 60, ranks: Sequence[int] = ()) -> None:
-    """Wait until every process is here, or each of `ranks`; raises TimeoutError naming those that do not come."""
+    """Wait for all processes, or for `ranks`; raises TimeoutError that lists the missing ranks."""
     processes.exchange(_world("barrier"), f"barrier {name}", b"", timeout, ranks)
 
 
 def sync(name: str = "sync") -> None:
-    """Wait until every process is here, however long they take; raises PeerLost if one cannot come."""
+    """Wait for all processes without a time limit; raises PeerLost if one is lost."""
     processes.exchange(_world("sync"), f"sync {name}", b"", 10 * 365 * 86400)
 
 
 def broadcast(x: Any, source: int = 0, timeout: float = 300) -> Any:
-    """The tree of rank `source`, in all processes, as NumPy arrays.
+    """Broadcast the tree of rank `source` to all processes, as NumPy arrays.
 
     Every process gives a tree of the same structure, shapes and dtypes; the values of the others do not matter.
     """
@@ -324,7 +324,7 @@ all_gather = gather
 
 
 def _collected(world: processes.World, name: str, x: Any, timeout: float, gives: Any, is_giver: bool) -> list[Any]:
-    """The trees of those who give; None for the others."""
+    """The trees of the contributing ranks; None for the others."""
     leaves, structure = tree.flatten(x)
     arrays = [np.asarray(leaf) for leaf in leaves]
     described = [str(structure), *[str(type_of(a)) for a in arrays]]
@@ -368,32 +368,32 @@ def _from_bytes(data: bytes, like: list[np.ndarray], structure: Any) -> Any:
 
 
 class Store:
-    """Bytes that all processes see, by key. `distributed.store` is the one of this world; it ends with it."""
+    """A key-value store shared by all processes. `distributed.store` is that of the current run."""
 
     def set(self, key: str, value: bytes | str, *, overwrite: bool = True) -> None:
-        """Keep a value; text is kept as UTF-8."""
+        """Store a value; text is encoded as UTF-8."""
         data = value.encode() if isinstance(value, str) else bytes(value)
         if self._ask("set", {"key": key, "overwrite": overwrite}, data)[0].get("error"):
             raise KeyError(f"distributed.store.set: the key {key!r} is there already, and overwrite=False.")
 
     def get(self, key: str, timeout: float = 60) -> bytes:
-        """The value of a key; waits until somebody sets it."""
+        """The value of a key; waits until it is set."""
         message, data = self._ask("get", {"key": key, "timeout": timeout})
         if message.get("error"):
             raise TimeoutError(f"distributed.store.get: nobody has set {key!r} within {timeout:g} s.")
         return data
 
     def try_get(self, key: str, default: Any = None) -> Any:
-        """The value of a key, if it is there now."""
+        """The value of a key, or None if it is not set."""
         message, data = self._ask("get", {"key": key, "timeout": 0})
         return default if message.get("error") else data
 
     def delete(self, key: str) -> None:
-        """Forget a key, and all that begin with it and a slash."""
+        """Delete a key, and all keys that begin with it and a slash."""
         self._ask("delete", {"key": key})
 
     def increment(self, key: str, by: int = 1) -> int:
-        """Add to a number, which is zero at first, and return the sum: no two processes get the same."""
+        """Add to a counter, initially zero, and return the sum, atomically: no two processes get the same."""
         message, _ = self._ask("increment", {"key": key, "by": by})
         if message.get("error"):
             raise ValueError(f"distributed.store.increment: the value of {key!r} is not an integer.")

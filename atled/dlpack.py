@@ -14,7 +14,7 @@ _KINDS = "biufc"
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of what another library has. The data is copied, because its owner may write to it.
+    """An array from another library's array. The data is copied, because its owner may write to it.
 
     >>> import numpy
     >>> from_dlpack(numpy.ones(2, "float32"))
@@ -33,7 +33,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether other libraries can be handed arrays of a dtype: all numbers but those of less than 8 bits, or of odd 8.
+    """Whether arrays of a dtype can be exported: all numeric dtypes except sub-byte and some 8-bit floats.
 
     >>> is_supported_dtype("float32"), is_supported_dtype("int4")
     (True, False)

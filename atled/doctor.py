@@ -1,7 +1,7 @@
 """`atled doctor`: what is installed, what the environment says, and whether it works.
 
-What may hang or end a process runs in child processes: a flag that XLA does not know aborts. `broken` is what must be
-mended, and makes the command fail; a note is worth knowing. Not loaded by `import atled`.
+Checks that may hang or crash run in child processes: an unknown XLA flag aborts the process. `broken` items must be
+fixed, and make the command fail; notes are informational. Not imported by `import atled`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _ENGINE = (
     "XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "XDG_CACHE_HOME", "HOME", "LD_LIBRARY_PATH", "LIBTPU_INIT_ARGS",
     "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS",
 )  # fmt: skip
-_PATIENCE = 60  # seconds for a child
+_PATIENCE = 60  # timeout of a child process in seconds
 _LOOK = 2.0  # seconds to look for damaged entries
-_LITTLE = 1 << 30  # bytes of a disk that are few
+_LITTLE = 1 << 30  # free disk space in bytes below which there is a note
 
 
 class Report:
-    """What was found, printed as it comes."""
+    """The findings, printed as they arrive."""
 
     def __init__(self) -> None:
         self.broken: list[str] = []
@@ -123,7 +123,7 @@ def _machine(report: Report) -> None:
 
 
 def cpu_features() -> set[str]:
-    """What the processor can do, in the words of the system, in small letters; empty if it does not say."""
+    """The CPU feature flags as reported by the system, in lower case; empty if unknown."""
     with contextlib.suppress(OSError):
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith(("flags", "Features")):
@@ -201,7 +201,7 @@ def _first_existing(path: str) -> str:
 
 
 def _entries(report: Report, path: str) -> None:
-    """How many programs are kept, and whether those that were used last are unharmed."""
+    """The number of cached programs, and whether the most recent ones are intact."""
     try:
         found = [(e.stat().st_mtime, e.stat().st_size, e.name) for e in os.scandir(path) if not e.name.startswith(".")]
     except OSError as error:
@@ -270,7 +270,7 @@ def _way_out(error: str) -> str:
 
 
 def _child(task: str, *args: str, **variables: str) -> tuple[Any, str | None]:
-    """What a task in a process of its own says, or why it does not."""
+    """The result of a task in a child process, or the reason for its failure."""
     command = [sys.executable, "-W", "ignore", "-c", "from atled import doctor; doctor.work()", task, *args]
     try:
         run = subprocess.run(command, capture_output=True, timeout=_PATIENCE, env={**os.environ, **variables})
@@ -288,7 +288,7 @@ def _child(task: str, *args: str, **variables: str) -> tuple[Any, str | None]:
 
 
 def work() -> None:
-    """A task, by the arguments of the process; what it found is the last line of its output."""
+    """Run the task named by the process arguments; its result is the last line of output."""
     tasks = {"basics": _basics, "collective": _collective, "plugin": _plugin}
     print(json.dumps(tasks[sys.argv[1]](*sys.argv[2:])))
 

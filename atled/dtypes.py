@@ -12,7 +12,7 @@ from atled.numpy.inspection import dtype_and_weakness
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that arrays have of which this one is asked for.
+    """The dtype of arrays that are requested with this dtype.
 
     >>> canonicalize_dtype("float32")
     dtype('float32')
@@ -35,7 +35,7 @@ def itemsize_bits(dtype: Any) -> int:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype that arrays, numbers and dtypes are promoted to; also whether it gives way to others, if that is asked.
+    """The dtype that arrays, numbers and dtypes are promoted to; optionally also whether it is weakly typed.
 
     >>> result_type(1, 2.0, return_weak_type_flag=True)
     (dtype('float32'), True)

@@ -1,4 +1,4 @@
-"""What is there: arrays that are held, processes, versions."""
+"""Information about live arrays, processes and versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atled.version import __version__
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """All arrays that are held somewhere. It looks through all objects of Python, so it is slow.
+    """All live arrays. It scans all Python objects, so it is slow.
 
     >>> import atled.numpy as jnp
     >>> x = jnp.ones(3)
@@ -29,7 +29,7 @@ def live_arrays(platform: str | None = None) -> list[Any]:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start bringing the arrays of a tree to the host, and give the tree back.
+    """Start copying the arrays of a tree to the host; returns the tree.
 
     >>> import atled.numpy as jnp
     >>> copy_to_host_async([jnp.float32(1)])

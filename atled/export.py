@@ -1,4 +1,4 @@
-"""Compiled functions as files: traced once, kept as versioned StableHLO, called anywhere without their source.
+"""Exported functions: traced once, stored as versioned StableHLO, callable anywhere without their source.
 
 A file is a magic line, a checksum, a JSON header (names, types, trees) and the data: closed-over arrays, then the
 module. Nothing in it is executed or unpickled before the checksum and the header have been checked.
@@ -35,7 +35,7 @@ _CUSTOM_CALL = re.compile(r'custom_call @(?:"([^"]*)"|([\w$.-]+))')
 
 
 class DisabledSafetyCheck:
-    """What `export` lets pass: a call of a function that is registered with `ffi`, by its name.
+    """A safety check of `export` to disable, such as that for calls of functions registered with `ffi`.
 
     >>> DisabledSafetyCheck.custom_call("rms").is_custom_call()
     'rms'
@@ -46,12 +46,12 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Another platform than the one of the export, which loading does not ask for."""
+        """A platform other than that of the export; loading does not check it anyway."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """A function of this name, which must be registered where the exported function is called."""
+        """Calls of a function of this name, which must be registered where the exported function is called."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
@@ -92,7 +92,7 @@ class CallExported(Op):
 
 
 class Exported:
-    """A function that can be called, under `jit` too, and written to a file with `serialize`.
+    """An exported function: callable, also under `jit`, and serializable with `serialize`.
 
     >>> import atled, atled.numpy as jnp
     >>> double = export(atled.jit(lambda x: 2 * x))(jnp.ones(3))
@@ -138,7 +138,8 @@ def export(
 ) -> Callable[..., Exported]:
     """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
 
-    The platform is the one that is here; `platforms` may name no other. Calls of functions that are registered with
+    It is exported for the current platform; `platforms` may not name others. Calls of functions that are registered
+    with
     `ffi` are an error, unless `disabled_checks` lets them pass: see `DisabledSafetyCheck`.
 
     >>> import atled, atled.numpy as jnp
@@ -181,7 +182,7 @@ def export(
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The function that `serialize` wrote; refuses bytes that were altered.
+    """Load a function written by `serialize`; raises if the checksum does not match.
 
     >>> import atled, atled.numpy as jnp
     >>> blob = export(atled.jit(lambda x: 2 * x))(jnp.ones(3)).serialize()
@@ -220,7 +221,7 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
 ) -> type:
-    """Say how nodes of a class are written to files: their data that are no leaves as bytes, under a name.
+    """Register the serialization of a node class: its static data as bytes, under a name.
 
     `from_children` makes a node of these data and children; without it, they are what the class was registered with
     as a node.
@@ -251,7 +252,7 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) -> Any:
-    """Say under which name a namedtuple is written to files.
+    """Register the name of a namedtuple in files.
 
     >>> import collections
     >>> Point = collections.namedtuple("Point", ["x", "y"])

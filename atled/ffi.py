@@ -1,4 +1,4 @@
-"""Machine code of one's own in compiled programs, under the names of `jax.ffi`.
+"""Foreign functions (FFI) in compiled programs, with the API of `jax.ffi`.
 
 A function is written against the headers in `include_dir()`, registered under a name, and called by it:
 
@@ -6,7 +6,7 @@ A function is written against the headers in `include_dir()`, registered under a
     ffi.register_ffi_target("rms", ffi.pycapsule(library.Rms))
     y = ffi.ffi_call("rms", atled.ShapeDtypeStruct(x.shape, x.dtype))(x, eps=np.float32(1e-5))
 
-Nobody but the process knows what stands behind a name, so programs with such calls are not kept on disk.
+A name refers to a function of this process only, so programs with such calls are not cached on disk.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ include_dir = foreign.include_dir
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A function of a library that `ctypes` loaded, as Python objects carry it to the engine.
+    """A function of a library loaded by `ctypes`, as a capsule for the engine.
 
     >>> import ctypes
     >>> type(pycapsule(ctypes.CDLL(None).abs)).__name__
@@ -53,7 +53,7 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
-    """Make a function known to the engine, so that `ffi_call` finds it by its name.
+    """Register a function with the engine, so that `ffi_call` finds it by its name.
 
     `fn` is a capsule, or a dictionary of capsules by stage: `instantiate`, `prepare`, `initialize`, `execute`. The
     function of a name cannot be changed afterwards.
@@ -63,10 +63,9 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
-    """Make a type of C++ known, of which functions keep objects between calls.
+    """Register a C++ type of which functions keep objects between calls.
 
-    `type_registration` has capsules with pointers to the type's number, `type_id`, and to what there is to know of it,
-    `type_info`.
+    `type_registration` has capsules with pointers to the type's number, `type_id`, and to its description, `type_info`.
     """
     _only_cpu("register_ffi_type", platform)
     foreign.register_type(name, type_registration)
@@ -81,16 +80,16 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Say that a function treats leading axes alike, so that each device may call it for its part of a batch.
+    """Declare that a function is batched over leading axes, so that each device may call it for its shard of a batch.
 
-    Which axes are leading, `vmap` says: those that it adds to all arguments, as with `vmap_method="broadcast_all"`.
+    The batch axes are those that `vmap` adds to all arguments, as with `vmap_method="broadcast_all"`.
     """
     foreign.register_batched(name)
 
 
 def _only_cpu(where: str, platform: str) -> None:
     if platform not in ("cpu", "Host"):
-        raise NotImplementedError(f"{where}: functions of one's own run on cpu; got {platform!r}.")
+        raise NotImplementedError(f"{where}: foreign functions run on cpu; got {platform!r}.")
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ def _only_cpu(where: str, platform: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Target:
-    """What is called, and how. The name means something in this process only, so `compiler.digest` takes none."""
+    """The target of a call. The name is valid in this process only, so it has no fingerprint."""
 
     name: str
     has_side_effect: bool
@@ -131,7 +130,7 @@ class FfiCall(Op):
 
     def lower(self, build: Any, *operands: Any) -> Any:
         if build.platform != "cpu":
-            raise NotImplementedError(f"ffi_call: functions of one's own run on cpu; got {build.platform!r}.")
+            raise NotImplementedError(f"ffi_call: foreign functions run on cpu; got {build.platform!r}.")
         target, given = self.target, [v.type.shape for v in operands]
         splits = foreign.batch_attributes(target.name, self.batch_axes, given, [t.shape for t in self.types])
         rule = ffi_lowering(
@@ -196,12 +195,12 @@ def ffi_call(
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that calls what is registered under a name, with arrays; its keyword arguments are attributes.
+    """A function that calls a registered function with arrays; its keyword arguments are attributes.
 
     `result_shape_dtypes` is a `ShapeDtypeStruct`, or a sequence of them for several results. The call itself has no
     derivative. Under `vmap` it goes by `vmap_method`: `"sequential"` is a call for each example, `"expand_dims"` and
     `"broadcast_all"` are one call with one more leading axis. Layouts name the axes from the slowest to the fastest;
-    arrays are brought into them first. `input_output_aliases` says which results are written over which arguments;
+    arrays are converted to them first. `input_output_aliases` says which results are written over which arguments;
     where an argument is still needed, the compiler hands over a copy.
     """
     try:
@@ -246,7 +245,7 @@ def _caller(
 
 
 def _kept(name: str, value: Any) -> Any:
-    """An attribute that nobody changes any more."""
+    """An immutable copy of an attribute."""
     if isinstance(value, np.ndarray):
         return np.array(value)
     if isinstance(value, dict):
@@ -292,7 +291,7 @@ def _check_aliases(
             )
 
 
-# -- rules for primitives of one's own ---------------------------------------------------------------------------------
+# -- rules for user-defined primitives ---------------------------------------------------------------------------------
 
 
 def build_ffi_lowering_function(

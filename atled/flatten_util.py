@@ -15,7 +15,7 @@ from atled.ops import conversion, shape
 
 
 class _Unravel:
-    """Takes a vector back to a tree. Equal for trees of one structure and of arrays of the same types."""
+    """Converts a vector back to a tree. Equal for trees of one structure and of arrays of the same types."""
 
     def __init__(self, structure: tree.Structure, types: tuple[Any, ...], dtype: Any) -> None:
         self.structure, self.types, self.dtype = structure, types, dtype
@@ -50,7 +50,7 @@ class _Unravel:
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
-    """The arrays of a tree one after another as a vector, in a dtype that holds all, and the function that goes back.
+    """The arrays of a tree concatenated into a vector, in their promoted dtype, and the inverse function.
 
     >>> vector, unravel = ravel_pytree({"a": jnp.ones((2, 2)), "b": 3})
     >>> vector

@@ -1,4 +1,4 @@
-"""Images in other sizes and places: `resize` and `scale_and_translate`.
+"""Image resampling: `resize` and `scale_and_translate`.
 
 Along each axis, every element of the result is a weighted sum of the elements of the image that are near the place
 where it comes from; the weights of an axis are a matrix, and an image is multiplied by one matrix after the other.
@@ -25,7 +25,7 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """How elements of an image are weighted: the nearest one alone, by a kernel around each place, or by area.
+    """The interpolation method: nearest neighbour, a kernel, or area.
 
     >>> ResizeMethod.from_string("bilinear")
     <ResizeMethod.LINEAR: 1>
@@ -111,7 +111,7 @@ def _weights(m: int, n: int, scale: Any, shift: Any, method: ResizeMethod, antia
     if not margin:
         is_inside = is_inside & (middle >= -0.5) & (middle <= m - 0.5)
     found = jnp.where(is_inside, found / jnp.where(is_inside, total, 1), 0)
-    if margin:  # the outermost elements stand for those beyond them
+    if margin:  # edge elements are repeated beyond the border
         before, after = jnp.sum(found[:margin], axis=0), jnp.sum(found[margin + m :], axis=0)
         found = found[margin : margin + m].at[0].add(before).at[-1].add(after)
     return found
@@ -209,7 +209,7 @@ def scale_and_translate(
 ) -> Array:
     """An image stretched and moved along the axes `spatial_dims`, in a frame of a given shape.
 
-    What is at place x along axis `spatial_dims[i]` of the image is at `x * scale[i] + translation[i]` in the result;
+    The point at x along axis `spatial_dims[i]` of the image is at `x * scale[i] + translation[i]` in the result;
     the middle of the first element is at 0.5. Where there is no image, the result is 0. Derivatives with respect to
     `scale` and `translation` are defined. Methods are those of `resize` but "nearest".
 

@@ -1,4 +1,4 @@
-"""Events: what is recorded is handed to listeners, under the names of `jax.monitoring`. The library records none.
+"""Events passed to registered listeners, with the API of `jax.monitoring`. The library itself records none.
 
 >>> seen = []
 >>> register_event_listener(lambda event, **more: seen.append((event, more)))

@@ -85,7 +85,7 @@ def missing(source: str) -> list[Missing]:
     [Missing(line=3, name='jax.no_such_function')]
     """
     tree = ast.parse(source)
-    bound: dict[str, str] = {}  # what a name of the program stands for
+    bound: dict[str, str] = {}  # the JAX name that a name in the program refers to
     found: list[Missing] = []
     for node in _imports(tree):
         if isinstance(node, ast.ImportFrom):
@@ -121,7 +121,7 @@ def _path(node: ast.Attribute, bound: dict[str, str]) -> str | None:
 
 
 def _first_missing(full: str) -> str | None:
-    """The shortest part of a path that is not here, as long as it leads through modules."""
+    """The shortest missing prefix of a dotted name."""
     parts = full.split(".")
     for n in range(1, len(parts) + 1):
         value = _find(".".join(parts[:n]))

@@ -1,4 +1,4 @@
-"""Profiles of what runs, in the form that TensorBoard, XProf and Perfetto open.
+"""Profiling, in the formats of TensorBoard, XProf and Perfetto.
 
 >>> import tempfile, atled, atled.numpy as jnp
 >>> with tempfile.TemporaryDirectory() as place, trace(place):
@@ -40,9 +40,9 @@ def start_trace(
     """Begin a profile; `stop_trace` writes it to a directory, which `tensorboard --logdir` opens.
 
     Args:
-        create_perfetto_link: not here: it would serve the file to a page on the net.
+        create_perfetto_link: not supported: it would serve the file to a web page.
         create_perfetto_trace: write `perfetto_trace.json.gz`, too, for ui.perfetto.dev.
-        profiler_options: a `ProfileOptions`, how closely to look at Python, host and devices.
+        profiler_options: a `ProfileOptions`, the trace levels of Python, host and devices.
     """
     if create_perfetto_link:
         raise NotImplementedError(
@@ -54,7 +54,7 @@ def start_trace(
             raise RuntimeError(
                 f"profiler.start_trace: a profile is being written to {_session[1]}; stop_trace ends it."
             )
-        client.clients()  # devices must be there before they are looked at
+        client.clients()  # devices must be initialized before profiling
         session = profiling.ProfilerSession(profiler_options) if profiler_options else profiling.ProfilerSession()
         _session.extend([session, os.fspath(log_dir), create_perfetto_trace])
 
@@ -71,7 +71,7 @@ def stop_trace() -> None:
 
 
 def _for_perfetto(place: str) -> None:
-    """Beside the newest profile, its events as Perfetto reads them."""
+    """Write the newest profile in Perfetto's format, next to it."""
     found = sorted(glob.glob(os.path.join(glob.escape(place), "plugins", "profile", "*", "*.trace.json.gz")))
     if found:
         with gzip.open(found[-1], "rb") as events:
@@ -132,7 +132,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **decor
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """Which lines of Python made the arrays that are on devices now, as `pprof` reads it.
+    """A memory profile in `pprof` format: which lines allocated the live arrays on devices.
 
     >>> len(device_memory_profile()) > 0
     True

@@ -1,8 +1,8 @@
-"""References: a place for an array that is written to, under the names of `jax.ref`.
+"""References: mutable arrays, with the API of `jax.ref`.
 
-A reference lives where it was made: in ordinary code, or inside one function that is transformed, where writing to it
-is ordinary Python and the compiled program stays pure. Functions that are compiled or repeated cannot write to one that
-was made outside of them: that raises.
+A reference can be used only where it was created: in eager code, or inside one transformed function, where a write is
+a Python side effect and the compiled program stays pure. Jitted functions and loop bodies cannot write to an outer
+reference: that raises.
 
 >>> import atled, atled.numpy as jnp
 >>> @atled.jit
@@ -43,7 +43,7 @@ class AbstractRef:
 
 
 class Ref:
-    """A place for an array. See `new_ref`.
+    """A mutable array. See `new_ref`.
 
     >>> x = new_ref(array([1, 2, 3]))
     >>> x[0] = 9
@@ -175,7 +175,7 @@ def get(ref: Ref, idx: Any = None) -> Array:
 
 
 def swap(ref: Ref, idx: Any, value: Any) -> Array:
-    """A part of the array as it was, and write to it.
+    """Write to a part of the array; returns the old value.
 
     >>> r = new_ref([1, 2])
     >>> int(swap(r, 1, 7)), int(r[1])

@@ -29,7 +29,7 @@ P = PartitionSpec
 
 
 def get_mesh() -> Mesh:
-    """The mesh that is set, or one without devices, which is `empty`. It can be asked while a function is recorded.
+    """The current mesh, or an `empty` one without devices. Available while tracing.
 
     >>> import atled
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -126,7 +126,7 @@ def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) 
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """A tree of arrays split otherwise: now, or where the compiled program gets there.
+    """Reshard a tree of arrays: eagerly, or in the compiled program.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -137,7 +137,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
-    """A function in which the compiler decides how arrays are split, as it does here anyway; its result is as said.
+    """A function in which the compiler chooses shardings, as it always does here; the result has the given sharding.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -158,7 +158,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
 
 
 def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
-    """A function whose arguments are split as said. Inside, the compiler decides, as it does everywhere here.
+    """A function whose arguments have the given shardings. Inside, the compiler chooses, as it always does here.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):

@@ -1,4 +1,4 @@
-"""`import jax` gives atled, for a process that asks for it.
+"""Makes `import jax` return atled, in processes that opt in.
 
 After `import atled.as_jax`, or under `python -m atled.as_jax script.py`, programs and libraries that were written for
 JAX import atled under its name; under the command, child processes do so, too. `jax.__version__` is the version whose
@@ -40,11 +40,11 @@ PLACES = {
     "jax.lib": "atled.extend.backend",
     "jax.version": "atled.as_jax.version",
 }
-missing: collections.Counter[str] = collections.Counter()  # names that were asked for, and are not here
+missing: collections.Counter[str] = collections.Counter()  # requested names that are missing
 
 
 class Alias(ModuleType):
-    """A module with the name of one of JAX's that has what ours has."""
+    """A module under JAX's name with the contents of atled's."""
 
     def __init__(self, name: str, real: ModuleType) -> None:
         super().__init__(name, real.__doc__)
@@ -106,7 +106,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec
 
     def create_module(self, spec: Any) -> ModuleType:
-        """A module that has what ours has."""
+        """A module with the contents of atled's."""
         return Alias(spec.name, importlib.import_module(spec.loader_state))
 
     def exec_module(self, module: ModuleType) -> None:
@@ -134,7 +134,7 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 def install() -> None:
-    """Make `import jax` give atled, here and in child processes."""
+    """Make `import jax` return atled, in this process and its children."""
     found = sys.modules.get("jax")
     if isinstance(found, Alias):
         return
@@ -152,7 +152,7 @@ def install() -> None:
 
 
 def report() -> None:
-    """Say which names were asked for and are not here, the most frequent first."""
+    """Print requested names that are missing, the most frequent first."""
     if missing:
         print("atled.as_jax: these names were asked for and are missing:", file=sys.stderr)
         for name, count in missing.most_common():

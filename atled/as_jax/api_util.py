@@ -1,4 +1,4 @@
-"""Functions of flat lists, under the names of `jax.api_util`."""
+"""Functions of flat lists, with the API of `jax.api_util`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 def debug_info(traced_for: str, fun: Callable[..., Any], args: Any = (), kwargs: Any = None, **_: Any) -> DebugInfo:
-    """What a function that is to be traced is called."""
+    """The name of a function to trace."""
     return DebugInfo(traced_for, getattr(fun, "__name__", "<unnamed function>"))
 
 

@@ -20,12 +20,12 @@ class _Absent:
         pass
 
     def bind(self, *_: Any, **__: Any) -> Any:
-        """There is no such thing here."""
+        """Not supported."""
         raise NotImplementedError("jax.experimental.hijax: types of a program's own are not offered by atled.as_jax.")
 
 
 class HiPrimitive(_Absent):
-    """An operation on types of a program's own."""
+    """An operation on user-defined types."""
 
 
 class VJPHiPrimitive(_Absent):
@@ -33,7 +33,7 @@ class VJPHiPrimitive(_Absent):
 
 
 class HiType(_Absent):
-    """A type of a program's own."""
+    """A user-defined type."""
 
 
 class MutableHiType(_Absent):

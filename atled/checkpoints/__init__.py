@@ -1,4 +1,4 @@
-"""Trees of arrays on disk and in object stores: written by all processes, whole or not at all; checked when read.
+"""Checkpoints of pytrees on disk and in object stores: written atomically by all processes, verified when read.
 
 >>> import tempfile
 >>> from atled import checkpoints, nn, random

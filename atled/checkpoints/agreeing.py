@@ -1,6 +1,6 @@
-"""How processes save together: they agree on what is saved, and hear of each other's files and failures.
+"""Coordination of processes that save together: they agree on the step, and exchange files and failures.
 
-All goes through the key-value store of `atled.distributed`, never through devices, so that it can happen beside a step.
+It uses the key-value store of `atled.distributed`, never devices, so that it can overlap a train step.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from atled.checkpoints.format import CheckpointError
 from atled.engine import client
 
 PATIENCE = 600.0  # seconds that a process waits for the others
-_counts: collections.Counter[str] = collections.Counter()  # saves so far by who saves; the same in all processes
+_counts: collections.Counter[str] = collections.Counter()  # number of saves by saver; the same in all processes
 _used: collections.deque[str] = collections.deque()  # keys of the last saves, on the first process
 
 
 def chosen_by_first(number: int) -> int:
-    """A number of the first process, in all of them."""
+    """Broadcast a number from the first process."""
     return int(distributed.broadcast(np.int64(number))) if distributed.is_initialized() else number
 
 
 def all_say(is_so: bool) -> bool:
-    """Whether it is so in every process."""
+    """Whether a condition holds in every process."""
     return bool(distributed.gather(np.bool_(is_so)).all()) if distributed.is_initialized() else is_so
 
 
 class World:
-    """The processes of one save. `who` is a text that they have in common: that of a saver, for one."""
+    """The processes of one save. `who` is a text shared by all, such as the saver's name."""
 
     def __init__(self, who: str) -> None:
         self._count = client.process_count() if distributed.is_initialized() else 1
         self._rank = client.process_index() if self._count > 1 else 0
         self._key = f"checkpoints/{who}/{_counts[who]}"
-        self.is_void = True  # no manifest names what this process wrote, and none will
+        self.is_void = True  # no manifest lists this process's files, and none will
         _counts[who] += 1
         if self._count > 1 and self._rank == 0:
             _used.append(self._key)
-            if len(_used) > 2:  # all have taken part in the save after that one, so nobody asks for it
+            if len(_used) > 2:  # all have taken part in the next save, so it is no longer needed
                 distributed.store.delete(_used.popleft())
 
     def agreed(self, what: str) -> str:
-        """What the names of files begin with: another one for each save. All must be about to save the same."""
+        """The prefix of file names, unique to each save. All processes must be about to save the same step."""
         name = uuid.uuid4().hex[:8]
         if self._count == 1:
             return name
@@ -62,7 +62,7 @@ class World:
         return name
 
     def collected(self, mine: Any) -> list[Any] | None:
-        """What all processes wrote, on the first of them; None elsewhere."""
+        """The entries written by all processes, on the first process; None elsewhere."""
         if self._count == 1:
             return [mine]
         if self._rank:
@@ -76,7 +76,7 @@ class World:
         return found
 
     def failed(self, error: BaseException) -> None:
-        """Tell the others that this process could not do its part."""
+        """Tell the other processes that this one failed."""
         if self._count > 1 and self.is_void:
             text = f"process {self._rank} could not save: {error or type(error).__name__}"
             if self._rank == 0:
@@ -85,14 +85,14 @@ class World:
                 distributed.store.set(f"{self._key}/{self._rank}", json.dumps({"error": text}))
 
     def finished(self) -> None:
-        """Wait until the checkpoint is there; the first process says so."""
+        """Wait until the first process reports that the checkpoint is complete."""
         if self._count > 1 and self._rank == 0:
             distributed.store.set(f"{self._key}/done", b"")
         elif self._count > 1:
             self._awaited("done")
 
     def _awaited(self, key: str) -> bytes:
-        """A value that another process sets. Asks again and again, to hear of failures and of processes that died."""
+        """A value set by another process. Polls, to notice failures and dead processes."""
         start = time.monotonic()
         while True:
             found = distributed.store.try_get(f"{self._key}/{key}")

@@ -60,7 +60,7 @@ def verify(options: argparse.Namespace) -> int:
     code = 0
     for where in found or [place(options.path)]:
         if found and where.read(MANIFEST) is None:
-            continue  # a save that did not come to its end
+            continue  # an interrupted save
         try:
             count = reading.verify(where, lambda name, why: print(f"damaged: {why}"))
             print(f"{where}: whole: {size(count)}, every checksum fits")

@@ -1,7 +1,8 @@
 """The format of a checkpoint, version 1: a directory with a manifest, and files of bytes.
 
 The manifest says which arrays there are and where their pieces lie. Its first line has the version, a checksum and the
-length of what follows, which is JSON. A directory without a manifest is no checkpoint: it is written last, at once.
+length of what follows, which is JSON. A directory without a manifest is not a checkpoint: the manifest is written
+last, atomically.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ import numpy as np
 
 from atled.core import dtypes
 
-try:  # three times as fast, and the same number
+try:  # three times as fast, with the same result
     from zlib_ng.zlib_ng import crc32  # type: ignore[import-not-found]
 except ImportError:
     from zlib import crc32
 
 MANIFEST = "manifest"
 VERSION = 1
-SPAN = 2**20  # bytes that are read or written at once: they stay in the processor's cache for the checksum
+SPAN = 2**20  # block size of reads and writes: fits in the CPU cache for the checksum
 ALIGNMENT = 64  # bytes: pieces begin at multiples of it in their file
-PIECE_BYTES = 64 * 2**20  # a piece, and a file unless one number is longer, is no longer
+PIECE_BYTES = 64 * 2**20  # maximum size of a piece
 KEY = "key<fry>"  # the dtype of random keys, which are kept as two words of uint32 on a last axis
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, not there, or not one of the tree that is asked for.
+    """A checkpoint that is damaged, missing, or does not fit the given tree.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -42,7 +43,7 @@ class CheckpointError(ValueError):
 
 
 class Damaged(CheckpointError):  # noqa: N818
-    """A checkpoint whose bytes are not what was written."""
+    """A checkpoint whose checksums do not match."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,12 +87,12 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """What is in a checkpoint: arrays by path, files with their sizes, and JSON of the writer's own."""
+    """The contents of a checkpoint: arrays by path, files with their sizes, and the writer's metadata."""
 
     arrays: dict[str, Entry]
     files: dict[str, int]
     statics: dict[str, Any] = dataclasses.field(default_factory=dict)  # settings of modules by path, for reports
-    more: Any = None  # what the user keeps along with the arrays
+    more: Any = None  # the user's metadata
 
     def to_bytes(self) -> bytes:
         """The manifest as it is written."""
@@ -112,7 +113,7 @@ class Manifest:
             raise Damaged(f"{where}: this atled reads checkpoints of version {VERSION}; got {got}.")
         if words[3] != f"{crc32(text):08x}".encode() or words[4] != str(len(text)).encode():
             raise Damaged(f"{where}: the manifest is damaged: its checksum is not that of its content.")
-        try:  # its checksum vouches for it, and a writer may have got it wrong nevertheless
+        try:  # the checksum matches, but the writer may have had a bug
             content = json.loads(text)
             arrays = {path: _entry(found) for path, found in content["arrays"].items()}
             made = Manifest(arrays, content["files"], content["statics"], content["more"])
@@ -131,7 +132,7 @@ def _require(is_so: bool, what: str) -> None:
 
 
 def _check(path: str, entry: Entry, files: Mapping[str, int]) -> None:
-    """Complain of an entry whose pieces do not make the array."""
+    """Raise for an entry whose pieces do not make the array."""
     dtype, shape = entry.stored
     _require(all([type(n) is int and n >= 0 for n in shape]), f"the shape of {path}")
     for p in entry.pieces:
@@ -158,7 +159,7 @@ def _overlap(pieces: Iterable[Piece]) -> bool:
     if axis is None:
         return True  # two numbers without an axis
     open_: list[Piece] = []
-    for box in sorted(boxes, key=lambda p: p.start[axis]):  # few boxes are open at once along that axis
+    for box in sorted(boxes, key=lambda p: p.start[axis]):  # few boxes overlap along that axis
         open_ = [o for o in open_ if o.start[axis] + o.shape[axis] > box.start[axis]]
         if any([meet(o, box.start, box.shape) is not None for o in open_]):
             return True
@@ -183,7 +184,7 @@ def stored(dtype: str, shape: tuple[int, ...]) -> tuple[np.dtype, tuple[int, ...
 
 
 def cut(start: tuple[int, ...], shape: tuple[int, ...], itemsize: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """A box in boxes of at most `PIECE_BYTES`, each of which lies in one run of memory of the box."""
+    """A box split into boxes of at most `PIECE_BYTES`, each contiguous in memory."""
     limit = max(1, PIECE_BYTES // itemsize)
     if math.prod(shape) <= limit:
         return [(start, shape)]

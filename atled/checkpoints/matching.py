@@ -1,4 +1,4 @@
-"""Which array of a checkpoint goes where in a tree; and, if that is not clear, a report of all that is in the way."""
+"""Matches arrays of a checkpoint with leaves of a tree, and reports all mismatches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atled.nn.selecting import matches
 
 @dataclasses.dataclass
 class Plan:
-    """Where each array of a tree comes from, and what was found on the way."""
+    """The source of each array of a tree, and the mismatches."""
 
     sources: dict[str, str]  # paths in the tree to paths in the checkpoint
     missing: list[str] = dataclasses.field(default_factory=list)
@@ -54,7 +54,7 @@ def matched(
     rename: Mapping[str, str] | Callable[[str], str] | None,
     cast: bool,
 ) -> Plan:
-    """The plan for a tree; raises with all that does not fit."""
+    """The plan for a tree; raises with all mismatches."""
     partial = [partial] if isinstance(partial, str) else partial
     plan = compared(found, like, leaves, rename)
     excused = (
@@ -79,7 +79,7 @@ def matched(
 
 
 def compared(found: Manifest, like: Any, leaves: Mapping[str, Any], rename: Any = None) -> Plan:
-    """What a checkpoint and a tree have in common, and what not."""
+    """Compares a checkpoint with a tree."""
     plan = Plan({})
     renamed = _renamed(found.arrays, rename)
     for path, leaf in leaves.items():
@@ -103,7 +103,7 @@ def compared(found: Manifest, like: Any, leaves: Mapping[str, Any], rename: Any 
 
 
 def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
-    """Paths as they are called now, and what they are called in the checkpoint."""
+    """Maps renamed paths to paths in the checkpoint."""
     if rename is not None and not callable(rename) and not isinstance(rename, Mapping):
         raise TypeError(
             errors.explained(f"checkpoints.load: rename must be a dict or a function; got {type(rename).__name__}.")

@@ -1,8 +1,8 @@
-"""Directories that Orbax wrote, as trees of NumPy arrays. They are read through tensorstore, without Orbax.
+"""Reads Orbax checkpoints as trees of NumPy arrays, through tensorstore, without Orbax.
 
 Such a directory has `_METADATA`, JSON that says which values there are and how they nest, arrays in the zarr format,
-each in a directory of its own or all in one database (OCDBT), and `_strings.json` with the strings. What is not there,
-not whole, or of a kind that is not known raises `CheckpointError`.
+each in a directory of its own or all in one database (OCDBT), and `_strings.json` with the strings. Missing,
+incomplete or unknown values raise `CheckpointError`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _item(path: pathlib.Path) -> pathlib.Path:
 
 
 def _values(place: pathlib.Path, told: Mapping[str, Any]) -> dict[str, _Value]:
-    """What the metadata speaks of, by name."""
+    """The values in the metadata, by name."""
     found: dict[str, _Value] = {}
     entries = told.get("tree_metadata")
     if not isinstance(entries, dict):

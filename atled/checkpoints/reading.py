@@ -1,4 +1,4 @@
-"""Loading: what this process needs, read from the pieces that have it, each checked against its checksum."""
+"""Loading: reads the pieces that this process needs, and verifies their checksums."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from atled.transfer import device_put
 
 
 def manifest(path: Any) -> Manifest:
-    """What a checkpoint says of itself: arrays by path, files, settings, and what was kept along.
+    """The manifest of a checkpoint: arrays by path, files, settings, and metadata.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -67,9 +67,9 @@ def load(
         like: a tree like the one that was saved: its arrays are replaced, each with the sharding that it has. It may be
             a model that was just made, or one of shapes (`eval_shape`), for which nothing else is held in memory.
             Without it, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
-        partial: True if arrays that only one of the two has are left as they are in `like`, or left out; or patterns
-            of paths of which that holds.
-        rename: what paths of the checkpoint are called now: a dict of patterns of leading steps, or a function.
+        partial: True to allow arrays that only one of the two has: they keep their values from `like`, or are ignored;
+            or patterns of paths for which this is allowed.
+        rename: new names of paths in the checkpoint: a dict of path prefixes, or a function.
         cast: whether arrays may be of another dtype in `like`: they are converted.
 
     Raises:
@@ -91,7 +91,7 @@ def load(
             return _loaded(where, found, like, partial, rename, cast)
         except Damaged:
             if manifest(where) == found:
-                raise  # otherwise it was replaced meanwhile, and its files are gone
+                raise  # otherwise it was replaced meanwhile, and its files were removed
 
 
 def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, cast: bool) -> Any:
@@ -110,7 +110,7 @@ def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, c
 
 
 def check_files(where: Any, found: Manifest) -> None:
-    """Complain of files that are gone or of another size, before memory is taken for what should be in them."""
+    """Raise for files that are gone or of another size, before memory is taken for what should be in them."""
     sizes = where.sizes()
     for name, size in found.files.items():
         if name not in sizes or sizes[name] not in (None, size):
@@ -121,7 +121,7 @@ def check_files(where: Any, found: Manifest) -> None:
 
 
 def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
-    """Read every piece of a checkpoint and compare its checksum; gives how many bytes there are.
+    """Read every piece of a checkpoint and verify its checksum; returns the number of bytes.
 
     Raises:
         CheckpointError: naming the first array that is damaged; with `report`, which is called with each damaged array
@@ -171,7 +171,7 @@ class _Box:
 
 @dataclasses.dataclass
 class _Target:
-    """An array that is wanted: the boxes to fill, and what becomes of them."""
+    """A requested array: the boxes to fill, and the function that builds it from them."""
 
     path: str
     entry: Entry
@@ -181,7 +181,7 @@ class _Target:
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Memory for an array that begins where devices can use it as it is."""
+    """Aligned memory for an array, which devices can use without a copy."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
@@ -264,9 +264,7 @@ def _read(where: Any, found: Manifest, paths: Sequence[str], likes: Sequence[Any
 
 
 def _fill(where: Any, target: _Target, piece: Piece, boxes: Sequence[_Box]) -> None:
-    """Read a piece into the boxes that it has a part of: straight into memory of the only one, if it lies there in
-    one run.
-    """
+    """Read a piece into the boxes that it overlaps: directly into memory, if it overlaps one box contiguously."""
     dtype = target.entry.stored[0]
     first = boxes[0]
     inside = tuple([slice(a - b, a - b + n) for a, b, n in zip(piece.start, first.start, piece.shape)])

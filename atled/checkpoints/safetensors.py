@@ -52,12 +52,12 @@ def save(
 
     Args:
         path: a name that ends in `.safetensors`.
-        metadata: words to go with it, which `metadata` gives back.
-        shard_bytes: write several files `name-00001-of-00003.safetensors`, each with at most so many bytes of arrays
-            or with one array, and an index. What fits in one file is written as one.
+        metadata: string metadata, which `metadata` returns.
+        shard_bytes: write several files `name-00001-of-00003.safetensors`, each with at most that many bytes of arrays
+            or with one array, and an index. A tree that fits in one file is written as one.
 
-    A file is written beside and renamed when it is on the disk. Of several, the old index is removed first and the new
-    one comes last, so that old and new files are never read together. Arrays are fetched one at a time.
+    A file is written under a temporary name and renamed when it is on disk. With several, the old index is removed
+    first and the new one written last, so that old and new files are never mixed. Arrays are fetched one at a time.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -83,7 +83,7 @@ def save(
 
 
 def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> pathlib.Path:
-    """Where to write; complains about what cannot be."""
+    """Where to write; raises for what cannot be."""
     file = pathlib.Path(path)
     if not file.name.endswith(_SUFFIX) or file.is_dir():
         raise ValueError(

@@ -114,7 +114,7 @@ def _entry(path: pathlib.Path, name: str, told: Any) -> Entry:
 
 
 def _cover(path: pathlib.Path, entries: Mapping[str, Entry], size: int) -> None:
-    """Complain unless arrays follow one another from the first byte after the header to the last of the file."""
+    """Raise unless arrays follow one another from the first byte after the header to the last of the file."""
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].end)):
         if entry.start != end:
@@ -175,7 +175,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def require(path: pathlib.Path, names: Sequence[str], there: Mapping[str, Any]) -> None:
-    """Complain about names that are not there."""
+    """Raise an error for names that are not there."""
     absent = [name for name in names if name not in there]
     if absent:
         some = ", ".join([short(name) for name in list(there)[:6]])

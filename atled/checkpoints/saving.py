@@ -1,4 +1,4 @@
-"""`save`, and `Saver`, which keeps the checkpoints of a run: writing goes on in the background while training does."""
+"""`save`, and `Saver`, which manages the checkpoints of a run and writes in the background during training."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from atled.engine import client
 
 
 def save(path: Any, tree: Any, *, more: Any = None) -> None:
-    """Write the arrays of a tree to a directory or a URL; the checkpoint is there, on disk, when this returns.
+    """Write the arrays of a tree to a directory or a URL; the checkpoint is on disk when this returns.
 
-    Until then, what was at the path stays. Of several processes, all call it, and each writes what its devices have.
+    Until then, the old checkpoint at the path stays valid. With several processes, all call it, and each writes the
+    shards on its devices.
 
     Args:
         path: a directory, a URL such as `s3://bucket/run`, or a dict, which is tensorstore's spec of a store.
         tree: arrays and numbers in modules, dicts, lists, …; they are kept by their paths.
-        more: what JSON can hold, kept along; `manifest(path).more` gives it.
+        more: JSON-serializable metadata; `manifest(path).more` returns it.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -98,15 +99,15 @@ class Saver:
         self._written.set()
         self._error: BaseException | None = None
         self._staging, self._is_prepared = Staging(), wait
-        self._values: dict[int, Any] = {}  # the metric of steps that were whole when they were looked at
+        self._values: dict[int, Any] = {}  # metrics of steps that were found to be complete
 
     def save(self, step: int, tree: Any, *, more: Any = None, metrics: Any = None, force: bool = False) -> bool:
-        """Save a tree as that of a step, if it is one to save; says whether it is.
+        """Save a tree for a step, if it is due; returns whether it is.
 
-        The tree is that of now: arrays may be donated afterwards, and NumPy arrays may be changed.
+        The tree is copied: afterwards, arrays may be donated, and NumPy arrays may be changed.
 
         Args:
-            more: what JSON can hold, such as the state of a data iterator.
+            more: JSON-serializable metadata, such as the state of a data iterator.
             metrics: numbers by name, one of which `best` may name.
             force: whether to save a step that is no multiple of `every`.
         """
@@ -131,7 +132,7 @@ class Saver:
         return True
 
     def _begin(self, step: int, tree: Any, more: Any, metrics: dict[str, float]) -> None:
-        """Save a tree, after the last one is there."""
+        """Save a tree, after the previous save has finished."""
         self.wait()
         self._check_order(step)
         if self.best is not None and self.best not in metrics:
@@ -145,7 +146,7 @@ class Saver:
         kept = {"step": step, "metrics": metrics, "more": more}
         if self._waits:
             return self._write(step, taken, kept)
-        # nothing of the tree is held from now on: a program that takes over an array that is held copies it
+        # release the tree: donating an array that is still referenced would copy it
         taken = self._staging.copied(taken)
         _busy.add(self)
         self._written.clear()
@@ -187,7 +188,7 @@ class Saver:
             return self._restored(_checked_step(step), like, options)
         damaged: list[str] = []
         left = self._all_steps()
-        while (s := chosen_by_first(left.pop() if left else -1)) >= 0:  # of several processes, all try the same
+        while (s := chosen_by_first(left.pop() if left else -1)) >= 0:  # all processes try the same step
             made = self._tried(s, like, options, damaged)
             if not all_say(made is not None):
                 damaged += [] if made is None else [f"Another process could not read step {s}."]
@@ -195,7 +196,7 @@ class Saver:
             for text in damaged:
                 says = f"checkpoints.Saver: step {s} is restored, because newer ones are not whole. {text}"
                 warnings.warn(says, stacklevel=2)
-            self._newest = s  # what comes next comes after it, whatever else is there
+            self._newest = s  # later saves continue from this step
             return made
         if damaged:
             raise Damaged(f"checkpoints.Saver: no checkpoint in {self.directory} is whole. {damaged[0]}")
@@ -229,7 +230,7 @@ class Saver:
                     self._values[step] = found.more["metrics"].get(self.best)
 
     def _tried(self, step: int, like: Any, options: Any, damaged: list[str]) -> Restored | None:
-        """What a step has; None if it is not there, or damaged, of which a note is made."""
+        """The contents of a step; None if it is missing or damaged, which is recorded."""
         try:
             if self._manifest(step, is_strict=True) is not None:
                 return self._restored(step, like, options)
@@ -268,7 +269,7 @@ class Saver:
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _check_order(self, step: int) -> None:
-        """Complain of a step before the newest: it would be the first to be removed, and not be restored."""
+        """Raise for a step before the newest: it would be the first to be removed, and not be restored."""
         if self._newest < 0:
             self._newest = self.latest() or 0
         if step < self._newest:
@@ -292,7 +293,7 @@ class Saver:
             self._written.set()
 
     def _prepare(self, tree: Any) -> None:
-        """Find memory for copies of a tree, in the background, before the first of them is to be made."""
+        """Allocate memory for copies of a tree, in the background, before the first save."""
         if not self._is_prepared:
             self._is_prepared = True
             size = writing.snapshot(tree).nbytes
@@ -321,7 +322,7 @@ class Saver:
         return sorted([int(m[1]) for m in found if m])
 
     def _manifest(self, step: int, is_strict: bool = False) -> Manifest | None:
-        """What a step says of itself; None if it is not there or not whole, which raises if `is_strict`."""
+        """The manifest of a step; None if it is missing or incomplete, which raises if `is_strict`."""
         where = self.directory.inside(_name(step))
         try:
             data = where.read(MANIFEST)
@@ -336,7 +337,7 @@ class Saver:
             if is_strict:
                 raise
             return None
-        return found if kept is not None else None  # or what somebody else put there
+        return found if kept is not None else None  # or an unrelated directory
 
     def _restored(self, step: int, like: Any, options: Any) -> Restored:
         where = self.directory.inside(_name(step))
@@ -344,14 +345,14 @@ class Saver:
         return Restored(step, reading.load(where, like, **options), kept["more"])
 
     def _clear(self, step: int) -> None:
-        """Remove what saves that died have left: on a full disk, it is in the way."""
+        """Remove leftovers of interrupted saves, which use disk space."""
         for other in self._all_steps():
             where = self.directory.inside(_name(other))
             if other < step and other not in self._values and where.read(MANIFEST) is None:
                 where.remove(MANIFEST)
 
     def _prune(self) -> None:
-        """Remove what need not be kept."""
+        """Remove checkpoints beyond `keep`."""
         if self.keep is None:
             return
         there = self._all_steps()
@@ -367,11 +368,11 @@ class Saver:
 
     def _remove(self, step: int) -> None:
         self._values.pop(step, None)
-        self.directory.inside(_name(step)).remove(MANIFEST)  # without it, it is none
+        self.directory.inside(_name(step)).remove(MANIFEST)  # without a manifest, it is not a checkpoint
 
 
 def _give_way() -> None:
-    """Let training go first: on Linux, a thread and those that it starts have a priority of their own."""
+    """Lower the priority of this thread and those it starts (Linux), so that training goes first."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
@@ -400,7 +401,7 @@ def _numbers(metrics: Any) -> dict[str, float]:
         ) from None
 
 
-_busy: set[Saver] = set()  # savers that write, or have failed and not said so
+_busy: set[Saver] = set()  # savers that are writing, or have an unreported error
 
 
 def _at_exit() -> None:

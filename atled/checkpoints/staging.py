@@ -1,7 +1,8 @@
-"""Memory of a saver's own, to which a tree is copied before it is written, so that training need not wait for the disk.
+"""A saver's staging memory, to which a tree is copied before it is written, so that training does not wait for the
+disk.
 
-Memory that was never used is slow: the system has to find it, page by page. So it is kept from save to save, and made
-ready in the background when a saver sees the first tree, even if that one is not to be saved.
+New memory is slow, because of page faults. So it is reused for every save, and allocated in the background when a
+saver sees the first tree, even if that tree is not saved.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Staging:
         self._lock = threading.Lock()
 
     def prepare(self, size: int) -> None:
-        """Have room for this many bytes, and have the system find it now."""
+        """Allocate this many bytes, and touch every page now."""
         with self._lock:
             if self._memory is None or len(self._memory) < size:
                 self._memory = None  # before there is another one
@@ -37,7 +38,7 @@ class Staging:
                 self._memory[::_PAGE] = 0
 
     def copied(self, taken: Snapshot) -> Snapshot:
-        """A snapshot whose numbers are all in this memory; it holds until the next one."""
+        """A snapshot whose data are in this memory; valid until the next one."""
         pieces = pieces_of(taken.parts)
         ends = np.cumsum([0] + [_room(p.values.nbytes) for p in pieces])
         self.prepare(int(ends[-1]))

@@ -52,7 +52,7 @@ class Local:
                 os.fsync(file.fileno())
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.unlink(self.path / name)  # on a full disk, what is half written is in the way
+                os.unlink(self.path / name)  # a partial file would use disk space
             raise self._failed(f"written ({name})", error) from None
 
     def _opened(self, name: str) -> Any:
@@ -64,7 +64,7 @@ class Local:
             return open(self.path / name, "wb", buffering=0)
 
     def replace(self, name: str, data: bytes) -> None:
-        """A file with new content, all of it or the old one after a crash."""
+        """Replace a file atomically: after a crash it has the new content or the old one."""
         beside = f".{name}.{uuid.uuid4().hex[:8]}"
         self.sync()  # the files that it speaks of are there
         self.write(beside, [data])
@@ -77,8 +77,8 @@ class Local:
             _sync(self.path.parent)
 
     def sync(self) -> None:
-        """Make the names of files reach the disk, too."""
-        with contextlib.suppress(OSError):  # some file systems have no such thing
+        """Sync the directory entries to disk, too."""
+        with contextlib.suppress(OSError):  # not supported by some file systems
             _sync(self.path)
 
     def read(self, name: str) -> bytes | None:
@@ -137,7 +137,7 @@ class Local:
     def delete(self, names: Iterable[str]) -> None:
         """Remove files, if they are there."""
         for name in names:
-            with contextlib.suppress(OSError):  # it stays, and means nothing
+            with contextlib.suppress(OSError):  # it stays, and is harmless
                 os.unlink(self.path / name)
 
     def remove(self, first: str) -> None:
@@ -154,7 +154,7 @@ class Local:
             self.path.rmdir()
 
     def old_files(self, seconds: float) -> list[str]:
-        """Files that nobody has written to for some time."""
+        """Files that were not modified for some time."""
         before, found = time.time() - seconds, []
         for name in self.sizes():
             with contextlib.suppress(OSError):
@@ -207,11 +207,11 @@ class Remote:
         self._do("written", name, lambda: self.store.write(name, data).result())
 
     def replace(self, name: str, data: bytes) -> None:
-        """An object with new content, all of it or the old one."""
+        """Replace an object atomically."""
         self.write(name, [data])
 
     def sync(self) -> None:
-        """Nothing: what was written is there."""
+        """Does nothing: object stores are durable."""
 
     def read(self, name: str) -> bytes | None:
         """The bytes of an object; None if there is none."""

@@ -1,4 +1,4 @@
-"""Saving: what this process has of a tree goes into files; the manifest, written last, makes them a checkpoint."""
+"""Saving: writes this process's shards of a tree to files; the manifest is written last."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """A tree at one moment: types by path, and this process's parts, which nothing changes any more."""
+    """A snapshot of a tree: types by path, and immutable copies of this process's shards."""
 
     types: dict[str, tuple[str, tuple[int, ...]]]
     parts: list[Part]
@@ -63,7 +63,7 @@ class Snapshot:
 
 
 def snapshot(x: Any) -> Snapshot:
-    """A tree as it is now. On the CPU nothing is copied."""
+    """A snapshot of a tree. On the CPU nothing is copied."""
     types: dict[str, tuple[str, tuple[int, ...]]] = {}
     parts: list[Part] = []
     for path, leaf in named_leaves(x):
@@ -105,7 +105,7 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
         raise TypeError(
             errors.explained(
                 f"checkpoints.save: the leaves must be arrays or numbers; {path} is {shown(leaf)}.",
-                "more=… for what JSON can hold.",
+                "more=… for JSON-serializable metadata.",
             )
         ) from None
     if t.kind == "k":
@@ -185,18 +185,19 @@ def bytes_of(values: np.ndarray) -> memoryview:
 
 
 def plain(more: Any) -> Any:
-    """What JSON makes of something, as it is now."""
+    """A JSON copy of a value."""
     try:
         return json.loads(json.dumps(more))
     except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(errors.explained(f"checkpoints.save: more must be what JSON can hold: {error}.")) from None
+        raise TypeError(errors.explained(f"checkpoints.save: more must be JSON-serializable: {error}.")) from None
 
 
 def write(path: Any, taken: Snapshot, more: Any, who: str) -> None:
-    """Write a snapshot; all processes do this together, each its own parts. The checkpoint is there on return.
+    """Write a snapshot; all processes call this together, each for its own shards. The checkpoint is complete on
+    return.
 
     Args:
-        who: a text that all processes have in common, and with which they save in the same order.
+        who: a text shared by all processes, which save in the same order under it.
     """
     where = place(path)
     world = World(who)
@@ -221,7 +222,7 @@ def write(path: Any, taken: Snapshot, more: Any, who: str) -> None:
 
 
 def _may_be_there(where: Any, name: str) -> bool:
-    """Whether a manifest names files of a save that failed, which happens if it failed after that."""
+    """Whether a manifest lists the files of a failed save, which happens if it failed after writing the manifest."""
     try:
         return name.encode() in (where.read(MANIFEST) or b"")
     except CheckpointError:
@@ -229,7 +230,7 @@ def _may_be_there(where: Any, name: str) -> bool:
 
 
 def _files_before(where: Any) -> list[str]:
-    """Files of the checkpoint that is replaced, and those that saves that died left an hour ago or more."""
+    """Files of the replaced checkpoint, and leftovers of interrupted saves that are at least an hour old."""
     try:
         known = list(Manifest.from_bytes(where.read(MANIFEST) or b"", str(where)).files)
     except CheckpointError:
@@ -241,7 +242,7 @@ _OWN_FILE = re.compile(r"[0-9a-f]{8}-\d+-\d+\.data|\.manifest\.[0-9a-f]{8}")
 
 
 def at_once(f: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
-    """What a function gives for each item, in several threads; the first error is raised after all have ended."""
+    """Apply a function to each item, in several threads; the first error is raised after all have finished."""
     with ThreadPoolExecutor(THREADS, "atled-checkpoint") as pool:
         try:
             waiting = [pool.submit(f, *args) for args in zip(*items, strict=True)]

@@ -1,6 +1,6 @@
-"""What an op may say when it is lowered: the interface of the builder.
+"""The interface of the builder through which ops are lowered.
 
-The engine implements it over MLIR. Values are opaque but for their `type`.
+The engine implements it over MLIR. Values are opaque except for their `type`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from atled.core.types import ArrayType
 
 
 class Value:
-    """A value in the module being built. A literal has no handle until somebody needs one."""
+    """A value in the module being built. A literal gets a handle on first use."""
 
     __slots__ = ("handle", "literal", "type")
 
@@ -39,30 +39,30 @@ class Builder(Protocol):
 
     platform: str
     is_nested: bool
-    token: Value | None  # what the next callback with an effect waits for; ops with regions pass it through them
+    token: Value | None  # the token of the last callback with an effect; ops with regions thread it through them
 
     @property
     def on_one_cpu(self) -> bool:
-        """Whether an op may take a form that is fast on a CPU, and that the partitioner would not split."""
+        """Whether an op may lower to a pattern that is fast on a CPU but that the partitioner cannot split."""
         ...
 
     @property
     def manual(self) -> Any:
-        """The mesh of whose devices each runs this block on its own part; None outside of such blocks."""
+        """The mesh of the enclosing `shard_map` block, where code runs per device; None outside of such blocks."""
         ...
 
     @property
     def is_spread(self) -> bool:
-        """Whether the program runs over several devices, so that the partitioner splits its ops."""
+        """Whether the program runs on several devices, so that the partitioner splits its ops."""
         ...
 
     @property
     def has_matrix_unit(self) -> bool:
-        """Whether the CPU has one for products of bfloat16."""
+        """Whether the CPU has a matrix unit for bfloat16 products."""
         ...
 
     def at(self, source: Any, name: str) -> None:
-        """Operations emitted from here on come from this place."""
+        """Set the source location of the operations that follow."""
         ...
 
     def emit(
@@ -79,11 +79,11 @@ class Builder(Protocol):
         ...
 
     def handles(self, values: Sequence[Value]) -> list[Any]:
-        """The values of the module that stand for these."""
+        """The MLIR values of these operands."""
         ...
 
     def foreign(self, rule: Callable[..., Any], operands: Sequence[Value], types: Sequence[ArrayType]) -> list[Value]:
-        """What a function makes of the module's own values, in a block where MLIR's bindings insert here."""
+        """The results of a function of MLIR values, called with MLIR's insertion point here."""
         ...
 
     def constant(self, value: Any, type: ArrayType) -> Value:
@@ -91,7 +91,7 @@ class Builder(Protocol):
         ...
 
     def spread(self, x: Value, shape: tuple[int, ...]) -> Value:
-        """A scalar repeated over `shape`; other values as they are."""
+        """A scalar broadcast to `shape`; other values unchanged."""
         ...
 
     def broadcast(self, x: Value, shape: tuple[int, ...], dimensions: Sequence[int]) -> Value:
@@ -109,7 +109,7 @@ class Builder(Protocol):
     def map(self, f: Callable[..., Any], *operands: Value) -> Value:
         """Lower a long elementwise function, of arrays of one shape with results of the first one's dtype, as one loop.
 
-        Left to itself, the compiler makes a loop for each value that is used twice, and each goes over the memory.
+        Otherwise the compiler emits a loop for each value that is used twice, and each traverses memory.
         """
         ...
 
@@ -117,30 +117,30 @@ class Builder(Protocol):
         self, program: Any, operands: Sequence[Value], is_closed: bool = False, composite: dict[str, Any] | None = None,
         marks: dict[str, str] | None = None,
     ) -> tuple[Value, ...]:  # fmt: skip
-        """Call a program as a function of the module, emitted once. Nothing moves into or out of a closed one.
+        """Call a program as a function of the module, emitted once. No op moves into or out of a closed function.
 
-        A `composite` has a name for the compiler, a version and attributes, and the program is what it means. `marks`
-        are words to the compiler about the call.
+        A `composite` has a name for the compiler, a version and attributes; the program is its decomposition. `marks`
+        are frontend attributes of the call.
         """
         ...
 
     def mark(self, x: Value, marks: dict[str, str]) -> Value:
-        """The value, and words to the compiler about the operation that gives it; an argument has none."""
+        """The value, with frontend attributes on the operation that produces it; an argument has none."""
         ...
 
     def alike(self, values: Sequence[Value]) -> None:
-        """Let the partitioner split these values in one way."""
+        """Constrain the partitioner to give these values the same sharding."""
         ...
 
     def manual_computation(
         self, mesh: Any, axes: Sequence[Any], operands: Sequence[Value], ins: Sequence[Any], outs: Sequence[Any],
         types: Sequence[ArrayType], out_types: Sequence[ArrayType], body: Callable[..., Any],
     ) -> tuple[Value, ...]:  # fmt: skip
-        """What each device of a mesh does with its part; `body(build, *values)` gets values of `types`."""
+        """A block that each device of a mesh runs on its shard; `body(build, *values)` gets values of `types`."""
         ...
 
     def groups(self, axes: Sequence[Any]) -> Any:
-        """Which devices of the mesh communicate over some of its axes: an array [group, place]."""
+        """The groups of devices that communicate along these mesh axes: an array [group, member]."""
         ...
 
     def place(self, axis: Any) -> Value:
@@ -152,11 +152,11 @@ class Builder(Protocol):
         ...
 
     def constrain(self, x: Value, sharding: Any) -> Value:
-        """The value, split over a mesh."""
+        """The value, with a sharding constraint."""
         ...
 
     def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:
-        """Call a function that was exported."""
+        """Call an exported function."""
         ...
 
     def inline(self, program: Any, operands: Sequence[Value]) -> list[Value]:
@@ -173,13 +173,13 @@ class Builder(Protocol):
         result_layouts: Sequence[Sequence[int]] | None = None,
         has_side_effect: bool = False,
     ) -> Any:
-        """Call a function that is registered with the engine by name."""
+        """Call a foreign function that is registered with the engine by name."""
         ...
 
     def callback(self, function: Any, operands: Sequence[Value], types: Sequence[ArrayType], effect: bool) -> Any:
-        """Call a Python function; with an effect, after all others so far."""
+        """A host callback; one with an effect runs after all previous ones."""
         ...
 
     def waited(self) -> Value:
-        """What stands for all effects so far."""
+        """The token of all effects so far."""
         ...

@@ -1,7 +1,7 @@
 """A program's fingerprint: equal for programs that compile to the same code, in any process.
 
-Names and source lines do not count. Compiled programs are looked up on disk by it, so nothing needs to be lowered, and
-MLIR needs not even be loaded, when the program has been compiled before.
+Names and source lines do not count. It is part of the key of the disk cache, so a program that has been compiled
+before is not lowered, and MLIR is not even imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from atled.core.types import ArrayType
 
 
 class NotPortable(Exception):  # noqa: N818
-    """The program refers to something of this process, such as a Python function, and has no lasting fingerprint."""
+    """The program refers to an object of this process, such as a Python function, and has no portable fingerprint."""
 
 
 def digest(program: Program) -> str:
@@ -46,7 +46,7 @@ def _describe(program: Program) -> str:
 def _signature(op: Any) -> str:
     known = op.__dict__.get("_signature")
     if known is None:
-        if not type(op).__module__.startswith("atled."):  # a user's, whose lowering may be edited at any time
+        if not type(op).__module__.startswith("atled."):  # a user-defined op, whose lowering may be edited at any time
             raise NotPortable(type(op).__name__)
         values = [_canonical(getattr(op, n)) for n in op.fields if n not in op.unlowered]
         known = op.__dict__["_signature"] = f"{type(op).__name__}({','.join(values)})"

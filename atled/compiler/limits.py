@@ -1,6 +1,6 @@
-"""What the compilers of accelerators do not take: handed over all the same, it ends the whole process.
+"""Rejects ops that would crash the compilers of accelerators, and with them the whole process.
 
-`scripts/compile-elsewhere` compiles each row of the op table for TPUs and GPUs, and finds what belongs here.
+`scripts/compile-elsewhere` compiles each row of the op table for TPUs and GPUs, and finds the ops that belong here.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _CPU = "or a CPU device: device_put(x, devices('cpu')[0])"
 
 
 def check(platform: str, equation: Equation) -> None:
-    """Complain about an equation that would end the compiler of a platform."""
+    """Raise an error for an equation that would crash the compiler of a platform."""
     for v in (*equation.operands, *equation.results):
         if platform == "tpu" and v.type.dtype == np.complex128:
             raise _refused(equation, f"TPUs have no complex128; got {v.type}", f"complex64, {_CPU}")
 
 
 def check_over_devices(platform: str, program: Program) -> None:
-    """Complain about values of two bits, of which collectives of CPUs lose some."""
+    """Raise an error for 2-bit values, some of which CPU collectives lose."""
     if platform == "cpu":
         for v in (*program.inputs, *[v for e in program.equations for v in e.results]):
             if v.type.dtype in (dtypes.int2, dtypes.uint2):
@@ -35,7 +35,7 @@ def check_over_devices(platform: str, program: Program) -> None:
 
 
 def check_without_devices(platform: str, program: Program) -> None:
-    """Complain about what the compiler needs a device for, to try which of its kernels is the fastest."""
+    """Raise an error for ops that the compiler must autotune on a real device."""
     if platform != "cuda":
         return
     for e in program.equations:

@@ -1,9 +1,9 @@
-"""Where the CPU compiler is kept from computing a value again for each of its uses.
+"""Optimization barriers ("walls") that keep the CPU compiler from recomputing a value for each of its uses.
 
-Its fusion copies cheap ops into every consumer. Along a chain of steps, such as a loop written out in Python or its
-gradient, each step then recomputes all steps before it: compile time and run time grow with the square of the length.
-A wall, which is an optimization barrier, makes a value that has several uses and much behind it be computed once. There
-are none inside loops, whose bodies the compiler may turn into plain functions that know no barriers.
+Its fusion duplicates cheap ops into every consumer. In a chain of steps, such as an unrolled Python loop or its
+gradient, each step then recomputes all steps before it: compile time and run time grow quadratically with the length.
+With a wall, a value that has several uses and a long chain behind it is computed once. There are no walls inside
+loops, whose bodies the compiler may turn into plain functions that ignore barriers.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from atled.core.program import Program, Var
 
-SHORT = 64  # equations; programs up to this length have no walls
-MUCH = 32  # ops that may be copied into each use of a value
+SHORT = 64  # in equations; programs up to this length have no walls
+MUCH = 32  # the number of ops that may be duplicated into each use of a value
 
 
 def walls(program: Program) -> set[Any]:
@@ -25,12 +25,12 @@ def walls(program: Program) -> set[Any]:
     for e in program.equations:
         for v in e.operands:
             uses[v] = uses.get(v, 0) + 1
-    behind: dict[Any, int] = {}  # how many ops a use of a variable may pull in; nothing for those in memory
+    behind: dict[Any, int] = {}  # the number of ops that a use of a variable would duplicate; zero for values in memory
     for e in program.equations:
         if not e.op.is_fusible:
             continue
         count = 1 + sum([behind.get(v, 0) for v in e.operands if type(v) is Var])
-        # a value that only spreads another is not worth memory of its own
+        # a broadcast is not worth materializing
         can_stop = count > MUCH and not e.op.only_spreads
         for v in e.results:
             if can_stop and uses.get(v, 0) > 1:

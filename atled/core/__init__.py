@@ -1,8 +1,8 @@
-"""What a traced program is: types, trees, ops, interpreters and programs. Imports nothing else of atled."""
+"""What a traced program is: types, trees, ops, interpreters and programs. Imports nothing else from atled."""
 
 import importlib
 
-# The names of `jax.core`, for programs that were written for JAX; they live elsewhere.
+# The names of `jax.core`, for programs written for JAX, are imported lazily from `extend/core/`.
 _JAX_NAMES = (
     "AbstractValue", "Atom", "ClosedJaxpr", "ConcretizationTypeError", "DropVar", "Jaxpr", "JaxprEqn", "Literal",
     "ParamDict", "Primitive", "ShapedArray", "Trace", "Tracer", "Value", "Var", "concrete_or_error",

@@ -1,4 +1,4 @@
-"""Annotations of classes and functions: there from the start until Python 3.13, made when read from 3.14 on."""
+"""Annotations of classes and functions: evaluated at definition up to Python 3.13, lazily from 3.14 on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ except ImportError:
 
 
 def annotations_of(owner: Any) -> dict[str, Any]:
-    """The annotations of a function, or those in the body of a class; names that are not there yet stay names."""
+    """The annotations of a function, or those in the body of a class; names that are not defined yet stay strings."""
     if get_annotations is not None and Format is not None:
         return get_annotations(owner, format=Format.FORWARDREF)
     if isinstance(owner, type):

@@ -1,4 +1,4 @@
-"""The few operations that the core and the families of ops themselves need. `ops/` fills them in once, so that imports
+"""The few operations that `core/` and the base classes of ops need. `ops/` fills them in once, so that imports
 point down."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`Array`: the face that device arrays and tracers share.
+"""`Array`: the common base class of device arrays and tracers.
 
-Operators and methods are NumPy's and live in `atled.numpy`, which fills them in once (`fill`); here is what follows
-from the type alone.
+Operators and methods are NumPy's and live in `atled.numpy`, which adds them at import (`fill`). This file has what
+depends only on the type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atled.core.types import ArrayType
 
 
 class Array:
-    """An immutable n-dimensional array: on a device, or standing for one in a function being transformed.
+    """An immutable n-dimensional array: values on a device, or a tracer in a function being transformed.
 
     Arrays come from functions such as `atled.numpy.zeros` and `atled.numpy.asarray`, not from this class.
 
@@ -137,7 +137,7 @@ class Array:
 
     @property
     def aval(self) -> ArrayType:
-        """Its type, under the name that programs for JAX know."""
+        """The type; JAX's name for it."""
         return self.type
 
     @property
@@ -224,12 +224,12 @@ def fill(members: dict[str, Callable[..., Any] | property]) -> None:
 
 
 def unwrapped(x: Any) -> Any:
-    """The array that an object of another library stands for, if it says so; other values as they are."""
+    """The array that another library's object converts to (`__jax_array__`); other values unchanged."""
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 
 
 def type_of(x: Any) -> ArrayType:
-    """The type of an array, NumPy array, Python number, or anything that says its `type`.
+    """The type of an array, NumPy array, Python number, or any object with a `type` attribute.
 
     >>> type_of(np.ones((2, 3), "float32"))
     f32[2,3]
@@ -246,7 +246,7 @@ def type_of(x: Any) -> ArrayType:
         name = WEAK_SCALARS.get(kind)
         if name is not None:
             return ArrayType((), dtypes.default(name), True)
-        found = getattr(x, "type", None)  # what says its type knows whether it is weak, too
+        found = getattr(x, "type", None)  # an object with a type also knows its weak type
         return found if isinstance(found, ArrayType) else ArrayType(tuple(x.shape), dtypes.canonical(dtype))
     found = getattr(x, "type", None)
     if isinstance(found, ArrayType):
@@ -254,7 +254,7 @@ def type_of(x: Any) -> ArrayType:
     for python, name in _PYTHON.items():
         if isinstance(x, python):
             return ArrayType((), dtypes.default(name), python is not bool)
-    way_out = getattr(kind, "not_an_argument", None)  # what its class says to do instead
+    way_out = getattr(kind, "not_an_argument", None)  # the hint that its class provides
     hint = "" if way_out is None else f"\n  try: {way_out}"
     raise TypeError(f"expected an array or a number; got {describe(x)}.{hint}")
 
@@ -274,7 +274,7 @@ WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "
 
 
 def types_of(values: Sequence[Any], is_wide: bool = False) -> list[ArrayType]:
-    """The types of values used together. Next to 64-bit arrays, or if told, Python numbers keep their 64 bits."""
+    """The types of operands of one op. Next to 64-bit arrays, or with `wide`, Python numbers are 64 bits wide."""
     types = [type_of(x) for x in values]
     if is_wide or any([t.dtype.name in _WIDE and not t.weak for t in types]):
         return [t if isinstance(x, Array) else wide(t) for x, t in zip(values, types)]
@@ -282,7 +282,7 @@ def types_of(values: Sequence[Any], is_wide: bool = False) -> list[ArrayType]:
 
 
 def wide(t: ArrayType) -> ArrayType:
-    """The type that a number of this type has next to 64-bit arrays."""
+    """The type of a Python number when combined with 64-bit arrays."""
     return ArrayType((), np.dtype(_WIDER[t.kind]), True) if t.weak and t.kind in _WIDER else t
 
 
@@ -300,7 +300,7 @@ def describe(x: Any) -> str:
 
 
 def shown(x: Any) -> str:
-    """A value for a message about arrays: its type if it can be one, else its class."""
+    """A value for a message about arrays: its type if it is convertible to an array, else its class."""
     return str(type_of(x)) if is_array_like(x) else describe(x)
 
 

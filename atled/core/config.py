@@ -1,9 +1,9 @@
-"""Every setting, in one list. What holds in a context is its `Scope`: the settings, and the mesh that is set.
+"""Every setting, in one list. A `Scope` is the context: the values of all settings, and the current mesh.
 
-A setting has a process-wide value, and may be overridden in a `with` block. Blocks hold for the context they are in, as
-`contextvars` has it: neither other threads nor other asyncio tasks see them. There is one scope for equal overrides,
-and launches are looked up by it, so that each knows what it was made for. While a program is recorded, and where each
-op is to be looked at, the scope is `off`: nothing is launched from memory then.
+A setting has a process-wide value, and may be overridden in a `with` block. Overrides live in a `contextvars`
+variable: other threads and asyncio tasks do not see them. Scopes with equal overrides are one object, which is part of
+every launch key, so a cached launch is reused only under the settings it was compiled for. While a program is traced,
+and while every op is checked for NaN, the scope is `off`: launch caches are bypassed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from atled.core.exact import exact
 
 
 class Scope:
-    """What holds in a context. Class attributes are the process-wide values, those of an object its overrides."""
+    """The settings in a context. Class attributes are the process-wide values, instance attributes the overrides."""
 
     x64: bool = False  # the default dtypes are 64 bits wide
     narrow: bool = False  # without x64, dtypes of 64 bits become 32 bits wide, as programs written for JAX expect
     promotion: str = "standard"  # "strict" refuses to mix dtypes
     matmul_precision: str | None = None  # default precision of dot products and convolutions
-    jit: bool = True  # False: jit runs its function as it is
+    jit: bool = True  # False: jit runs its function as plain Python
     default_device: Any = None  # where new arrays go
     hide_frames: bool = True  # leave the library's own frames out of tracebacks
     cache: bool = True  # keep compiled programs on disk
@@ -41,21 +41,21 @@ class Scope:
 
     # not settings of users
     mesh = None  # the mesh that PartitionSpecs mean when no mesh is given
-    watches = False  # ops say what loops and vmaps they are in, so that bad values can be found
-    ranks = "allow"  # "warn" and "raise" for operands of different ranks that are brought to one shape
-    contexts = ()  # what users hold fixed for a trace, see `make_user_context`; not annotated, see NAMES
+    watches = False  # ops record the loops and vmaps they are in, so that NaNs can be located
+    ranks = "allow"  # "warn" or "raise" when operands of different ranks are broadcast
+    contexts = ()  # user-defined parts of the trace cache key, see `make_user_context`; not annotated, see NAMES
 
     def __init__(self, overrides: dict[str, Any], recording: Scope | None = None) -> None:
         self.__dict__.update(overrides)
         self.overrides = overrides
-        self.scalars: dict[Any, Any] = {}  # Python numbers as arrays, as they are under these settings
+        self.scalars: dict[Any, Any] = {}  # cached arrays of Python numbers under these settings
         self.is_recording = recording is None
-        self.recording = recording or self  # the same scope while a program is recorded
-        self.ordinary = self  # the same where none is; a scope lives as long as one that refers to it
+        self.recording = recording or self  # the same scope while a program is traced
+        self.ordinary = self  # the same scope outside of tracing; a scope lives as long as one that refers to it
         self.refresh()
 
     def refresh(self) -> None:
-        """Note what follows from the values."""
+        """Compute attributes derived from the settings."""
         self.is_watched = bool(self.watches or self.debug_nans or self.debug_infs)
         self.off = self.is_recording or self.is_watched or not self.jit
 
@@ -77,18 +77,18 @@ _JAX_NAMES = {
     "jax_disable_jit": "jit",
     "jax_traceback_filtering": "hide_frames",
 }
-# The values that mean something else here: how to read and how to write them.
+# Settings whose values differ from JAX's: how to convert from and to JAX's values.
 _JAX_VALUES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "jax_disable_jit": (lambda on: not on, lambda off: not off),
     "jax_traceback_filtering": (lambda on: "auto" if on else "off", lambda how: how != "off"),
 }
-# What is settled when the first device is used: the variable of the environment that says it.
+# Settings that are fixed at the first use of a device, and their environment variables.
 _AT_START = {
     "jax_platforms": "ATLED_PLATFORMS",
     "jax_platform_name": "ATLED_PLATFORMS",
     "jax_num_cpu_devices": "ATLED_NUM_CPU_DEVICES",
 }
-# Settings of JAX that change no value here, as they stand; those in `_ONLY` have no other value here.
+# JAX settings without effect here, with their values; those in `_ONLY` accept no other value.
 _INERT: dict[str, Any] = {
     "jax_threefry_partitionable": True, "jax_default_prng_impl": "threefry2x32", "jax_enable_custom_prng": False,
     "jax_legacy_prng_key": "allow", "jax_debug_key_reuse": False, "jax_check_tracer_leaks": False,
@@ -106,11 +106,11 @@ _INERT: dict[str, Any] = {
     "jax_softmax_custom_jvp": True, "jax_thread_guard": False, "jax2tf_associative_scan_reductions": False,
 }  # fmt: skip
 _ONLY = {"jax_threefry_partitionable", "jax_default_prng_impl", "jax_no_tracing", "jax_no_execution"}
-_said: ContextVar[tuple[tuple[str, Any], ...]] = ContextVar("said", default=())  # of those, in `with` blocks
-is_started: list[Callable[[], bool]] = [lambda: False]  # whether a device was used; the engine puts itself here
+_said: ContextVar[tuple[tuple[str, Any], ...]] = ContextVar("said", default=())  # overrides of those in `with` blocks
+is_started: list[Callable[[], bool]] = [lambda: False]  # whether a device was used; the engine replaces this function
 
 _lock = threading.RLock()
-_scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()  # those in use, by their overrides
+_scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()  # live scopes, by their overrides
 
 
 def _scope_of(overrides: dict[str, Any]) -> Scope:
@@ -133,7 +133,7 @@ def trace_key() -> tuple[Any, ...]:
     return (s.x64, s.promotion, s.matmul_precision, s.jit, s.default_device, s.ranks, exact(s.contexts))
 
 
-_blocks: ContextVar[tuple[Any, ...]] = ContextVar("blocks", default=())  # that are open: whose, its scope, the outer
+_blocks: ContextVar[tuple[Any, ...]] = ContextVar("blocks", default=())  # open blocks: owner, scope, outer scope
 
 
 class override(contextlib.ContextDecorator):  # noqa: N801
@@ -151,7 +151,7 @@ class override(contextlib.ContextDecorator):  # noqa: N801
         try:
             _blocks.set((*blocks, (id(self), made, before)))
             _current.set(made)
-        except BaseException:  # Ctrl-C, after the change
+        except BaseException:  # interrupted by Ctrl-C after the change
             _restore(before, blocks)
             raise
 
@@ -184,7 +184,7 @@ def _restore(wanted: Scope, blocks: tuple[Any, ...]) -> None:
 
 
 class recording:  # noqa: N801
-    """A `with` block in which nothing is launched from memory."""
+    """A `with` block in which launch caches are bypassed."""
 
     __slots__ = ("token",)
 
@@ -196,7 +196,7 @@ class recording:  # noqa: N801
 
 
 def ordinary() -> Any:
-    """Leave the recording that is going on, if any; `restore` goes back to it."""
+    """Leave the current trace, if any; `restore` returns to it."""
     return _current.set(scope().ordinary)
 
 
@@ -212,11 +212,11 @@ def _check(name: str) -> None:
 
 
 on_global_change: list[Callable[[], None]] = []  # called when a process-wide value changes: drop cached launches
-changes = [0]  # how many process-wide changes there have been: what was begun before one is not kept
+changes = [0]  # number of process-wide changes: a trace or compilation that began before a change is not cached
 
 
 def update(name: str, value: Any) -> None:
-    """Change a setting for the whole process. Names of JAX's settings are known, too."""
+    """Change a setting for the whole process. JAX's names of settings are accepted, too."""
     if name in _AT_START:
         return _at_start(name, value)
     if name in _INERT:
@@ -245,7 +245,7 @@ def _checked_only(name: str, value: Any) -> Any:
 
 
 def _at_start(name: str, value: Any) -> None:
-    """Note what the first use of a device will look at."""
+    """Store a setting that is read at the first use of a device."""
     variable, text = _AT_START[name], "" if value is None else str(value)
     if is_started[0]() and os.environ.get(variable, "") != text:
         raise RuntimeError(f"config: {name} must be set before the first use of a device.")
@@ -253,7 +253,7 @@ def _at_start(name: str, value: Any) -> None:
 
 
 def forget_scalars() -> None:
-    """Drop the numbers that scopes keep as arrays."""
+    """Drop the cached arrays of Python numbers in all scopes."""
     with _lock:
         for one in list(_scopes.values()):
             one.scalars = {}
@@ -273,11 +273,11 @@ def read(name: str) -> Any:
 
 
 def parse_flags_with_absl() -> None:
-    """Nothing to do: settings are not flags of the command line here. Programs for JAX call it."""
+    """Does nothing: settings are not command-line flags here. Programs for JAX call it."""
 
 
 def __getattr__(name: str) -> Any:
-    """`config.jax_enable_x64` and its like, as programs for JAX read them."""
+    """`config.jax_enable_x64` and similar attributes, for programs written for JAX."""
     if name in _JAX_NAMES or name in _INERT or name in _AT_START:
         return read(name)
     if name == "x64_enabled":
@@ -288,8 +288,7 @@ def __getattr__(name: str) -> Any:
 def enable_x64(new_val: bool = True) -> override:
     """Make the default dtypes 64 bits wide inside a `with` block.
 
-    Dtypes that are asked for are always honoured; this changes only what Python numbers and dtype-less
-    calls become.
+    Explicit dtypes are always honoured; this changes only the dtype of Python numbers and of calls without a dtype.
 
     >>> import atled, atled.numpy as jnp
     >>> with atled.enable_x64():
@@ -361,7 +360,7 @@ def disable_jit(disable: bool = True) -> override:
 
 
 def debug_nans(new_val: bool = True) -> override:
-    """Raise `FloatingPointError` where a NaN arises inside a `with` block: the op, the line, the step, the lane.
+    """Raise `FloatingPointError` where a NaN arises inside a `with` block, with the op, line, loop step and lane.
 
     >>> import atled, atled.numpy as jnp
     >>> with debug_nans():
@@ -385,7 +384,7 @@ def debug_infs(new_val: bool = True) -> override:
 
 
 class _Inert(contextlib.ContextDecorator):
-    """A `with` block in which a setting of JAX that changes nothing here reads as said."""
+    """A `with` block that overrides a JAX setting without effect here."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name, self.value = name, _checked_only(name, value)
@@ -439,9 +438,9 @@ transfer_guard_host_to_device = _inert("jax_transfer_guard_host_to_device", _GUA
 
 
 def debug_key_reuse(new_val: bool = True) -> Any:
-    """Raise a `KeyReuseError` where a random key is used again inside a `with` block, which else is a warning.
+    """Raise a `KeyReuseError` if a random key is used twice inside a `with` block; otherwise that is a warning.
 
-    Keys that are at hand are looked at, not those inside of compiled code.
+    Only concrete keys are checked, not those inside compiled code.
 
     >>> import atled
     >>> key = atled.random.key(0)
@@ -465,7 +464,7 @@ def enable_checks(new_val: bool = True) -> override:
 
 
 def explain_cache_misses(new_val: bool = True) -> override:
-    """Say why a function is compiled again, inside a `with` block; that is so unless it is switched off.
+    """Log why a function is recompiled, inside a `with` block. This is on by default.
 
     >>> with explain_cache_misses(False):
     ...     read("explain_compiles")
@@ -479,7 +478,7 @@ def _contexts() -> tuple[Any, ...]:
 
 
 class UserContext:
-    """A value of one's own that functions are traced for: see `make_user_context`."""
+    """A user-defined part of the trace cache key: see `make_user_context`."""
 
     def __init__(self, default_value: Any = None) -> None:
         self.default_value = default_value
@@ -496,7 +495,7 @@ class UserContext:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A value of one's own that `jit` looks at: where it is another one, functions are traced and compiled anew.
+    """A user-defined part of `jit`'s cache key: functions are retraced and recompiled for each value.
 
     >>> import atled
     >>> scale = make_user_context(1)
@@ -529,7 +528,7 @@ def from_environment() -> None:
 
 
 _WORDS = {**dict.fromkeys(("0", "false", "off", "no", ""), False), **dict.fromkeys(("1", "true", "on", "yes"), True)}
-malformed: dict[str, str] = {}  # variables that cannot be read: said at once, an error when a device is first used
+malformed: dict[str, str] = {}  # variables that cannot be parsed: a warning now, an error at the first use of a device
 from_environment()
 if malformed:
     warnings.warn(f"config: {' '.join(malformed.values())}", RuntimeWarning, stacklevel=2)

@@ -1,6 +1,6 @@
-"""Where two trees differ, in words: the path to the first node that is not the same, and what stands there in each.
+"""Describes where two trees differ: the path to the first different node, and what each tree has there.
 
-Messages about trees say this: loops whose carry changes, branches that do not agree, functions that are compiled again.
+Used in messages about loops whose carry changes, branches with different results, and recompilations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from atled.core.tree import Structure
 
 
 def difference(before: Structure, now: Structure) -> tuple[str, str, str] | None:
-    """A path as text, and what stands there in one tree and in the other; None for equal trees.
+    """A path as text, and what each tree has there; None for equal trees.
 
     >>> from atled.core import tree
     >>> difference(tree.structure({"a": [1, 2]}), tree.structure({"a": (1, 2)}))
@@ -33,7 +33,7 @@ def difference(before: Structure, now: Structure) -> tuple[str, str, str] | None
 
 
 def _here(a: Structure, b: Structure) -> tuple[str, str, str] | None:
-    """How two nodes differ, apart from their children: the step inside of them, and what is there."""
+    """How two nodes differ, apart from their children: the attribute or key inside them, and both values."""
     if a.kind is not b.kind:
         return "", _noun(a), _noun(b)
     if a.key != b.key:
@@ -50,7 +50,7 @@ def _here(a: Structure, b: Structure) -> tuple[str, str, str] | None:
 
 
 def _keys(s: Structure, odd: list[Any]) -> str:
-    """Which keys a dict has, of those that another one lacks."""
+    """The keys of a dict that the other one lacks, as text."""
     return ", ".join([repr(k) for k in s.meta if k in odd][:3]) or "fewer keys" if odd else "keys of other types"
 
 
@@ -64,10 +64,10 @@ def _noun(s: Structure) -> str:
 
 
 def keys_of(structure: Structure) -> list[Any]:
-    """The steps from a node to its children."""
+    """The path keys from a node to its children."""
     count = len(structure.children)
     node = tree_nodes.nodes[structure.kind]
     try:
         return list(node.keys(node.unflatten(tree.data_of(structure), [0] * count), count))
-    except Exception:  # a class that looks at its children
+    except Exception:  # a class whose unflatten inspects its children
         return [tree_nodes.FlattenedIndexKey(i) for i in range(count)]

@@ -1,7 +1,7 @@
 """Dtypes: names, kinds and widths, the defaults, and the promotion lattice.
 
 A dtype is a `numpy.dtype` (ml_dtypes supplies bfloat16, float8, int4, ...) or the one extended dtype, `key<fry>`,
-of random keys. NumPy gives the ml_dtypes the kind 'V', so `kind` here is the one to ask.
+of random keys. NumPy gives the ml_dtypes the kind 'V', so use `kind` of this module instead.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class prng_key(extended):  # noqa: N801
 
 
 key_dtype = KeyDtype()
-float0 = np.dtype([("float0", np.void, 0)])  # the tangent dtype of integers: carries nothing
+float0 = np.dtype([("float0", np.void, 0)])  # the tangent dtype of integers: holds no data
 
 bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
@@ -120,7 +120,7 @@ def is_integer(dtype: Any) -> bool:
 
 
 def is_known(dtype: Any) -> bool:
-    """Whether the library has arrays of this dtype."""
+    """Whether arrays of this dtype are supported."""
     return dtype in _INFO
 
 
@@ -136,7 +136,7 @@ _PYTHON_KIND = {bool: "b", int: "i", float: "f", complex: "c"}
 
 
 def canonical(dtype: Any) -> Any:
-    """The dtype that a user's dtype, name, or Python type stands for.
+    """The dtype for a user's dtype, dtype name, or Python type.
 
     >>> canonical(float), canonical("bfloat16"), canonical(np.int8)
     (dtype('float32'), dtype(bfloat16), dtype('int8'))
@@ -149,7 +149,7 @@ def canonical(dtype: Any) -> Any:
         return narrow_floats[dtype]
     try:
         result = np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError):  # a text with a comma in it is read as a list of fields
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses a string with a comma as a list of fields
         raise TypeError(f"dtype: {dtype!r} is not a dtype, the name of one, or a Python number type.") from None
     if not result.isnative:
         result = result.newbyteorder("=")
@@ -178,7 +178,7 @@ def complex_of(dtype: Any) -> Any:
 class FloatInfo:
     """Machine limits of a floating dtype, as Python numbers, which every width represents exactly.
 
-    Those of dtypes of 8 bits and less are numbers of that dtype, because these do not mix with others.
+    For dtypes of 8 bits and less they are scalars of that dtype, because these do not promote with others.
     """
 
     _LIMITS = ("eps", "epsneg", "max", "min", "smallest_normal", "smallest_subnormal", "tiny", "resolution")
@@ -271,8 +271,8 @@ _CONCRETE = {d.type for d in _INFO if d is not key_dtype and d is not float0}
 
 
 # The promotion lattice. Nodes are dtypes and the weak kinds 'i*', 'f*', 'c*' of Python numbers; promotion is the
-# least upper bound. Narrow dtypes (4 and 8 bits of float, 2 and 4 of integer) have no edge upwards: mixing them
-# with others is refused rather than guessed.
+# least upper bound. Narrow dtypes (4- and 8-bit floats, 2- and 4-bit integers) have no edge upwards: mixing them
+# with others is an error rather than a guess.
 _UP: dict[Any, tuple[Any, ...]] = {
     bool_: ("i*",),
     "i*": (uint8, int8, int2, int4, uint2, uint4),
@@ -295,7 +295,7 @@ _UP: dict[Any, tuple[Any, ...]] = {
 
 
 class PromotionError(TypeError):
-    """Dtypes that have no common dtype met, or `numpy_dtype_promotion("strict")` is on and dtypes differ.
+    """Raised for dtypes without a common dtype, or for different dtypes under `numpy_dtype_promotion("strict")`.
 
     >>> import atled.numpy as jnp
     >>> jnp.ones(2, "float8_e4m3fn") + jnp.ones(2, "float32")  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -317,12 +317,12 @@ def _join(a: Any, b: Any) -> Any:
 
 
 def node(dtype: Any, weak: bool) -> Any:
-    """The lattice node of a dtype; weak ones stand lower, so that they give way."""
+    """The lattice node of a dtype; weak types are lower in the lattice, so the other operand's dtype wins."""
     return {"i": "i*", "u": "i*", "f": "f*", "c": "c*"}.get(kind(dtype), dtype) if weak else dtype
 
 
 def promote(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
-    """The dtype and weakness that (dtype, weak) operands share.
+    """The promoted dtype, and whether it is weak, of (dtype, weak) operands.
 
     >>> promote((bfloat16, False), (float32, True))
     (dtype(bfloat16), False)
@@ -349,7 +349,7 @@ def promote(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
         if top in (
             "f*",
             "c*",
-        ):  # no integer holds those of both signs with 64 bits, and float32 would lose half of them
+        ):  # no integer dtype holds both int64 and uint64, and float32 would lose half of the bits
             given = {dtype for dtype, weak in operands if not weak}
             if uint64 in given and not given.isdisjoint(_SIGNED):
                 return (float64 if top == "f*" else complex128), False

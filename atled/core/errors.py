@@ -1,4 +1,4 @@
-"""The library's own exceptions, and the hiding of its frames in tracebacks.
+"""The library's exception classes, and the removal of its own frames from tracebacks.
 
 Most mistakes raise built-in exceptions. A class here is one whose explanation is longer than a line: its docstring is
 the help page, and the message says what to do.
@@ -18,7 +18,7 @@ from atled.core.source import Source, describe, here, is_library_file
 
 
 class JAXTypeError(TypeError):
-    """What the type errors of this file are, under the name that programs for JAX catch. Nothing raises it itself.
+    """Base class of the type errors in this file, under JAX's name. Never raised itself.
 
     >>> issubclass(TracerBoolConversionError, JAXTypeError)
     True
@@ -26,7 +26,7 @@ class JAXTypeError(TypeError):
 
 
 class JAXIndexError(IndexError):
-    """What the index errors of this file are, under the name that programs for JAX catch. Nothing raises it itself.
+    """Base class of the index errors in this file, under JAX's name. Never raised itself.
 
     >>> issubclass(NonConcreteBooleanIndexError, JAXIndexError)
     True
@@ -34,9 +34,9 @@ class JAXIndexError(IndexError):
 
 
 class ConcretizationTypeError(JAXTypeError):
-    """A Python value was asked of an array whose value is not known while a program is being recorded.
+    """A Python value of a traced array was requested, but it has no value while the function is being traced.
 
-    Under `jit` a function runs once with placeholders, to see what it computes. `float(x)`, `x.item()`, shapes and
+    Under `jit` a function runs once on tracers, which records its ops. `float(x)`, `x.item()`, shapes and
     sizes that depend on `x` need a number at that moment, and there is none yet. Keep the computation in arrays, or
     make the argument static: `jit(f, static_argnames="n")`.
 
@@ -48,7 +48,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """`if`, `while`, `and`, `not` or `bool()` met an array whose value is not known yet.
+    """`if`, `while`, `and`, `not` or `bool()` was used on a traced array, whose value is not known yet.
 
     Under `jit` both outcomes must be in the program: use `numpy.where(c, a, b)` to choose between values, `lax.cond`
     to choose what to compute, `&`, `|` and `~` on arrays, or make the argument static.
@@ -61,7 +61,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """A NumPy function, or `numpy.asarray`, met an array whose value is not known yet.
+    """A NumPy function, or `numpy.asarray`, was called with a traced array, whose value is not known yet.
 
     Use the function of the same name in `atled.numpy`, or compute with NumPy outside of `jit`.
 
@@ -73,7 +73,7 @@ class TracerArrayConversionError(JAXTypeError):
 
 
 class TracerIntegerConversionError(JAXTypeError):
-    """A list index, `range` or another Python integer was asked of an array whose value is not known yet.
+    """A traced array, whose value is not known yet, was used as a list index, in `range` or as another Python integer.
 
     Index an array instead of a list (`atled.numpy.asarray(items)[i]`), use `lax.fori_loop` instead of `range`, or make
     the argument static.
@@ -86,7 +86,7 @@ class TracerIntegerConversionError(JAXTypeError):
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """A boolean mask that is not known yet was used as an index, so the size of the result is unknown.
+    """A traced boolean mask was used as an index, so the size of the result is unknown.
 
     Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or
     `x.at[mask].set(v)` to write through the mask.
@@ -99,7 +99,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 
 class KeyReuseError(JAXTypeError):
-    """A random key was used twice, inside of `debug_key_reuse`, so the same random numbers come again.
+    """A random key was used twice inside `debug_key_reuse`, which would repeat the same random numbers.
 
     Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
 
@@ -113,7 +113,7 @@ class KeyReuseError(JAXTypeError):
 
 
 class ShapeError(ValueError, TypeError):
-    """Operands whose axes do not fit each other were multiplied.
+    """Operands with incompatible shapes were multiplied.
 
     NumPy raises a ValueError here, JAX a TypeError; code that expects either catches it.
 
@@ -125,7 +125,7 @@ class ShapeError(ValueError, TypeError):
 
 
 class UnexpectedTracerError(RuntimeError):
-    """A placeholder outlived the transformation that made it.
+    """A leaked tracer: it was used after the transformation that created it had ended.
 
     A function under `jit`, `grad` or `vmap` stored one of its intermediate values somewhere outside (a list, an
     attribute, a global) by side effect, and the value was used later. Return the value from the function instead.
@@ -144,7 +144,7 @@ _KEPT = re.compile(r"callback raised an exception, number (\d+)")
 
 
 def keep(error: BaseException) -> str:
-    """Put an exception by, to be raised where the result of a computation is asked for; the text finds it again."""
+    """Store an exception until the result of the computation is read; the returned text identifies it."""
     number = max(_kept, default=0) + 1
     _kept[number] = error
     while len(_kept) > 64:
@@ -153,7 +153,7 @@ def keep(error: BaseException) -> str:
 
 
 def kept(text: str) -> BaseException | None:
-    """The exception that an engine's message speaks of."""
+    """The stored exception that an engine's error message refers to."""
     found = _KEPT.search(text)
     return _kept.get(int(found[1])) if found else None
 
@@ -191,9 +191,9 @@ def located(error: E_) -> E_:
 
 
 def _hide_frames(error: Any = None) -> None:
-    """Leave the library's frames out where an error of the library is printed because nobody catches it."""
+    """Remove the library's frames when an uncaught error of the library is printed."""
     if error is not None:
-        with contextlib.suppress(AttributeError):  # a few classes take no attributes
+        with contextlib.suppress(AttributeError):  # instances of a few classes have no attributes
             error._passed_atled = True
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
@@ -218,7 +218,7 @@ def _chain(entries: Sequence[Any]) -> Any:
 
 
 def _show(kind: Any, error: BaseException, traceback: Any) -> None:
-    """Print an uncaught error; from one of ours, the frames that passed it on on its way out are left out too."""
+    """Print an uncaught error; for the library's errors, without the library frames that propagated it."""
     kept, is_own = _user_frames(traceback)
     if kept and scope().hide_frames and (is_own or getattr(error, "_passed_atled", False)):
         error.__traceback__ = traceback = _chain(kept)

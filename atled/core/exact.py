@@ -1,8 +1,8 @@
-"""Exact keys: what is equal by them is the same value.
+"""Exact cache keys: two keys are equal only if the values are the same.
 
-Python takes 1, 1.0 and True for equal, and 0.0 and -0.0, and NaN for unequal to itself. A cache that is looked up by
-such values returns what was made for another one. Everything that is looked up by values of users goes through `exact`:
-tree structures, static arguments, numbers written into programs, parameters of ops, and what functions refer to.
+Python takes 1, 1.0 and True for equal, and 0.0 and -0.0, and NaN for unequal to itself. A cache keyed by such values
+could return the entry of another value. Every cache key made from user values goes through `exact`: tree structures,
+static arguments, literals in programs, parameters of ops, and values that functions read.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 def exact(x: Any) -> Any:
     """A hashable key, equal for values of the same class with the same contents.
 
-    Strings, integers, None and tuples of those are their own keys, and so is what is `Interned`. All others are tuples
-    that begin with a class, which no such tuple does. Containers count by what is in them now, so that a key does not
-    change when they do.
+    Strings, integers, None, tuples of those, and `Interned` objects are their own keys. All other keys are tuples that
+    begin with a class, so the two cannot collide. The key of a container holds its current contents, so it does not
+    change when the container does.
 
     >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact(float("nan")) == exact(float("nan"))
     (False, False, True)
     """
-    kind = type(x)  # not what its `__class__` says
+    kind = type(x)  # the real class, not `__class__`
     if kind in _ATOMS:
         return x
     if kind is tuple:
@@ -41,17 +41,17 @@ _ATOMS = frozenset([str, int, type(None)])  # values that are their own keys
 
 
 class Interned:
-    """A base of classes with one object for equal ones: such an object is its own key."""
+    """Base of classes whose equal instances are one object: such an object is its own key."""
 
     __slots__ = ()
 
     def parts(self) -> list[Any]:
-        """The values in it, among which may be functions."""
+        """The values inside a key, some of which may be functions."""
         return []
 
 
 class Same:
-    """Equal to itself alone, and keeps what it stands for alive."""
+    """A key that is equal only to itself, and keeps its object alive."""
 
     __slots__ = ("value",)
 
@@ -95,8 +95,8 @@ _MAKERS: dict[Any, Any] = {
 
 
 def _maker(kind: Any) -> Any:
-    """What makes the keys of a class that is not in the table; it is looked up there from then on."""
-    if len(_MAKERS) > 2000:  # classes made while running
+    """The key function of a class that is not in the table; the table is updated."""
+    if len(_MAKERS) > 2000:  # classes created at run time
         for of in [k for k in _MAKERS if k not in _OURS]:
             del _MAKERS[of]
     return _MAKERS.setdefault(kind, _choose(kind))
@@ -116,7 +116,7 @@ def _choose(kind: Any) -> Any:
         return lambda x: _dict(x) if kind.__eq__ is equal else _again(x)
     elif names is None:
         return lambda x: (kind, x)
-    else:  # of one name, the getter would give no tuple
+    else:  # with a single name, attrgetter would not return a tuple
         parts = operator.attrgetter(*names) if len(names) > 1 else _failing
 
     def key(x: Any) -> Any:
@@ -136,7 +136,7 @@ def _failing(x: Any) -> Any:
 
 
 def _again(x: Any) -> Any:
-    """The key of an object whose class was given another `__eq__` since its maker was chosen."""
+    """The key of an object whose class got a new `__eq__` after its key function was chosen."""
     _MAKERS.pop(type(x), None)
     return exact(x)
 
@@ -147,7 +147,7 @@ def _fields(kind: Any) -> tuple[str, ...] | None:
     code = getattr(kind.__eq__, "__code__", None)
     if fields is None or code is None or code.co_filename != "<string>":  # what `dataclass` writes
         return None
-    if not code.co_qualname.startswith("__create_fn__.<locals>."):  # nor what was written in `exec` or `python -c`
+    if not code.co_qualname.startswith("__create_fn__.<locals>."):  # nor classes defined in `exec` or `python -c`
         return None
     return tuple([name for name, f in fields.items() if f.compare and f._field_type.name == "_FIELD"])
 

@@ -1,4 +1,4 @@
-"""Who holds on to a tracer: the list, attribute, global or closure that a traced value was stored in by side effect."""
+"""Finds what holds a leaked tracer: the list, attribute, global or closure that it was stored in by a side effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEPTH = 6
 
 
 def holder(x: Any) -> str:
-    """The variable or attribute through which an object is reached, as it would be written; empty if none is found."""
+    """The variable or attribute that refers to an object, as source text; empty if none is found."""
     seen, local = {id(x)}, _locals()
     paths = [(x, "")]
     for _ in range(_DEPTH):
@@ -35,7 +35,7 @@ def holder(x: Any) -> str:
 
 
 def _locals() -> dict[int, str]:
-    """The variables of the user's functions that are running."""
+    """The local variables of the user's functions on the stack."""
     found: dict[int, str] = {}
     frame: Any = sys._getframe(2)
     while frame is not None:
@@ -47,7 +47,7 @@ def _locals() -> dict[int, str]:
 
 
 def _named(owner: Any, target: Any) -> str:
-    """What to call `target`, if its owner is something that has a name."""
+    """An expression for `target`, if its owner has a name."""
     if isinstance(owner, dict):
         key = next((k for k, v in owner.items() if v is target), None)
         if isinstance(key, str) and "__builtins__" in owner and "__name__" in owner:
@@ -71,7 +71,7 @@ def _named(owner: Any, target: Any) -> str:
 
 
 def _steps(owner: Any, target: Any) -> Iterator[str]:
-    """How to get from a container to what it holds."""
+    """The index, key or attribute from a container to an item."""
     if isinstance(owner, (list, tuple)):
         yield from [f"[{i}]" for i, v in enumerate(owner) if v is target][:1]
     elif isinstance(owner, dict):

@@ -1,7 +1,7 @@
-"""Masks of tangents and cotangents: which elements a selection has not left out.
+"""Masks of tangents and cotangents: True for elements that no selection (`where`, indexing) has discarded.
 
-What was left out is exactly zero and stays so, whatever it meets. An op's `masked` rule says what becomes of the masks
-of its operands; `transforms/masks.py` carries them along.
+A discarded element is exactly zero and stays so, even if it is multiplied by infinity or NaN. An op's `masked` rule
+computes the mask of its result from those of its operands; `transforms/masks.py` propagates them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 
 
 class Mask:
-    """True where an element was not left out; computed when it is first asked for."""
+    """True for elements that were not discarded; computed lazily."""
 
     __slots__ = ("_found", "_make", "is_cheap")
 
     def __init__(self, make: Callable[[], Any], is_cheap: bool = True) -> None:
         self._make: Callable[[], Any] | None = make
         self._found: Any = None
-        self.is_cheap = is_cheap  # costs no more than a selection; others are not kept through sums
+        self.is_cheap = is_cheap  # as cheap as a selection; other masks are dropped at sums
 
     def get(self) -> Any:
         """The array of truth values."""
@@ -27,4 +27,4 @@ class Mask:
         return self._found
 
 
-ALL = Mask(lambda: True)  # of tangents of which nothing was left out
+ALL = Mask(lambda: True)  # the mask of tangents without discarded elements

@@ -26,22 +26,22 @@ class Op:
 
     name: ClassVar[str] = "op"
     linear_in: ClassVar[tuple[tuple[int, ...], ...]] = ()  # groups of operands that the op is linear in, together
-    gives_tuple: ClassVar[bool] = False  # results come as a tuple, even if there is one
+    gives_tuple: ClassVar[bool] = False  # returns a tuple, even for one result
     is_collective: ClassVar[bool] = False  # communicates over named axes
-    has_effect: ClassVar[bool] = False  # must be kept even when its results are not used
-    is_fusible: ClassVar[bool] = False  # a compiler may compute it again where its result is used
-    only_spreads: ClassVar[bool] = False  # its result is larger than what it is made of
+    has_effect: ClassVar[bool] = False  # not removed as dead code, even if its results are unused
+    is_fusible: ClassVar[bool] = False  # the compiler may recompute it for each use of its result
+    only_spreads: ClassVar[bool] = False  # its result is larger than its operands
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
-    selects: ClassVar[bool] = False  # its derivatives leave elements out by choice
-    emitted_from: ClassVar[float] = math.inf  # elements of an array, from which fusion emitters make faster code of it
-    runs_on_host: ClassVar[bool] = False  # has `on_host`, which is run where values are at hand
-    unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms look at
+    selects: ClassVar[bool] = False  # its derivatives discard elements (see core/mask.py)
+    emitted_from: ClassVar[float] = math.inf  # the array size from which on fusion emitters compile it to faster code
+    runs_on_host: ClassVar[bool] = False  # has `on_host`, which runs if the values are concrete
+    unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms use
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
 
     fields: ClassVar[tuple[str, ...]] = ()  # the names of the parameters
 
     def __init_subclass__(cls) -> None:
-        """Make annotated attributes parameters, as a dataclass does, but at a tenth of its cost: there are many ops."""
+        """Turn annotated attributes into parameters, as a dataclass does, but ten times faster: there are many ops."""
         own = [n for n, kind in annotations_of(cls).items() if "ClassVar" not in str(kind)]
         if own:
             cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
@@ -51,7 +51,7 @@ class Op:
     # -- rules: what a subclass supplies ------------------------------------------------------------------------
 
     def result_type(self, *types: Any) -> Any:
-        """The type of the result, or a tuple of types; complains if the operands do not fit."""
+        """The type of the result, or a tuple of types; raises if the operands do not fit."""
         raise missing(self, "result_type", "every call")
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -75,19 +75,19 @@ class Op:
         raise missing(self, "batch_under", "vmap")
 
     def split(self, tape: Any, operands: Any) -> Any:
-        """Run what depends on no tangent now, and write the rest on the tape."""
+        """Run the part that depends on no tangent now, and record the rest on the tape."""
         raise missing(self, "split", "reverse-mode differentiation")
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        """The result, and what is left out of it: `ALL` if nothing is, or a `Mask`, for a tuple one for each.
+        """The result and its mask: `ALL` if no element was discarded, or a `Mask`; for a tuple, one for each result.
 
-        The op runs on tangents or cotangents. Those have masks; other operands have None, and where the op is linear
-        in them they are zeros, which are left out.
+        The op runs on tangents or cotangents. These have masks; other operands have None. Operands in which the op is
+        linear and that have no tangent are zeros, and count as discarded.
         """
         return bind(self, *values), ALL
 
     def stepwise(self, *operands: Any) -> Any:
-        """The result, for ops that hold programs: with each of their ops run on its own."""
+        """The result, for ops that hold programs: run their programs op by op."""
         raise missing(self, "stepwise", "a run step by step")
 
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
@@ -126,7 +126,7 @@ class Op:
 
 
 def _first_init(self: Op, *args: Any, **kwargs: Any) -> None:
-    """Write the class's real `__init__` when its first instance is made, and run it."""
+    """Generate the class's real `__init__` when its first instance is created, and run it."""
     cls = type(self)
     defaults = {f"_{n}": getattr(cls, n) for n in cls.fields if hasattr(cls, n)}
     header = ", ".join([f"{n}=_{n}" if f"_{n}" in defaults else n for n in cls.fields])
@@ -142,7 +142,7 @@ def missing(op: Op, rule: str, needed_by: str) -> NotImplementedError:
 
 
 def instantiate(x: Any) -> Any:
-    """A symbolic zero as an array of zeros; other values as they are."""
+    """A symbolic zero as an array of zeros; other values unchanged."""
     return arithmetic.zeros(x.type) if type(x) is Zero else x
 
 
@@ -150,7 +150,7 @@ class LinearOp(Op):
     """An op that is linear in groups of its operands, by default in the first one. Its derivative follows from that.
 
     `linear_in = ((0, 1),)` says linear in 0 and 1 together (add); `((0,), (1,))` in each alone (mul). The derivative is
-    the sum, over the groups, of the op applied to the tangents of the group and to the other operands as they are.
+    the sum, over the groups, of the op applied to the tangents of the group and to the other operands unchanged.
     """
 
     linear_in = ((0,),)

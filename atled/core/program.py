@@ -1,7 +1,8 @@
 """The typed program: variables, equations, and how one is recorded, evaluated, checked and pruned.
 
-`record` runs a function on tracers and writes down the ops that it binds. Arrays that the function closes over do not
-become constants: they are returned beside the program, as values for its first inputs. Only scalars are literals.
+`record` traces a function: it runs it on tracers and records the ops that it binds. Arrays that the function closes
+over do not become constants: they are returned along with the program, as values for its first inputs. Only scalars
+are literals.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Literal:
 
 
 class Primitive:
-    """What ops of one class have in common, under the names that tools written for JAX look for."""
+    """A primitive in JAX's sense: all ops of one class, with the attributes that tools written for JAX expect."""
 
     names: Mapping[str, str] = {"call": "jit", "checkpoint": "remat", "convert": "convert_element_type"}
 
@@ -101,19 +102,19 @@ class Primitive:
         return list(out) if type(out) is tuple else out
 
     def bind_with_trace(self, trace: Interpreter, operands: Sequence[Any], *types_and_params: Any) -> Any:
-        """Compute under a transformation. Parameters come last, the types before them may be left out."""
+        """Compute under a transformation. Parameters come last; the types before them are optional."""
         out = trace.process(self.op_of(types_and_params[-1]), tuple(operands))
         return list(out) if type(out) is tuple else out
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What to give to `bind` before the operands, and after them."""
+        """The arguments of `bind` before the operands, and those after them."""
         return [], params
 
     def __repr__(self) -> str:
         return self.name
 
 
-_primitives: dict[type, Primitive] = {}  # of each class of ops that was asked for
+_primitives: dict[type, Primitive] = {}  # one for each class of ops that was requested
 
 
 def primitive_of(op: type) -> Primitive:
@@ -140,7 +141,7 @@ class Equation:
         self.results = results
         self.source = source
 
-    # The names that tools written for JAX look for.
+    # Attributes that tools written for JAX expect.
     @property
     def primitive(self) -> Primitive:
         return primitive_of(type(self.op))
@@ -170,7 +171,7 @@ class Equation:
 
 
 class Program:
-    """A function written down: inputs, equations in order, outputs. Immutable; compared by identity.
+    """A traced function: inputs, equations in order, outputs. Immutable; compared by identity.
 
     >>> import atled
     >>> len(atled.make_jaxpr(lambda x: x * x + 1)(2.0).jaxpr.eqns)
@@ -192,8 +193,8 @@ class Program:
         self.outputs = tuple(outputs)
         self.name = name
         self.input_names = tuple(input_names)
-        self.consts: list[Any] = []  # values of the first inputs, if the program was made to be looked at
-        self.derived: dict[Any, Any] = {}  # what transforms made of this program; lives as long as it does
+        self.consts: list[Any] = []  # values of the first inputs, if the program was made by `make_program`
+        self.derived: dict[Any, Any] = {}  # results of transforms of this program; they live as long as it does
 
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
@@ -208,7 +209,7 @@ class Program:
 
     __repr__ = __str__
 
-    # The names that tools written for JAX look for.
+    # Attributes that tools written for JAX expect.
     @property
     def jaxpr(self) -> Program:
         return self
@@ -246,7 +247,7 @@ class Program:
         return frozenset().union(*[e.effects for e in self.equations])
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make()` gives, computed once for this program and key."""
+        """The result of `make()`, computed once for this program and key."""
         found = self.derived.get(key)
         if found is None:
             found = self.derived[key] = make()
@@ -265,7 +266,7 @@ class RecordTracer(Tracer):
 
 
 class Recorder(Interpreter):
-    """Writes ops down instead of running them."""
+    """The interpreter that records ops instead of running them."""
 
     __slots__ = ("captured", "equations", "input_names", "inputs", "name", "with_sources")
     transform = "jit"
@@ -292,7 +293,7 @@ class Recorder(Interpreter):
         return RecordTracer(self, result)
 
     def lift(self, x: Any) -> Var | Literal:
-        """The variable or literal that stands for a value in this program."""
+        """The variable or literal for a value in this program."""
         if type(x) is RecordTracer and x.interpreter is self:
             return x.variable
         if isinstance(x, Literal):
@@ -308,7 +309,7 @@ class Recorder(Interpreter):
         return known[0]
 
     def inline(self, program: Program, operands: Iterable[Any]) -> list[Any]:
-        """Splice a program's equations in, without running its rules again."""
+        """Inline a program's equations, without running its rules again."""
         lift = self.lift
         env: dict[Any, Any] = {v: lift(x) for v, x in zip(program.inputs, operands, strict=True)}
         where = (state.source or source.here()) if self.with_sources else None
@@ -342,9 +343,9 @@ def record(
     with_sources: bool = True,
     is_pruned: bool = True,
 ) -> tuple[Program, list[Any]]:
-    """Run `f` on tracers of these types; returns the program of what it did, and the values of its captured inputs.
+    """Trace `f` on arguments of these types; returns the program, and the values of its captured inputs.
 
-    The captured inputs come first. What no result needs is left out, unless the program is not to be `is_pruned`.
+    The captured inputs come first. Dead code is removed if `is_pruned`.
     """
     recorder = Recorder(state.level + 1, name, input_names, with_sources)
     recorder.inputs = [Var(t) for t in types]
@@ -355,9 +356,9 @@ def record(
 
 
 def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = "program") -> Program:
-    """As `record`, for what a transform makes of a program: there is nobody to hand captured values to.
+    """As `record`, for programs made by transforms, which have no caller that could pass captured values.
 
-    Only rules that users write can close over arrays; these are written into the program.
+    Only user-written rules can close over arrays; these become constants of the program.
     """
     program, captured = record(f, types, name)
     if not captured:
@@ -375,7 +376,7 @@ def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], n
 
 
 def finish(recorder: Recorder, outputs: Sequence[Var | Literal], is_pruned: bool = True) -> tuple[Program, list[Any]]:
-    """The program of what was written down, and the values of its captured inputs."""
+    """The recorded program, and the values of its captured inputs."""
     if is_pruned:
         needed = _needed(recorder.equations, outputs)
         kept = [e for e in recorder.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
@@ -443,7 +444,7 @@ def evaluate(program: Program, operands: Sequence[Any]) -> list[Any]:
 
 
 def inline(program: Program, operands: Sequence[Any]) -> list[Any]:
-    """Run a program that was recorded from the library's own code: spliced in where possible."""
+    """Run a program that was traced from the library's own code: inlined where possible."""
     base = state.base
     if type(base) is Recorder:
         level = base.level
@@ -455,7 +456,7 @@ def inline(program: Program, operands: Sequence[Any]) -> list[Any]:
 
 
 class ProgramError(AssertionError):
-    """A program breaks its own rules: a bug in a transformation or in an op's rule, not in user code."""
+    """A program is ill-formed: a bug in a transformation or in an op's rule, not in user code."""
 
 
 def check(program: Program) -> None:
@@ -484,7 +485,7 @@ def check(program: Program) -> None:
 
 
 def mesh_of(program: Program) -> Any:
-    """The mesh that ops of a program speak of, or None."""
+    """The mesh that ops of a program refer to, or None."""
 
     def make() -> tuple[Any]:
         for e in program.equations:

@@ -1,7 +1,7 @@
-"""The user's line, written so that it works: what messages show after `try:`.
+"""Rewrites the user's line so that it works, for the `try:` line of an error message.
 
-Each function looks at the statement at a place and at the expression in it that was running, and gives the line with
-that expression changed, or an empty string where it cannot tell: expressions over several lines, files that are gone.
+Each function takes the statement at a source location and the expression that was running, and returns the line with
+that expression changed. It returns an empty string if it cannot tell: expressions over several lines, deleted files.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from atled.core.source import Source
 
 
 class Line(NamedTuple):
-    """A line: its text, the tree of its statement, and which columns of it were running."""
+    """A source line: its text, the syntax tree of its statement, and the columns of the running expression."""
 
     text: str
     statement: ast.stmt
     start: int
     end: int
-    number: int  # the line that the tree counts
+    number: int  # the line number within the tree
 
     def around(self) -> Iterator[Any]:
-        """The nodes around what was running, the smallest first."""
+        """The syntax nodes that contain the running expression, innermost first."""
         found: list[Any] = [n for n in ast.walk(self.statement) if self._holds(n)]
         yield from sorted(found, key=lambda n: n.end_col_offset - n.col_offset)
         yield self.statement
@@ -44,7 +44,7 @@ class Line(NamedTuple):
         return self.text[node.col_offset : node.end_col_offset]
 
     def operand(self, node: Any) -> str:
-        """The text of a node, in parentheses unless it holds together by itself."""
+        """The text of a node, in parentheses if needed."""
         text = self.of(node)
         return text if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text})"
 
@@ -84,14 +84,14 @@ def _without_comment(text: str) -> str:
 
 
 def numpy_name(place: Source | None) -> str:
-    """What the user's file calls `atled.numpy`."""
+    """The user's name for `atled.numpy`, such as `jnp`."""
     lines = linecache.getlines(place.file) if place is not None else []
     found = re.search(r"^\s*(?:import atled\.numpy|from atled import numpy) as (\w+)", "".join(lines), re.MULTILINE)
     return found[1] if found else "numpy"
 
 
 def _first(change: Callable[[Line, Any, str], str]) -> str:
-    """The first line that comes of changing one of the nodes around the user's place."""
+    """The line after the first successful change of a node around the user's location."""
     place = source.here()
     line = line_at(place)
     if line is None:
@@ -101,7 +101,7 @@ def _first(change: Callable[[Line, Any, str], str]) -> str:
 
 
 def truth() -> str:
-    """The line without the truth value of an array of bools."""
+    """The line rewritten to avoid the truth value of a boolean array."""
     return _first(_truth)
 
 
@@ -132,7 +132,7 @@ def _truth(line: Line, node: Any, name: str) -> str:
 
 
 def number() -> str:
-    """The line without a Python number made of an array."""
+    """The line without the conversion of an array to a Python number."""
     return _first(_number)
 
 
@@ -148,7 +148,7 @@ def _number(line: Line, node: Any, name: str) -> str:
 
 
 def integer() -> str:
-    """The line without a Python integer made of an array."""
+    """The line without the conversion of an array to a Python integer."""
     return _first(_integer)
 
 
@@ -162,7 +162,7 @@ def _integer(line: Line, node: Any, name: str) -> str:
 
 
 def of_our_own() -> str:
-    """The line with the function of the same name in `atled.numpy` instead of NumPy's."""
+    """The line with NumPy's function replaced by the one in `atled.numpy`."""
     return _first(_of_our_own)
 
 
@@ -176,7 +176,7 @@ def _of_our_own(line: Line, node: Any, name: str) -> str:
 def with_operand(number: int, template: str, function: str = "") -> str:
     """The line with one operand of an operator, or one argument of a call, changed.
 
-    In `template`, `{}` stands for the operand as it is written and `{numpy}` for the name of `atled.numpy`. A call must
+    In `template`, `{}` is the operand's source text and `{numpy}` the user's name for `atled.numpy`. A call must
     be one of `function`, if that is given.
     """
 
@@ -230,7 +230,7 @@ def called_also_with(keyword: str, function: str) -> str:
 
 
 def chosen() -> str:
-    """A choice between two values that was written as a choice between two functions."""
+    """The line with a `cond` of two values rewritten as a selection."""
     return _first(_chosen)
 
 
@@ -242,7 +242,7 @@ def _chosen(line: Line, node: Any, name: str) -> str:
 
 
 def masked() -> str:
-    """The line with all elements kept, and zero where a mask does not hold."""
+    """The line with a mask index replaced by a `where` that is zero outside the mask."""
     return _first(_masked)
 
 
@@ -254,7 +254,7 @@ def _masked(line: Line, node: Any, name: str) -> str:
 
 
 def listed() -> str:
-    """The line with the list among the arguments of its call made an array."""
+    """The line with the list argument of its call converted to an array."""
     return _first(_listed)
 
 
@@ -274,7 +274,7 @@ _UPDATES = {ast.Add: "add({})", ast.Sub: "add(-{})", ast.Mult: "multiply({})", a
 
 
 def update() -> str:
-    """An assignment to an element as a functional update, or its deletion as a call of `delete`."""
+    """An item assignment rewritten as `x.at[i].set(v)`, or a deletion as a call of `delete`."""
     place = source.here()
     line = line_at(place)
     match line.statement if line is not None else None:

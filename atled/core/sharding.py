@@ -1,7 +1,7 @@
-"""Where the parts of an array are: meshes, specs and shardings, plain data without the engine.
+"""Meshes, PartitionSpecs and shardings: plain data, without the engine.
 
-An array has a type and a sharding; together, interned, they are its `Placed`, the one object that launch caches look
-at. `committed` says that the user chose the place; arrays that are not committed move to where they are needed.
+An array has a type and a sharding; together, interned, they are its `Placed`, the object that launch caches are keyed
+by. `committed` means that the user chose the placement; uncommitted arrays move to where they are needed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MESSAGE_AXES = "every mesh axis splits one dimension at most"
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays are split along an axis of a mesh. Here it is the compiler, `Auto`, always.
+    """Who decides how arrays are split along a mesh axis. Here it is always the compiler, `Auto`.
 
-    Programs for JAX may ask for others: they compute the same, and types of arrays say nothing of their sharding.
+    Other values are accepted for JAX programs: they compute the same, but array types do not contain shardings.
 
     >>> import atled
     >>> atled.make_mesh((1,), ("x",), devices=atled.devices()[:1], axis_types=(AxisType.Auto,)).shape
@@ -50,7 +50,7 @@ class Mesh:
     __slots__ = ("__weakref__", "_hash", "axis_names", "devices", "flat", "shape")
     axis_names: tuple[Any, ...]
     devices: np.ndarray
-    flat: tuple[Any, ...]  # the devices, row by row
+    flat: tuple[Any, ...]  # the devices, in row-major order
     shape: dict[Any, int]  # the size of each axis
     _interned: ClassVar[dict[Any, Mesh]] = {}
 
@@ -122,7 +122,7 @@ class Mesh:
 
     @property
     def device_ids(self) -> np.ndarray:
-        """The numbers of the devices, in the grid's shape."""
+        """The device ids, in the grid's shape."""
         return np.array([d.id for d in self.flat], np.int32).reshape(self.devices.shape)
 
     @property
@@ -149,9 +149,9 @@ _blocks: ContextVar[tuple[config.override, ...]] = ContextVar("meshes", default=
 
 
 class set_mesh:  # noqa: N801
-    """Make a mesh the one that `PartitionSpec`s and `shard_map` mean when no mesh is given.
+    """Set the default mesh for `PartitionSpec`s and `shard_map`.
 
-    As a statement it holds for the whole process, as a `with` block for the thread or asyncio task that it is in.
+    As a statement it applies to the whole process, as a `with` block to the current thread or asyncio task.
 
     >>> import atled
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -165,12 +165,12 @@ class set_mesh:  # noqa: N801
         self.mesh = mesh
         self._block = config.override(mesh=mesh)
         self._is_said = not source.opens_block(sys._getframe(1))
-        if self._is_said:  # a statement, as far as one can see
+        if self._is_said:  # so far, it looks like a statement
             self._before = Scope.mesh
             config.update("mesh", mesh)
 
     def __enter__(self) -> Mesh:
-        if self._is_said:  # it is a block, after all
+        if self._is_said:  # it is a `with` block after all
             self._is_said = False
             config.update("mesh", self._before)
         self._block.__enter__()
@@ -181,7 +181,7 @@ class set_mesh:  # noqa: N801
 
 
 def current_mesh() -> Mesh | None:
-    """The mesh that is set here, or None.
+    """The current mesh, or None.
 
     >>> import atled
     >>> with set_mesh(atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])):
@@ -192,7 +192,7 @@ def current_mesh() -> Mesh | None:
 
 
 def mesh_or_current(mesh: Mesh | None, who: str) -> Mesh:
-    """A mesh, or the one that is set; complains if there is none."""
+    """The given mesh, or the current one; raises if there is none."""
     found = mesh or current_mesh()
     if found is None:
         raise ValueError(f"{who}: a mesh is needed, and none is set.\n  try: mesh=mesh, or `with set_mesh(mesh):`.")
@@ -253,7 +253,7 @@ class Sharding:
 
     @property
     def devices(self) -> tuple[Any, ...]:
-        """The devices, in the order in which programs count them."""
+        """The devices, in program order."""
         raise NotImplementedError
 
     @property
@@ -277,7 +277,7 @@ class Sharding:
         return {d for d in self.devices if _is_here(d)}
 
     def indices(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
-        """The part of an array that each device holds."""
+        """The shard of an array that each device holds, as an index."""
         return [tuple([slice(None)] * len(shape))] * len(self.devices)
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
@@ -289,11 +289,11 @@ class Sharding:
         return dict(zip(self.devices, self.indices(tuple(global_shape))))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """The same, of the devices of this process."""
+        """The same, for the devices of this process."""
         return {d: i for d, i in self.devices_indices_map(global_shape).items() if _is_here(d)}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether both put the same parts of an array with so many dimensions onto the same devices."""
+        """Whether both place the same shards of an `ndim`-dimensional array on the same devices."""
         if self.devices != other.devices or self.memory_kind != other.memory_kind:
             return False
         return bool(np.array_equal(tiles(self, ndim)[1], tiles(other, ndim)[1]))
@@ -367,7 +367,7 @@ class NamedSharding(Sharding):
         if len(set(names)) != len(names):
             raise ValueError(f"NamedSharding: {_MESSAGE_AXES}; got {spec}.")
         self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind
-        # P("a") and P("a", None) say the same, and an axis with one device splits nothing
+        # P("a") and P("a", None) are equivalent, and a mesh axis of size one splits nothing
         parts = [tuple([n for n in spec.axes(d) if mesh.shape[n] > 1]) for d in range(len(spec))]
         while parts and not parts[-1]:
             parts.pop()
@@ -405,7 +405,7 @@ class NamedSharding(Sharding):
         return tuple([n // k for n, k in zip(shape, self.counts(len(shape)))])
 
     def check(self, shape: tuple[int, ...], what: str = "sharding") -> None:
-        """Complain if an array of this shape cannot be split like this."""
+        """Raise if an array of this shape cannot be split by this sharding."""
         used = len(self._key[1])
         if used > len(shape):
             raise ValueError(
@@ -455,7 +455,7 @@ def tiles(sharding: Sharding, ndim: int) -> tuple[list[int], np.ndarray]:
 
 
 def spec_of_tiles(mesh: Mesh, places: np.ndarray) -> PartitionSpec | None:
-    """The spec that gives each device of a mesh these parts, or None if there is none."""
+    """The PartitionSpec that gives each device of a mesh these shards, or None if there is none."""
     grid = places.reshape(*mesh.devices.shape, places.shape[1])
     parts: list[Any] = []
     for d in range(places.shape[1]):
@@ -478,7 +478,7 @@ def make_mesh(
     axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None, *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:  # fmt: skip
-    """A mesh of the devices there are, or of those given, taken in order.
+    """A mesh of all devices, or of the given ones, in order.
 
     >>> import atled
     >>> make_mesh((1, 1), ("data", "model"), devices=atled.devices()[:1])
@@ -499,18 +499,18 @@ def make_mesh(
     return Mesh(grid.reshape(shape), names)
 
 
-all_devices: list[Any] = [lambda: ()]  # the engine puts its own here
+all_devices: list[Any] = [lambda: ()]  # set by the engine
 
 
 class Placed:
-    """A type that is somewhere: what a buffer carries, and what launches are keyed by. Interned."""
+    """A type and its placement: carried by every buffer, and the key of launch caches. Interned."""
 
     __slots__ = ("__weakref__", "committed", "dtype", "handler", "reach", "shape", "sharding", "type", "weak_type")
     type: ArrayType
     sharding: Any
     committed: bool
-    handler: Any  # the engine's maker of results of this kind
-    reach: int  # of a Python integer: how many bits it takes, up to the next width of a dtype; negative with a sign
+    handler: Any  # the engine's factory of result arrays of this kind
+    reach: int  # for a Python integer: the dtype width in bits that holds it; negative for signed
     _interned: ClassVar[dict[Any, Placed]] = {}
 
     def __new__(cls, type: ArrayType, sharding: Any, committed: bool, reach: int = 0) -> Placed:
@@ -549,7 +549,7 @@ _WORD = np.dtype(np.uint32)
 def forget() -> None:
     """Drop all meshes and placements, which hold devices."""
     for placed in Placed._interned.values():
-        placed.handler = None  # it refers back, in a way that the garbage collector does not see
+        placed.handler = None  # a reference cycle that the garbage collector does not see
     Mesh._interned.clear()
     Placed._interned.clear()
     tiles.cache_clear()

@@ -1,7 +1,7 @@
-"""Where in the user's code an equation comes from.
+"""The source location of an equation in the user's code.
 
-A `Source` holds a code object and an instruction offset, which is all that is cheap to take while tracing; file,
-line and text are worked out when somebody asks. Frames of the library itself are skipped.
+A `Source` holds a code object and an instruction offset, which are cheap to take while tracing; file, line and text
+are computed on demand. The library's own frames are skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any, ClassVar
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_places = (_PACKAGE, "<frozen runpy>")  # the latter runs `-m atled`
+_places = (_PACKAGE, "<frozen runpy>")  # runpy executes `-m atled`
 # "<atled>" is the file name of generated functions; cached properties and context managers pass through the others.
 _is_library: dict[str, bool] = {"<atled>": True, functools.__file__: True, contextlib.__file__: True}
 
@@ -33,7 +33,7 @@ def is_library_file(filename: str) -> bool:
 
 
 def exclude(path: str) -> None:
-    """Take the files under a path for those of a library, too."""
+    """Treat the files under a path as library code."""
     global _places
     _places = (*_places, path)
     for name in [name for name in _is_library if name.startswith(path)]:
@@ -49,7 +49,7 @@ class Source:
     """A place in the user's code."""
 
     __slots__ = ("code", "lasti")
-    is_backward: ClassVar[bool] = False  # of what the way back of reverse mode computes for that place
+    is_backward: ClassVar[bool] = False  # marks ops of the backward pass for that location
 
     def __init__(self, code: CodeType, lasti: int) -> None:
         self.code = code
@@ -64,11 +64,11 @@ class Source:
         return self.code.co_qualname
 
     @property
-    def name_stack(self) -> str:  # the name of JAX
+    def name_stack(self) -> str:  # JAX's name
         return self.scopes.rstrip("/")
 
     @property
-    def traceback(self) -> Source:  # JAX has a list of places there
+    def traceback(self) -> Source:  # JAX has a list of locations there
         return self
 
     @property
@@ -89,7 +89,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The source line itself, or an empty string when the file is not to be had."""
+        """The source line itself, or an empty string if the file is not available."""
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Source:
 
     @property
     def scopes(self) -> str:
-        """The names of `named_scope` that held there, each with a slash."""
+        """The `named_scope` names at this location, each with a trailing slash."""
         return ""
 
 
@@ -130,24 +130,24 @@ class _ScopedBackward(_Scoped):
 
 
 def scoped(source: Source, names: str) -> Source:
-    """The same place, where these names of scopes hold, each with a slash."""
+    """The same location with these scope names, each with a trailing slash."""
     return _Scoped(source.code, source.lasti, names)
 
 
 def backward(source: Any) -> Any:
-    """The same place, on the way back of reverse mode."""
+    """The same location, in the backward pass."""
     if type(source) is _Scoped:
         return _ScopedBackward(source.code, source.lasti, source.names)
     return _Backward(source.code, source.lasti) if type(source) is Source else source
 
 
 _scopes: ContextVar[str] = ContextVar("scopes", default="")
-_open_scopes = [0]  # in all threads: usually none, and nobody looks further
+_open_scopes = [0]  # number of active scopes in all threads: usually zero, then no lookup is needed
 _lock = threading.Lock()
 
 
 class named_scope(contextlib.ContextDecorator):  # noqa: N801
-    """A `with` block, or a decorator, that names what is computed in it: in compiled programs and in profiles.
+    """A `with` block, or a decorator, that names the ops in it, in compiled programs and in profiles.
 
     >>> import atled
     >>> @atled.jit
@@ -180,7 +180,7 @@ class named_scope(contextlib.ContextDecorator):  # noqa: N801
 
 @contextlib.contextmanager
 def in_scopes(names: str) -> Iterator[None]:
-    """A block in which these names of scopes hold, each with a slash, and no others."""
+    """A block with exactly these scope names, each with a trailing slash."""
     with _lock:
         _open_scopes[0] += 1
     token = _scopes.set(names)
@@ -193,7 +193,7 @@ def in_scopes(names: str) -> Iterator[None]:
 
 
 def current_scopes() -> str:
-    """The names of scopes that hold, each with a slash."""
+    """The current scope names, each with a trailing slash."""
     return _scopes.get()
 
 
@@ -214,7 +214,7 @@ def here() -> Source | None:
 
 
 def opens_block(frame: Any) -> bool:
-    """Whether what a frame is calling now is entered by a `with` statement as soon as it returns."""
+    """Whether the result of the call that a frame is making is the context manager of a `with` statement."""
     return _opens_block(frame.f_code, frame.f_lasti)
 
 

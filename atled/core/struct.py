@@ -1,4 +1,4 @@
-"""`struct`: a frozen dataclass that is a tree. Layers, optimizers and states are structs."""
+"""`struct`: a frozen dataclass that is a pytree. Layers, optimizers and states are structs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 def static(**kwargs: Any) -> Any:
-    """A field that is compared by value instead of being a child: sizes, names, functions."""
+    """A static field, compared by value instead of being a child: sizes, names, functions."""
     return dataclasses.field(metadata={"static": True}, **kwargs)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(static, dataclasses.field))
 def struct(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass and a tree whose children are its fields.
+    """Make a class a frozen dataclass and a pytree whose children are its fields.
 
     >>> from atled.core import tree
     >>> @struct

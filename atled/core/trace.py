@@ -1,8 +1,8 @@
-"""Interpreters, tracers and `bind`, the one place where an op meets its meaning.
+"""Interpreters, tracers and `bind`, which dispatches every op to an interpreter.
 
-Interpreters are stacked by level: evaluation is level 0, each active transformation stands one higher. An op goes to
-the highest interpreter among its operands, or to the `base` (evaluation, or the innermost recording) when none is
-higher. Values that depend on nothing traced therefore stay concrete. The state is per thread.
+Interpreters are stacked by level: evaluation is level 0, each active transformation is one level higher. An op goes to
+the interpreter of the operand with the highest level, or to the `base` (evaluation, or the innermost trace) if none is
+higher. Values that do not depend on a tracer therefore stay concrete. The state is per thread.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class Interpreter:
     """Gives ops a meaning. `level` orders interpreters; `is_open` turns False when the transformation ends."""
 
     __slots__ = ("assigned", "is_open", "level")
-    transform = "evaluation"  # what to call it in messages
-    is_watching = False  # wants to see each op, also those of functions that could be launched as a whole
+    transform = "evaluation"  # its name in messages
+    is_watching = False  # must see every op, also inside functions that could be launched as one program
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.is_open = True
-        self.assigned: list[Any] | None = None  # what its function assigned to objects that it was given
+        self.assigned: list[Any] | None = None  # assignments of its function to module arguments
 
     @property
     def main(self) -> Interpreter:
-        """What is one for all tracers of a transformation, as tools written for JAX ask for it."""
+        """An object shared by all tracers of a transformation, as tools written for JAX expect."""
         return self
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
@@ -42,7 +42,7 @@ class Interpreter:
 
 
 class Axis(NamedTuple):
-    """A named axis that collectives can speak of, and the interpreter that owns it (None: the compiled program)."""
+    """A named axis that collectives can refer to, and the interpreter that owns it (None: the compiled program)."""
 
     name: Any
     size: int
@@ -54,11 +54,11 @@ class _State(threading.local):
     level: int
     innermost: Interpreter | None  # that was entered
     axes: dict[Any, Axis]
-    source: Any  # overrides where new equations say they come from
+    source: Any  # overrides the source location of new equations
     lanes: tuple[int, ...]  # while watched: the sizes of the vmaps that an op is under, the outermost first
-    steps: tuple[Any, ...]  # while watched: the loops that an op is in, and the turn that each is at
-    is_receiving: bool  # while the arguments of a transformed function are put together
-    notes: list[Any] | None  # while a library function is recorded: what to say to each of its callers
+    steps: tuple[Any, ...]  # while watched: the loops that an op is in, and the current step of each
+    is_receiving: bool  # while the arguments of a transformed function are rebuilt from their leaves
+    notes: list[Any] | None  # while a library function is traced: warnings to repeat for each of its callers
 
     def __init__(self) -> None:
         self.base = _bottom[0]
@@ -88,7 +88,7 @@ def bottom() -> Interpreter:
 
 
 class Place:
-    """A place in the user's code, and the lanes and steps that an op was in: what a backward pass is told of it."""
+    """A source location, and the lanes and loop steps of an op, kept for the backward pass."""
 
     __slots__ = ("lanes", "source", "steps")
 
@@ -100,7 +100,7 @@ class Place:
 
 
 class step:  # noqa: N801
-    """A `with` block that is one turn of a loop."""
+    """A `with` block for one step of a loop."""
 
     __slots__ = ("before", "turn")
 
@@ -134,7 +134,7 @@ class Tracer(Array):
         self.interpreter, self.type = interpreter, type
 
     @property
-    def _trace(self) -> Any:  # the name of JAX
+    def _trace(self) -> Any:  # JAX's name
         return self.interpreter
 
     def known(self) -> Any:
@@ -228,7 +228,7 @@ class Tracer(Array):
 
 
 def bind(op: Any, *operands: Any) -> Any:
-    """Hand an op to the interpreter that is responsible for these operands."""
+    """Dispatch an op to the interpreter of these operands."""
     interpreter = state.base
     for x in operands:
         if isinstance(x, Tracer) and x.interpreter.level > interpreter.level:
@@ -297,7 +297,7 @@ def _origin(tracer: Any) -> str:
 
 
 def received(build: Callable[[Any], Any], leaves: Any) -> Any:
-    """The arguments of a transformed function, put together from their leaves: copies of its own."""
+    """The arguments of a transformed function, rebuilt from their leaves, so modules are copies."""
     before, state.is_receiving = state.is_receiving, True
     try:
         return build(leaves)
@@ -306,12 +306,12 @@ def received(build: Callable[[Any], Any], leaves: Any) -> Any:
 
 
 def leaving(name: str, *results: Any) -> None:
-    """Tell objects that a transformed function assigned to that it is done, and returns these trees."""
+    """Called with the results of a transformed function: warns about assignments to modules that are not returned."""
     home = state.innermost
     if home is not None and home.assigned:
         done, home.assigned = home.assigned, None
         for tell in done:
-            if tell(name, results):  # one warning is enough
+            if tell(name, results):  # warn only once
                 break
 
 

@@ -1,4 +1,4 @@
-"""Trees: nested containers of leaves, taken apart and put together again.
+"""Pytrees: nested containers of leaves, with `flatten` and `unflatten`.
 
 Nodes are tuples, lists, dicts (by sorted key), `None` (a node without children), named tuples, OrderedDict,
 defaultdict and what is registered (`tree_nodes.py`). `flatten` gives the leaves and a `Structure`, a hashable
@@ -36,10 +36,10 @@ class Structure:
     def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[Structure, ...], changes: bool = False) -> None:
         self.kind = kind  # the node's class; None for a leaf
         self.meta = meta
-        self.key = key  # of `meta`, by which structures are compared
-        self.changes = changes  # `meta` is a dict or list, which somebody may change
-        self.is_one = False  # there is no other object that is equal to it
-        self.is_plain = False  # and its data are numbers and texts
+        self.key = key  # the exact key of `meta`, by which structures are compared
+        self.changes = changes  # `meta` is mutable, such as a dict or list
+        self.is_one = False  # interned: no other object is equal to it
+        self.is_plain = False  # and its data are numbers and strings
         self.children = children
         self.num_leaves = sum([c.num_leaves for c in children]) if kind is not None else 1
         self._hash: int | None = None
@@ -47,7 +47,7 @@ class Structure:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            waiting: list[Structure] = [self]  # a stack of its own, because trees may be deeper than Python's
+            waiting: list[Structure] = [self]  # an explicit stack: trees may be deeper than Python's recursion limit
             while waiting:
                 rest = [c for c in waiting[-1].children if c._hash is None]
                 waiting.extend(rest)
@@ -73,7 +73,7 @@ class Structure:
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """How each leaf was declared, as the first step of its path that tells; None where nothing was declared."""
+        """The declared kind of each leaf, from the outermost path key that has one; None if there is none."""
         if self._kinds is None:
             if self._declares():
                 paths = [p for p, _ in leaves_with_path(self.unflatten([_Star()] * self.num_leaves))]
@@ -104,15 +104,15 @@ class Structure:
         return unflatten(self, leaves)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The subtrees of `tree` that stand where this structure has leaves."""
+        """The subtrees of `tree` at the positions of this structure's leaves."""
         found: list[Any] = []
         try:
             if _take(self, tree, found):
                 return found
         except RecursionError:
             pass
-        found.clear()  # once more, with paths, to say where they differ
-        waiting: list[Any] = [(self, tree, ())]  # a stack of its own, because trees may be deeper than Python's
+        found.clear()  # again, with paths, to report where they differ
+        waiting: list[Any] = [(self, tree, ())]  # an explicit stack: trees may be deeper than Python's recursion limit
         while waiting:
             structure, part, path = waiting.pop()
             if structure.kind is None:
@@ -152,11 +152,11 @@ _interned_while_used: weakref.WeakValueDictionary[Any, Structure] = weakref.Weak
 
 
 def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structure:
-    """A structure; there is one object for equal ones, if equal data are the same data."""
+    """A structure; equal structures are one object if their data are interchangeable."""
     key = meta if meta is None else exact(meta)
     table: Any = _interned if key is meta else _table(meta)
     if table is not None:
-        name = (kind, key, *builtins.map(id, children))  # of children that are in here, too
+        name = (kind, key, *builtins.map(id, children))  # if its children are interned, too
         found = table.get(name)
         if found is not None:
             return found
@@ -175,16 +175,16 @@ def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structu
         return made
     try:
         hash(meta)
-    except TypeError:  # a dict or list, which may change: the structure is of what it is now
+    except TypeError:  # a dict or list, which may change: the structure holds a snapshot
         return Structure(kind, _copied(meta), key, children, True)
-    return Structure(kind, meta, key, children)  # equal to others, but with data of its own
+    return Structure(kind, meta, key, children)  # equal to others, but with separate data
 
 
 _PLAIN = {int, float, complex, bool, str, bytes, type(None)}
 
 
 def _table(meta: Any) -> Any:
-    """Where structures with such data are kept: plain values for long, objects equal to themselves alone while used."""
+    """The intern table for such data: strong references for plain values, weak ones for objects without `__eq__`."""
     if type(meta) is not tuple:
         return _interned if type(meta) in _PLAIN else _interned_while_used if _is_itself(meta) else None
     table: Any = _interned
@@ -203,7 +203,7 @@ def _is_itself(x: Any) -> bool:
 
 
 def _copied(meta: Any) -> Any:
-    """Data of a node with dicts, lists, sets and arrays of its own."""
+    """A copy of a node's data, with its own dicts, lists, sets and arrays."""
     if isinstance(meta, (dict, np.ndarray, set, bytearray)):
         made: Any = meta.copy()
         if isinstance(meta, dict):
@@ -237,14 +237,14 @@ def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -
     for c in children:
         if type(c) in nodes or isinstance(c, tuple):
             parts.append(_walk(c, leaves, None))
-        else:  # most are leaves, and need no call
+        else:  # most children are leaves and need no call
             leaves.append(c)
             parts.append(LEAF)
     return _structure(kind, meta, tuple(parts))
 
 
 def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
-    """As `_walk`, for trees that are deeper than Python's stack."""
+    """As `_walk`, for trees deeper than Python's recursion limit."""
     stack: list[tuple[Any, Any, Any, list[Structure]]] = [(tuple, None, iter((tree,)), [])]
     while True:
         kind, meta, rest, done = stack[-1]
@@ -298,7 +298,7 @@ def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
 
 
 def _build_deep(structure: Structure, leaves: Any) -> Any:
-    """As `_build`, for trees that are deeper than Python's stack."""
+    """As `_build`, for trees deeper than Python's recursion limit."""
     stack: list[tuple[Structure, list[Any]]] = [(structure, [])]
     while True:
         s, done = stack[-1]
@@ -320,16 +320,16 @@ def _build(structure: Structure, leaves: Any) -> Any:
 
 
 def data_of(structure: Structure) -> Any:
-    """The data of a node, for its class: what can be changed is a copy, so that the structure stays what it is."""
+    """The data of a node, for its class: mutable data are copied, so that the structure cannot change."""
     return _copied(structure.meta) if structure.changes else structure.meta
 
 
 class TreeError(ValueError):
-    """Two trees that must have the same structure do not; the message names the path where they differ."""
+    """Two trees have different structures; the message names the path where they differ."""
 
 
 def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
-    """Add the subtrees that stand where a structure has leaves; whether the tree has that structure."""
+    """Append the subtrees at the positions of a structure's leaves; returns whether the tree has that structure."""
     if structure.kind is None:
         found.append(tree)
         return True
@@ -348,7 +348,7 @@ def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
 
 
 def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple[Structure, Any, tuple[Any, ...]]]:
-    """The children of a node, each with its structure and its path; or says that the node is another one."""
+    """The children of a node, each with its structure and path; raises if the node does not match."""
     if type(tree) is not structure.kind:
         where = keystr(path) or "the root"
         raise TreeError(
@@ -391,7 +391,7 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Struct
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Apply `f` to the leaves of a tree, and to the subtrees that stand there in the others.
+    """Apply `f` to the leaves of a tree, and to the corresponding subtrees of the other trees.
 
     >>> map(lambda x, y: x + y, {"a": 1}, {"a": 10})
     {'a': 11}
@@ -427,7 +427,7 @@ def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
 
 
 def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_to_transpose: Any) -> Any:
-    """Turn a tree of trees inside out: from the outer structure of inner ones to the inner one of outer ones.
+    """Transpose a tree of trees: an outer tree of inner trees becomes an inner tree of outer trees.
 
     >>> transpose(structure([0, 0]), structure({"a": 0}), [{"a": 1}, {"a": 2}])
     {'a': [1, 2]}
@@ -450,7 +450,7 @@ def _walk_path(
     children, meta = node.flatten(tree)
     children = builtins.list(children)
     parts = []
-    for key, child in zip(node.keys(tree, len(children)), children, strict=True):  # trees may be deep: one frame each
+    for key, child in zip(node.keys(tree, len(children)), children, strict=True):  # one frame per level
         parts.append(_walk_path(child, (*path, key), found, is_leaf))
     return _structure(type(tree), meta, tuple(parts))
 
@@ -458,7 +458,7 @@ def _walk_path(
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
-    """The leaves, each with the path that leads to it. With `is_leaf_takes_path`, it is `is_leaf(path, node)`.
+    """The leaves, each with its path. With `is_leaf_takes_path`, `is_leaf(path, node)` is called.
 
     >>> [(keystr(p), x) for p, x in leaves_with_path({"a": [1, 2]})]
     [("['a'][0]", 1), ("['a'][1]", 2)]
@@ -506,7 +506,7 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
 
 
 def declared(path: Iterable[Any]) -> Any:
-    """What a path's leaf was declared as, alone or with all around it; None if it was not."""
+    """The declared kind of a path's leaf, its own or that of an enclosing declaration; None if there is none."""
     return next((key.kind for key in path if type(key) is FieldKey), None)
 
 
@@ -520,7 +520,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree with the structure of `full_tree` whose leaves come from those of the prefix, as `is_leaf` finds them.
+    """A tree with the structure of `full_tree` whose leaves come from the prefix tree, to which `is_leaf` applies.
 
     >>> broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
     {'a': [1, 1], 'b': 2}
@@ -548,12 +548,12 @@ def is_node(cls: type) -> bool:
 
 
 def structure_of(kind: type, meta: Any, children: Iterable[Structure]) -> Structure:
-    """The structure of a node of a class, of its data and the structures of its children."""
+    """The structure of a node, made from its class, its data and the structures of its children."""
     return _structure(kind, meta, tuple(children))
 
 
 class Partial(functools.partial):
-    """A `functools.partial` that is a tree: its arguments are leaves, its function is compared by value.
+    """A `functools.partial` that is a pytree: its arguments are leaves, its function is compared by value.
 
     >>> len(leaves(Partial(lambda a, b: a * b, 3.0)))
     1

@@ -36,12 +36,12 @@ class Code:
 
 
 def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent: str) -> list[str]:
-    """Emit code that takes `expression` apart; returns one expression a leaf, made with the template `leaf`.
+    """Emit code that flattens `expression`; returns one expression per leaf, made with the template `leaf`.
 
-    The code says `raise Mismatch` where the tree is another one.
+    The code raises `Mismatch` if the tree has another structure.
     """
     out = []
-    waiting = [(structure, expression)]  # a stack of its own, because trees may be deeper than Python's
+    waiting = [(structure, expression)]  # an explicit stack: trees may be deeper than Python's recursion limit
     while waiting:
         structure, expression = waiting.pop()
         if structure.kind is None:
@@ -53,7 +53,7 @@ def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent
 
 
 def _taken_apart(code: Code, structure: Structure, expression: str, indent: str) -> list[str]:
-    """Emit code that takes one node apart; returns an expression for each child."""
+    """Emit code that flattens one node; returns an expression for each child."""
     kind, lines = structure.kind, code.lines
     if kind is type(None):
         lines.append(f"{indent}if {expression} is not None: raise Mismatch")
@@ -65,11 +65,11 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
         lines.append(f"{indent}if type({value}) is not {kind.__name__}: raise Mismatch")
         names = [code.name() for _ in children]
         target = f"({', '.join(names)},)" if names else "()"
-        lines.append(f"{indent}{target} = {value}")  # a ValueError for another length
+        lines.append(f"{indent}{target} = {value}")  # unpacking raises ValueError for another length
         parts = names
     elif kind is dict:
         lines.append(f"{indent}if type({value}) is not dict or len({value}) != {len(children)}: raise Mismatch")
-        if not all([type(k) is str for k in structure.meta]):  # 1 and True are one key to a dict
+        if not all([type(k) is str for k in structure.meta]):  # 1 and True are the same dict key
             lines.append(f"{indent}if {code.name(_keys)}({value}) != {code.name(structure.key)}: raise Mismatch")
         parts = [f"{value}[{_constant(code, k)}]" for k in structure.meta]
     elif (own := tree_nodes.nodes[kind].code) is not None:
@@ -93,7 +93,7 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
 
 
 def builder(code: Code, structure: Structure, leaves: Iterator[str]) -> str:
-    """The expression that puts a tree together from one expression a leaf; deep parts of it become lines before."""
+    """The expression that rebuilds a tree from one expression per leaf; deep parts become preceding lines."""
     stack: list[tuple[Structure, list[str]]] = [(structure, [])]
     while True:
         s, parts = stack[-1]
@@ -111,11 +111,11 @@ def builder(code: Code, structure: Structure, leaves: Iterator[str]) -> str:
         stack[-1][1].append(text)
 
 
-_DEEP = 40  # Python's parser takes no more than 200 parentheses in each other
+_DEEP = 40  # Python's parser allows at most 200 nested parentheses
 
 
 def _put_together(code: Code, structure: Structure, parts: list[str]) -> str:
-    """The expression for one node, of those for its children."""
+    """The expression for one node, made from those of its children."""
     kind = structure.kind
     if kind is type(None):
         return "None"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DictKey(NamedTuple):
-    """The step of a path into a dict."""
+    """A path key into a dict."""
 
     key: Any
 
@@ -25,7 +25,7 @@ class DictKey(NamedTuple):
 
 
 class SequenceKey(NamedTuple):
-    """The step of a path into a list or tuple."""
+    """A path key into a list or tuple."""
 
     idx: int
 
@@ -34,7 +34,7 @@ class SequenceKey(NamedTuple):
 
 
 class GetAttrKey(NamedTuple):
-    """The step of a path to an attribute."""
+    """A path key to an attribute."""
 
     name: str
 
@@ -43,7 +43,7 @@ class GetAttrKey(NamedTuple):
 
 
 class FieldKey(GetAttrKey):
-    """The step to an attribute that was declared as something: `kind` is a class. Equal to a plain step."""
+    """A path key to an attribute declared with a kind, such as `nn.Param`. Equal to a plain attribute key."""
 
     kind: Any
 
@@ -57,7 +57,7 @@ class FieldKey(GetAttrKey):
 
 
 class FlattenedIndexKey(NamedTuple):
-    """The step of a path into a custom node that names no keys."""
+    """A path key into a custom node that defines no keys."""
 
     key: int
 
@@ -66,30 +66,30 @@ class FlattenedIndexKey(NamedTuple):
 
 
 class Node(NamedTuple):
-    """How one class of nodes is taken apart and put together."""
+    """How nodes of one class are flattened and unflattened."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, Sequence[Any]], Any]
-    keys: Callable[[Any, int], Sequence[Any]]  # (node, number of children) -> one key a child
+    keys: Callable[[Any, int], Sequence[Any]]  # (node, number of children) -> one key per child
     code: NodeCode | None = None
 
 
 class NodeCode:
-    """How generated code takes nodes of a class apart and builds them, where that is faster than by calls.
+    """How generated code flattens and rebuilds nodes of a class, faster than by function calls.
 
-    Children of such nodes may be declared as something, which the keys of their paths say (`FieldKey`).
+    Children of such nodes may have declared kinds, which their path keys hold (`FieldKey`).
     """
 
     def match(self, code: Any, structure: Structure, value: str, indent: str) -> list[str]:
-        """Emit lines that say `raise Mismatch` unless `value` is of this structure; gives an expression a child."""
+        """Emit lines that `raise Mismatch` unless `value` has this structure; returns one expression per child."""
         raise NotImplementedError
 
     def build(self, code: Any, structure: Structure, parts: list[str]) -> str:
-        """An expression for the node, of those for its children; may emit lines that go before."""
+        """An expression for the node, made from those of its children; may emit preceding lines."""
         raise NotImplementedError
 
     def difference(self, before: Structure, now: Structure) -> tuple[str, str, str]:
-        """How the data of two nodes of the class differ: the step to what does, and what is there in each."""
+        """How the static data of two nodes of the class differ: the path to the difference, and both values."""
         raise NotImplementedError
 
 
@@ -150,7 +150,7 @@ def register_node(
     keys: Callable[[Any], Sequence[Any]] | None = None,
     code: NodeCode | None = None,
 ) -> None:
-    """Make instances of `cls` nodes: `flatten(x)` is children and hashable data, `unflatten(data, children)` x again.
+    """Register a class of nodes: `flatten(x)` returns children and hashable data; `unflatten(data, children)` is x.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
@@ -173,8 +173,8 @@ def register_dataclass(
 ) -> Any:
     """Make a dataclass a node: `data_fields` are its children, `meta_fields` are compared by value.
 
-    Without names, every field is a child unless its metadata says `static=True`. What is in `drop_fields` has its
-    default in other trees. A class that is no dataclass needs both kinds of names.
+    Without names, every field is a child unless its metadata says `static=True`. Fields in `drop_fields` are dropped
+    when flattening and get their default when rebuilt. A class that is not a dataclass needs both lists of names.
     """
     import dataclasses  # slow to load, and few need it
 
@@ -198,7 +198,7 @@ def register_dataclass(
     is_complete = not has_fields or len(dataclasses.fields(cls)) == len(kept)
 
     def unflatten(values: tuple[Any, ...], children: Sequence[Any]) -> Any:
-        if not is_complete:  # the others are made by the class itself
+        if not is_complete:  # the class itself sets the others
             return cls(**dict(zip((*data, *meta), (*children, *values), strict=True)))
         new = object.__new__(cls)
         for name, value in zip(data, children, strict=True):
@@ -217,7 +217,7 @@ def register_dataclass(
 
 
 def static(**kwargs: Any) -> Any:
-    """A field of a dataclass that is not a child but compared by value; arguments are those of `dataclasses.field`.
+    """A static field of a dataclass: compared by value, not a child. Takes the arguments of `dataclasses.field`.
 
     >>> import dataclasses
     >>> @register_dataclass
@@ -235,6 +235,6 @@ def static(**kwargs: Any) -> Any:
 
 
 def register_static(cls: type) -> type:
-    """Make instances of `cls` nodes without children: known while tracing, compared by value."""
+    """Make instances of `cls` nodes without children: static while tracing, compared by value."""
     register_node(cls, lambda x: ((), x), lambda x, _: x)
     return cls

@@ -1,7 +1,7 @@
 """The type of an array, the symbolic zero, and the placeholder of a linear operand.
 
-`ArrayType` is interned: equal types are one object, so comparing and hashing them costs nothing. It prints the way
-programs and errors speak of it: `f32[2,3]`, with `~` in front when the dtype is weak.
+`ArrayType` is interned: equal types are one object, so comparing and hashing them costs nothing. It prints as in
+programs and error messages: `f32[2,3]`, with a leading `~` for a weak type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ open_sharding: list[Any] = []  # a function of the number of axes, set by `shard
 
 
 class ArrayType:
-    """Shape and dtype of an array; `weak` when the dtype gives way to others, as Python numbers do.
+    """Shape and dtype of an array; `weak` if the dtype yields to others in promotion, as that of Python numbers does.
 
     >>> ArrayType((2, 3), dtypes.float32)
     f32[2,3]
@@ -30,7 +30,7 @@ class ArrayType:
     def __new__(
         cls, shape: tuple[int, ...], dtype: Any, weak: bool = False, *, weak_type: bool = False, sharding: Any = None
     ) -> ArrayType:
-        weak = weak or weak_type  # the name of JAX, where types also say how arrays are split
+        weak = weak or weak_type  # JAX's name, where types also contain shardings
         key = (shape, dtype, weak)
         found = cls._interned.get(key)
         if found is None:
@@ -49,14 +49,14 @@ class ArrayType:
     def size(self) -> int:
         return prod(self.shape)
 
-    # The names that programs written for JAX look for.
+    # Attributes that programs written for JAX expect.
     @property
     def weak_type(self) -> bool:
         return self.weak
 
     @property
     def sharding(self) -> Any:
-        """A sharding that says nothing: types do not say how arrays are split here."""
+        """An empty sharding: types contain no shardings here."""
         return open_sharding[0](self.ndim)
 
     def str_short(self, short_dtypes: bool = True) -> str:
@@ -71,7 +71,7 @@ class ArrayType:
     def strong(self) -> ArrayType:
         return ArrayType(self.shape, self.dtype) if self.weak else self
 
-    strip_weak_type = strong  # the name of JAX
+    strip_weak_type = strong  # JAX's name
 
     def with_shape(self, shape: tuple[int, ...]) -> ArrayType:
         return ArrayType(shape, self.dtype, self.weak)
@@ -84,7 +84,7 @@ class ArrayType:
         inexact = dtypes._INFO[self.dtype][0] in "fc"
         return ArrayType(self.shape, self.dtype if inexact else dtypes.float0)
 
-    to_tangent_aval = at_least_vspace = tangent  # the names of JAX
+    to_tangent_aval = at_least_vspace = tangent  # JAX's names
 
     def __repr__(self) -> str:
         dims = ",".join(map(str, self.shape))
@@ -107,7 +107,7 @@ class Zero:
         self.type = type
 
     @property
-    def aval(self) -> ArrayType:  # the name of JAX
+    def aval(self) -> ArrayType:  # JAX's name
         return self.type
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class Zero:
 
 
 class Linear:
-    """Stands for an operand that an equation is linear in, where its transpose is asked for.
+    """Placeholder for a linear operand in a `transpose` rule.
 
     >>> Linear(ArrayType((2, 3), dtypes.float32)).shape
     (2, 3)
@@ -135,7 +135,7 @@ class Linear:
         return self.type.dtype
 
     @property
-    def aval(self) -> ArrayType:  # the name of JAX
+    def aval(self) -> ArrayType:  # JAX's name
         return self.type
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class Linear:
 
 
 class ShapeDtypeStruct:
-    """Shape and dtype of an array that is not there: what `eval_shape` and `lower` speak in.
+    """Shape and dtype of an array without data: what `eval_shape` returns and `lower` accepts.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)

@@ -1,4 +1,4 @@
-"""Where one is in a pipeline, and the way to the next batch. A place is a few integers; everything else follows."""
+"""The position in a pipeline, and the next batch. A position is a few integers that determine everything else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cursor:
         self.reader = kind(p, self.memory, self.epoch, place)
 
     def place(self) -> dict[str, Any]:
-        """Where it stands, as plain numbers."""
+        """The position, as plain numbers."""
         return {"epoch": self.epoch, "batches": self.batches, **self.reader.place()}
 
     def next(self, build: bool = True) -> Any:

@@ -1,4 +1,4 @@
-"""`to_devices`: batches on devices, put there by a thread while the step before runs."""
+"""`to_devices`: prefetches batches to devices in a background thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from atled.transfer import device_put
 
 
 class OnDevices:
-    """Batches on devices. `state()` is that of the last batch that was given, not of those that are ahead."""
+    """Batches on devices. `state()` is the position after the last returned batch, not after prefetched ones."""
 
     def __init__(self, iterator: Any, sharding: Any, ahead: int) -> None:
         self._iterator, self._sharding, self._ahead = iterator, sharding, ahead
@@ -45,11 +45,11 @@ class OnDevices:
 
     @property
     def place(self) -> dict[str, Any] | None:
-        """What `state` gives, not copied; None if there is none."""
+        """The state, not copied; None if there is none."""
         return self._state
 
     def state(self) -> dict[str, Any]:
-        """Where it is: after the last batch that was given."""
+        """The position after the last returned batch."""
         if self._state is None:
             raise TypeError(
                 errors.explained(
@@ -59,14 +59,14 @@ class OnDevices:
         return copy.deepcopy(self._state)
 
     def restore(self, state: dict[str, Any]) -> Self:
-        """Go on with the batch after a state; gives the iterator. What is ahead is dropped."""
+        """Continue after a state; returns the iterator. Prefetched batches are dropped."""
         self._stop()
         self._iterator.restore(state)
         self._state = self._iterator.state()
         return self
 
     def _stop(self) -> None:
-        """End the thread, and take back what it has read ahead."""
+        """Stop the thread, and rewind the iterator to before the prefetched batches."""
         if self._run is not None:
             self._run.stop()
             self._run = None
@@ -87,7 +87,7 @@ class OnDevices:
 
 
 class _Run:
-    """A thread that goes ahead through an iterator."""
+    """A thread that prefetches from an iterator."""
 
     def __init__(self, iterator: Iterator[Any], sharding: Any, ahead: int) -> None:
         self.found: queue.Queue[Any] = queue.Queue(ahead)
@@ -97,17 +97,17 @@ class _Run:
         self.thread.start()
 
     def next(self) -> Any:
-        """What the thread has found next."""
+        """The next prefetched item."""
         return self.found.get()
 
     def stop(self) -> None:
-        """End the thread; it is over when this returns."""
+        """Stop the thread and wait for it."""
         self.is_over.set()
         self.thread.join()
 
 
 def _go(iterator: Any, sharding: Any, found: queue.Queue[Any], is_over: threading.Event) -> None:
-    """Put batch after batch on the devices, until there are no more or nobody wants them."""
+    """Transfer batches to the devices until there are no more or the thread is stopped."""
     kind = "batch"
     while not is_over.is_set() and kind == "batch":
         batch = state = None
@@ -147,11 +147,11 @@ def _put(batch: Any, sharding: Any) -> Any:
 
 
 def to_devices(iterator: Any, sharding: Any = None, *, ahead: int = 2) -> OnDevices:
-    """The batches of an iterator on devices, `ahead` of them put there by a thread before they are asked for.
+    """The batches of an iterator on devices, with `ahead` of them prefetched by a thread.
 
     `sharding` is a `NamedSharding`, a tree of them like the batches, a function of a batch that gives one of these, or
-    None for the default device. If it is over several processes, each gives its rows. `state()` and `restore(state)`
-    are about the batches that were given.
+    None for the default device. If it spans several processes, each supplies its own rows. `state()` and
+    `restore(state)` refer to returned batches.
 
     >>> from atled import data
     >>> [float(x.sum()) for x in data.to_devices(data.source([1.0, 2.0, 3.0, 4.0]).batch(2).iterator())]

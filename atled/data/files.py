@@ -1,4 +1,4 @@
-"""Sources that need a package of their own: images, Parquet files and ArrayRecord files."""
+"""Sources that need an extra package: images, Parquet files and ArrayRecord files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".
 
 
 def _package(name: str, module: str, extra: str) -> Any:
-    """A package that only some need, or a message that says how to get it."""
+    """Import an optional package, or raise with the way to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -145,7 +145,7 @@ class Parquet(Source):
 
 @functools.lru_cache(maxsize=8)
 def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[str, ...]) -> Any:
-    """A row group in memory; a shuffled read comes back to the last few soon, or not at all."""
+    """A cached row group; shuffled reads reuse recent row groups, if any."""
     with _package("parquet", "pyarrow.parquet", "parquet").ParquetFile(path) as file:
         return file.read_row_group(number, columns=list(columns))
 

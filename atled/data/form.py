@@ -1,8 +1,8 @@
-"""`Form`: what a pipeline is made of, and what follows from it.
+"""`Form`: the normal form of a pipeline.
 
 The normal form: a node, which knows each example by its position (`nodes.py`), steps for single examples, packing, a
-group (batch or bucket), steps for batches, and a number of epochs. `cursors.py` goes through it. `str` of a pipeline
-says all of this, and states keep it, so that a state is not restored into another pipeline.
+group (batch or bucket), steps for batches, and a number of epochs. `cursors.py` iterates over it. `str` of a pipeline
+describes it completely, and states contain this text, so that a state cannot be restored into another pipeline.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Form:
         return f"data.{self}"
 
     def check_process(self) -> None:
-        """Complain about batches that the processes cannot share."""
+        """Raise an error for batches that the processes cannot share."""
         count, group = self.process[1], self.group
         sizes = () if group is None else (group.size,) if isinstance(group, grouping.Batch) else group.sizes
         uneven = [n for n in sizes if n % count]
@@ -79,15 +79,15 @@ class Form:
             )
 
     def filters(self) -> bool:
-        """Whether a step may leave examples out."""
+        """Whether a step may drop examples."""
         return any([isinstance(s, stages.Filter) for s in self.steps])
 
     def takes_uneven(self) -> bool:
-        """Whether processes use up different numbers of examples for a batch."""
+        """Whether processes consume different numbers of examples for a batch."""
         return (self.filters() or self.packing is not None) and not isinstance(self.group, grouping.Bucket)
 
     def indexed(self, name: str) -> Node:
-        """The node of a pipeline that is nothing but one."""
+        """The node of a pipeline without further steps."""
         if self.packing or self.group or self.filters() or self.epochs != 1 or self.process != (0, 1):
             raise ValueError(
                 errors.explained(
@@ -99,14 +99,14 @@ class Form:
         return Staged(self.node, self.steps) if self.steps else self.node
 
     def examples_only(self, name: str) -> None:
-        """Complain unless it is a pipeline of single examples."""
+        """Raise unless it is a pipeline of single examples."""
         if self.packing or self.group or self.epochs != 1:
             raise ValueError(
                 errors.explained(f"data.{name}: it needs examples, so it must stand before pack, bucket, batch.")
             )
 
     def with_step(self, step: stages.Stage) -> Self:
-        """The pipeline with a step where it is now."""
+        """The pipeline with a step appended."""
         if self.epochs != 1 and not self.group:
             raise ValueError(errors.explained("data: after filter and pack, repeat must stand at the end."))
         where = "batch_steps" if self.group else "row_steps" if self.packing else "steps"

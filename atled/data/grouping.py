@@ -1,4 +1,4 @@
-"""What makes one thing of several examples: `Batch`, `Pack` and `Bucket`; and `Pad`, which prepares for it."""
+"""Steps that combine several examples: `Batch`, `Pack` and `Bucket`; and `Pad`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True)
 class Bucket:
-    """Batches of examples that are about as long: `sizes[i]` of those that are not longer than `bounds[i]`."""
+    """Batches of examples of similar length: `sizes[i]` examples of length up to `bounds[i]`."""
 
     bounds: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -122,7 +122,7 @@ def ragged_length(name: str, example: Any, fields: Sequence[str] | None) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Pack:
-    """Rows of `length` tokens out of sequences of any length, one after the other."""
+    """Rows of `length` tokens, packed from sequences of any length."""
 
     length: int
     cut: bool

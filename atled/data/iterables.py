@@ -1,4 +1,4 @@
-"""Sources that can only be gone through: an iterator for each epoch. A position is reached by skipping."""
+"""Sources that can only be iterated over: an iterator for each epoch. A position is reached by skipping."""
 
 from __future__ import annotations
 
@@ -79,10 +79,11 @@ class Stream(Source):
 
 
 def iterable(make: Callable[[int], Iterable[Any]]) -> Pipeline:
-    """What can only be gone through: `make(epoch)` gives a new iterable, which must give the same each time.
+    """A source that can only be iterated over: `make(epoch)` returns a new iterable, which must yield the same items
+    each time.
 
-    A state is restored by going through what was used up, without mapping it. All workers and processes go through all
-    of it, and use their part. It can be mapped, filtered, packed and batched, not shuffled or mixed.
+    A state is restored by skipping the consumed items. All workers and processes iterate over all items, and use their
+    part. It can be mapped, filtered, packed and batched, not shuffled or mixed.
 
     >>> from atled import data
     >>> [b.tolist() for b in data.iterable(lambda epoch: range(5)).batch(2)]

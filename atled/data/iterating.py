@@ -1,4 +1,4 @@
-"""`Iterator`: batches one after the other, with a state after each; made here, or by worker processes."""
+"""`Iterator`: yields batches, with a state after each; made in this process or by worker processes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from atled.data.workers import Pool
 
 
 class Iterator:
-    """Goes through a pipeline. `state()` is where it is, `restore(state)` goes there, `close()` ends its workers.
+    """Iterates over a pipeline. `state()` is its position, `restore(state)` goes there, `close()` stops its workers.
 
-    An error, in a function or a record, leaves it where it was: after the last batch that it gave.
+    After an error in a function or a record, its position is unchanged: after the last returned batch.
 
     >>> from atled import data
     >>> iterator = data.source(range(4)).batch(2).iterator()
@@ -44,10 +44,10 @@ class Iterator:
             self._stop()
             self._is_over = True
             raise StopIteration from None
-        except StopIteration as error:  # which would end the loop of the user, as if there were no more
+        except StopIteration as error:  # which would end the user's loop silently
             self._stop()
             raise RuntimeError(errors.explained("data: a function or a source raised StopIteration.")) from error
-        except BaseException:  # what was begun is begun again, from the place
+        except BaseException:  # restart from the position
             self._stop()
             raise
         return found
@@ -64,11 +64,11 @@ class Iterator:
         return found.made() if hasattr(found, "made") else found, self._maker.place()
 
     def state(self) -> dict[str, Any]:
-        """Where it is: after the last batch that was given. Plain numbers and strings, which JSON can hold."""
+        """The position after the last returned batch: plain numbers and strings, JSON-serializable."""
         return states.state_of(self.pipeline, self._place)
 
     def restore(self, state: dict[str, Any]) -> Self:
-        """Go on with the batch after a state; gives the iterator."""
+        """Continue with the batch after a state; returns the iterator."""
         place = states.place_in(state, self.pipeline)
         self._stop()
         self._is_over = False
@@ -82,7 +82,7 @@ class Iterator:
         self._maker = None
 
     def close(self) -> None:
-        """End its workers. Batches that were given stay valid."""
+        """Stop its workers. Batches already returned stay valid."""
         self._stop()
         self._is_closed = True
 

@@ -16,12 +16,12 @@ from atled.data.nodes import ENDLESS, Block, Node, Source, first_epoch, gathered
 from atled.data.permuting import permuted, round_keys
 from atled.data.pipeline import Pipeline
 
-PERIOD = 4096  # of a mixture: so many examples have exactly the shares that the weights ask for
+PERIOD = 4096  # the block size of a mixture: each block has exactly the proportions of the weights
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Several(Node):
-    """Nodes of which each example belongs to one: `locate` says to which, and where in it."""
+    """A combination of nodes: `locate` maps a position to a node and a position in it."""
 
     nodes: tuple[Node, ...]
 
@@ -61,7 +61,7 @@ class Concatenated(Several):
 
 
 class Interleaved(Several):
-    """By turns; one that has come to its end is left out of the rounds that follow."""
+    """Round-robin; exhausted nodes are skipped."""
 
     @property
     def size(self) -> Any:
@@ -71,7 +71,7 @@ class Interleaved(Several):
     def locate(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
         """See `Several`."""
         sizes = np.array([n.size for n in self.nodes])
-        ends = np.unique(np.concatenate([[0], sizes]))  # rounds after which there are fewer
+        ends = np.unique(np.concatenate([[0], sizes]))  # rounds after which a node is exhausted
         widths = [int((sizes > end).sum()) for end in ends]
         starts = np.cumsum([0, *[w * (b - a) for w, a, b in zip(widths, ends, ends[1:])]])
         which, within = np.empty_like(positions), np.empty_like(positions)
@@ -168,7 +168,7 @@ def concatenate(*pipelines: Pipeline) -> Pipeline:
 
 
 def interleave(*pipelines: Pipeline) -> Pipeline:
-    """The examples of several pipelines by turns. One that is at its end is left out; the others go on.
+    """The examples of several pipelines by turns. An exhausted one is skipped; the others continue.
 
     >>> from atled import data
     >>> list(data.interleave(data.source("abc"), data.source("xy")))
@@ -180,8 +180,8 @@ def interleave(*pipelines: Pipeline) -> Pipeline:
 def mix(pipelines: Sequence[Pipeline], weights: Sequence[float], seed: int, *, exhausted: str = "restart") -> Pipeline:
     """The examples of several pipelines by weights. Where the n-th example comes from is a function of n and the seed.
 
-    Of each 4096 examples in a row, counted from the first, each pipeline has its share, rounded to whole examples. One
-    that is at its end begins its next epoch, so the mixture has no end; or with `exhausted="stop"` the epoch of the
+    Of each 4096 examples in a row, counted from the first, each pipeline has its share, rounded to whole examples. An
+    exhausted pipeline starts its next epoch, so the mixture is infinite; with `exhausted="stop"` the epoch of the
     mixture ends there.
 
     >>> from atled import data
@@ -207,7 +207,7 @@ def mix(pipelines: Sequence[Pipeline], weights: Sequence[float], seed: int, *, e
 
 
 def _nodes(name: str, pipelines: Sequence[Pipeline], may_be_endless: bool = False) -> tuple[Node, ...]:
-    """The nodes of pipelines that are nothing but that."""
+    """The nodes of pipelines without further steps."""
     if not pipelines or not all([isinstance(p, Pipeline) for p in pipelines]):
         raise TypeError(errors.explained(f"data.{name}: it needs pipelines, such as data.source(items) gives."))
     nodes = tuple([p.indexed(name) for p in pipelines])

@@ -1,8 +1,8 @@
-"""What can be asked for any example by its position: sources, and orders, maps and mixtures of them.
+"""Nodes have random access to examples by position: sources, and permutations, maps and mixtures of them.
 
-`node.fetch(epoch, positions, memory)` is a `Block` of examples. It is a function of epoch and positions alone; `memory`
-is a dict of one iterator, for what is dear to compute twice. An example keeps its identity: the number of its source
-among `node.sources()`, that source's epoch, and its index there.
+`node.fetch(epoch, positions, memory)` is a `Block` of examples. It depends only on epoch and positions; `memory` is a
+dict of one iterator, which caches expensive results. An example keeps its identity: the number of its source among
+`node.sources()`, that source's epoch, and its index there.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from atled.data import stages
 from atled.data.permuting import permuted, round_keys
 
 ENDLESS = math.inf
-STRETCH = 2048  # positions of an order that are computed at a time
-EPOCHS = 1 << 32  # in one epoch of an endless node, as long as somebody can count
+STRETCH = 2048  # positions of a permutation that are computed at a time
+EPOCHS = 1 << 32  # the size of an epoch of an endless node
 
 
 @dataclasses.dataclass
 class Block:
-    """Some examples, and who they are."""
+    """Some examples, and their identities."""
 
     source: np.ndarray
     epoch: np.ndarray
@@ -57,7 +57,7 @@ class Node:
         raise NotImplementedError
 
     def reaches(self, epoch: int, start: int, stop: int, memory: dict[Any, Any]) -> bool:
-        """Whether an epoch has `stop` examples, if those before `start` are not needed any more."""
+        """Whether an epoch has `stop` examples; those before `start` are no longer needed."""
         return stop <= self.size
 
     def __str__(self) -> str:
@@ -65,14 +65,14 @@ class Node:
 
 
 class Source(Node):
-    """Where examples come from. Subclasses say their `size`, read, and name their records."""
+    """A source of examples. Subclasses define `size`, read examples, and name records."""
 
     def read(self, indices: np.ndarray) -> Sequence[Any]:
         """The examples with these indices."""
         raise NotImplementedError
 
     def record(self, index: int) -> str:
-        """What to call an example in messages."""
+        """The name of an example in messages."""
         return f"example {index} of {self}"
 
     def sources(self) -> tuple[Source, ...]:
@@ -92,7 +92,7 @@ class Source(Node):
         return Block(np.zeros(n, np.int64), np.full(n, epoch, np.int64), positions, examples)
 
     def _blame(self, error: Exception, positions: np.ndarray) -> None:
-        """Say which record could not be read."""
+        """Add the record to an error message."""
         for i in positions.tolist():
             try:
                 self.read(np.array([i]))
@@ -125,7 +125,7 @@ class Shuffled(Node):
         return self.node.fetch(epoch, permuted(positions, self.node.size, round_keys(self.seed, epoch)), memory)
 
     def _stretch(self, epoch: int, start: int, memory: dict[Any, Any]) -> np.ndarray:
-        """Where the positions after `start` point to; many at once cost little more than a few."""
+        """The permuted positions after `start`; computed in blocks, because many cost little more than a few."""
         kept = memory.get(id(self))
         if kept is None or kept[:2] != (epoch, start):
             rows = np.arange(start, min(start + STRETCH, self.node.size))
@@ -217,7 +217,7 @@ class Repeated(Node):
 
 
 def first_epoch(epoch: int, times: int | None) -> int:
-    """The first epoch of what goes `times` through it, or without end, in an epoch of its own.
+    """The first inner epoch of an outer epoch that repeats the node `times` times, or endlessly.
 
     Where that is more than integers hold, because one endless node is inside another, it is a number far away.
     """
@@ -249,7 +249,7 @@ def gathered(
 
 
 def sized(name: str, nodes: Iterable[Node], may_be_endless: bool = False) -> None:
-    """Complain about nodes whose examples cannot be counted."""
+    """Raise an error for nodes whose examples cannot be counted."""
     for node in nodes:
         if node.size is None or (node.size == ENDLESS and not may_be_endless):
             what = "does not say how many examples it has" if node.size is None else "has no end"
@@ -262,7 +262,7 @@ def sized(name: str, nodes: Iterable[Node], may_be_endless: bool = False) -> Non
 
 
 def seed_checked(name: str, seed: Any) -> int:
-    """A seed, if it is one."""
+    """A seed, validated."""
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or not 0 <= seed < 2**64:
         raise ValueError(
             errors.explained(f"data.{name}: the seed must be an integer from 0 to 2**64 - 1; got {seed!r}.", "0.")
@@ -271,14 +271,14 @@ def seed_checked(name: str, seed: Any) -> int:
 
 
 def count_checked(name: str, what: str, n: Any, least: int = 1) -> int:
-    """A number of things, if it is one."""
+    """A count, validated."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < least:
         raise ValueError(errors.explained(f"data.{name}: {what} must be an integer of {least} or more; got {n!r}."))
     return int(n)
 
 
 def function_checked(name: str, f: Any) -> Callable[..., Any]:
-    """A function, if it is one."""
+    """A function, validated."""
     if not callable(f):
         raise TypeError(errors.explained(f"data.{name}: the first argument must be a function; got {f!r}."))
     return f

@@ -1,7 +1,8 @@
-"""Orders that are computed, not stored: a keyed permutation of 0 … n-1, of which any part can be asked for.
+"""Shuffled orders that are computed, not stored: a keyed permutation of 0 … n-1 with random access.
 
 Positions are split into two digits, and each in turn is shifted by a hash of the other one: an unbalanced Feistel
-network over numbers (Black and Rogaway, 2002). The digits' product is a little above n; what falls there walks on.
+network over numbers (Black and Rogaway, 2002). The digits' product is a little above n; results beyond n are permuted
+again (cycle walking).
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.random import SeedSequence  # here, because NumPy loads it when it is first used
+from numpy.random import SeedSequence  # imported here, because it is slow and only needed on first use
 
-ROUNDS = 32  # for short orders, which need more to be even
+ROUNDS = 32  # short permutations need more rounds to be uniform
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
@@ -55,7 +56,7 @@ def _shifted(x: np.ndarray, digit: int, other: int, keys: np.ndarray) -> np.ndar
 
 
 def _hashed(x: np.ndarray, key: np.uint64) -> np.ndarray:
-    """64 bits that look random, of 64 bits and a key (the finalizer of SplitMix64)."""
+    """A 64-bit hash of 64 bits and a key (the finalizer of SplitMix64)."""
     x = x ^ key
     x = (x ^ (x >> _SHIFTS[0])) * _FACTORS[0]
     x = (x ^ (x >> _SHIFTS[1])) * _FACTORS[1]

@@ -1,6 +1,6 @@
-"""`Pipeline`: what the examples are, and what is done to them. A value: its methods give another one.
+"""`Pipeline`: a source of examples and the steps applied to them. Immutable: its methods return new pipelines.
 
-`form.py` has its parts; `iterating.py` goes through it.
+`form.py` has its parts; `iterating.py` iterates over it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from atled.engine import client
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pipeline(Form):
-    """Examples and what is done to them. Sources such as `data.arrays` make one; methods give another one.
+    """Examples and the steps applied to them. Sources such as `data.arrays` make one; methods return a new one.
 
     >>> from atled import data
     >>> batches = data.source([3, 1, 2]).map(float).batch(2)
@@ -38,7 +38,7 @@ class Pipeline(Form):
     """
 
     def shuffle(self, seed: int) -> Pipeline:
-        """Another order, which depends on the seed and the epoch. It is computed, so that nothing is stored.
+        """Shuffle, depending on the seed and the epoch. The order is computed on the fly and needs no memory.
 
         >>> from atled import data
         >>> list(data.source(range(5)).shuffle(0).repeat(2))
@@ -79,7 +79,7 @@ class Pipeline(Form):
         return self.with_step(stages.RandomMap(function_checked("random_map", f), seed_checked("random_map", seed)))
 
     def filter(self, f: Callable[[Any], Any]) -> Pipeline:
-        """Only examples for which `f(example)` is true. What comes before it is run for all examples, by all workers.
+        """Only examples for which `f(example)` is true. All workers run the steps before it for all examples.
 
         >>> from atled import data
         >>> list(data.source(range(6)).filter(lambda x: x % 2))
@@ -138,10 +138,10 @@ class Pipeline(Form):
         fill: Any = 0,
         drop_last: bool = True,
     ) -> Pipeline:
-        """Batches of examples that are about as long, padded to the bound that is not below any, with a field `mask`.
+        """Batches of examples of similar length, padded to the bound of their bucket, with a field `mask`.
 
-        `size` is one for all bounds or one for each. A batch comes when its bucket is full. What is in buckets at the
-        end of an epoch is dropped, or with `drop_last=False` comes as smaller batches.
+        `size` is one for all bounds or one for each. A batch comes when its bucket is full. Incomplete buckets at the
+        end of an epoch are dropped, or with `drop_last=False` returned as smaller batches.
 
         >>> from atled import data
         >>> made = data.source([[1], [1, 2, 3], [2], [4, 5, 6, 7]]).bucket([2, 4], 2)
@@ -238,7 +238,7 @@ class Pipeline(Form):
     def iterator(self, *, workers: int = 0, ahead: int = 2, epoch: int = 0) -> Iterator:
         """An iterator with `state()`, `restore(state)` and `close()`; see `data.Iterator`.
 
-        `workers` processes make whole batches, `ahead` of them each before they are asked for; the batches are the
+        `workers` processes make whole batches, and each prefetches `ahead` of them; the batches are the
         same for any number. Functions must then be ones that other processes can import. `epoch` is the first one.
 
         >>> from atled import data

@@ -1,8 +1,8 @@
-"""The way through one epoch: `Rows` for batches whose examples are known by their position, `Stripe` for what filters
-and packs, `Buckets`.
+"""Readers of one epoch: `Rows` for pipelines with random access, `Stripe` for filters and packing, `Buckets`.
 
-A reader begins at a place, a few integers, and `place()` is where it is. `pull(build)` gives the next batch as a
-`Stack` that is not copied yet, or goes past it without making it, which is what workers do with batches of others.
+A reader starts at a position, a few integers, and `place()` is its current position. `pull(build)` returns the next
+batch as a `Stack` that is not copied yet, or skips it without making it, as workers do with the batches of other
+workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from atled.data.grouping import Pad
 from atled.data.nodes import Block
 from atled.data.stacking import Stack
 
-CHUNK = 64  # examples that are read at a time where it is not known how many a batch needs
+CHUNK = 64  # block size of reads if the number of examples per batch is unknown
 
 
 class Rows:
@@ -78,7 +78,7 @@ def naming(node: Any, block: Block) -> Callable[[int], str]:
 
 
 class Examples:
-    """The examples of an epoch from a position on, or each so many-th of them, that pass the filters."""
+    """The examples of an epoch, or every n-th of them, from a position on, that pass the filters."""
 
     def __init__(
         self, pipeline: Any, memory: dict[Any, Any], epoch: int, first: int, step: int, taken: int, chunk: int = CHUNK
@@ -89,7 +89,7 @@ class Examples:
         self.epoch, self.first, self.step, self.taken, self.chunk = epoch, first, step, taken, chunk
         self.sources = self.node.sources()
         self._block: Block | None = None
-        self._start = 0  # how many were taken before the block
+        self._start = 0  # the number of examples before the block
 
     def next(self) -> tuple[Block, int, Any] | None:
         """The next example that passes, before the steps after the last filter."""
@@ -170,15 +170,15 @@ class Packer:
 
     def __init__(self, examples: Examples, pack: Any, offset: int) -> None:
         self.examples, self.pack, self.offset = examples, pack, offset
-        self.fields: dict[str, np.ndarray] | None = None  # of the example that is being used up
+        self.fields: dict[str, np.ndarray] | None = None  # the offset in the current example
         self.name = ""
 
     def place(self) -> tuple[int, int]:
-        """How many examples are used up, and how much of the next one."""
+        """The number of consumed examples, and the offset into the next one."""
         return self.examples.taken - (self.fields is not None), self.offset
 
     def _load(self) -> bool:
-        """Have an example to use up, unless there is none."""
+        """Fetch the current example, if there is one."""
         while self.fields is None:
             found = self.examples.next()
             if found is None:

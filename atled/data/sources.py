@@ -49,7 +49,7 @@ def stamp_of(path: str) -> tuple[int, int]:
 
 
 def check_unchanged(name: str, path: str, stamp: tuple[int, int]) -> None:
-    """Complain of a file that was written to after a source was made of it."""
+    """Raise for a file that was written to after a source was made of it."""
     if stamp_of(path) != stamp:
         raise ValueError(
             errors.explained(f"data.{name}: {path} has changed since the source was made.", f"data.{name}(…) again.")

@@ -1,7 +1,7 @@
-"""Examples to batches: trees of arrays with the same shapes become one tree of arrays with a first axis more.
+"""Stacks examples into batches: trees of arrays of equal shapes become one tree with an extra leading axis.
 
 Numbers become arrays. Strings and bytes become arrays of objects, which keep them exactly as they are. `Stack` knows
-the shapes before it copies, so that a worker can have the copy made where the other process reads it.
+the shapes before it copies, so that a worker can copy directly into shared memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Columns(Sequence):
 
 
 def _plain_keys(structure: Any) -> tuple[Any, ...] | None:
-    """The keys of a dict of leaves, which most examples are, so they have a shorter way; None for other trees."""
+    """The keys of a flat dict, for a fast path; None for other trees."""
     is_plain = structure.kind is dict and structure.num_leaves == len(structure.children)
     return structure.meta if is_plain and all([c.kind is None for c in structure.children]) else None
 
@@ -92,7 +92,7 @@ def _checked(examples: Sequence[Any], who: Callable[[int], str]) -> tuple[Any, l
     keys = _plain_keys(structure) or ()
     for i, example in enumerate(examples[1:], 1):
         if keys and type(example) is dict and example.keys() == examples[0].keys():
-            leaves, found = [example[k] for k in keys], structure  # what is no leaf is found below
+            leaves, found = [example[k] for k in keys], structure  # non-leaves are detected below
         else:
             leaves, found = tree.flatten(example)
         if found != structure:

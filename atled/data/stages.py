@@ -1,4 +1,4 @@
-"""What is done to one example at a time: `Map`, `RandomMap` and `Filter`, in the order they were written."""
+"""Steps on single examples: `Map`, `RandomMap` and `Filter`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class RandomMap(Stage):
 
 
 class _Dropped:
-    """What `applied` gives for an example that a filter left out."""
+    """The result of `applied` for an example that a filter dropped."""
 
 
 DROPPED = _Dropped()
 
 
 def name_of(f: Any) -> str:
-    """What a function is called in texts."""
+    """The name of a function in messages."""
     if dataclasses.is_dataclass(f) and not isinstance(f, type):
         return str(f)
     inner = getattr(f, "func", None)  # of functools.partial
@@ -63,7 +63,7 @@ def applied(
     """The i-th example of a block after some stages, or `DROPPED`; errors say which record it was."""
     step: Stage | None = None
     watch = memory.get("watch")
-    if watch is not None:  # another process reads who was at work, if this one is killed
+    if watch is not None:  # the parent process reads this if the worker is killed
         watch[:3] = block.identity(i)
     try:
         value = block.examples[i] if value is DROPPED else value
@@ -102,12 +102,12 @@ def run(steps: Sequence[Stage], value: Any, what: Callable[[], str]) -> Any:
 
 
 def _holders(rng: np.random.Generator) -> tuple[int, int]:
-    """How many hold a generator, and what is in it."""
+    """A generator and its reference count."""
     return sys.getrefcount(rng), sys.getrefcount(rng.bit_generator)
 
 
 class _Seeds(ISpawnableSeedSequence):
-    """What a generator of an example gives seeds to others from, with `rng.spawn`: who the example is."""
+    """The seed sequence of an example's generator, for `rng.spawn`."""
 
     def __init__(self) -> None:
         self.identity: tuple[int, ...] = ()
@@ -124,9 +124,9 @@ class _Seeds(ISpawnableSeedSequence):
 
 
 def _generator(seed: int, identity: tuple[int, int, int], memory: dict[Any, Any]) -> np.random.Generator:
-    """Random numbers that depend on a seed and on who the example is.
+    """Random numbers that depend on a seed and the identity of the example.
 
-    Making a generator takes ten times as long as setting it, so one is used again, unless somebody has kept it.
+    Making a generator takes ten times as long as setting it, so one is reused unless the user's function has kept it.
     """
     kept, alone = memory.pop("generator", (None, None))
     if kept is None or _holders(kept) != alone:

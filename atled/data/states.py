@@ -1,4 +1,4 @@
-"""The state of an iterator: a dict of plain numbers and strings, and what it may be restored into."""
+"""The state of an iterator: a dict of numbers and strings, and the checks for restoring it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def state_of(pipeline: Any, place: dict[str, Any]) -> dict[str, Any]:
 def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The states of all processes, in their order, as one. Only pipelines with `filter` or `pack` need it.
 
-    Processes that filter or pack use up different numbers of examples, so each has a state of its own. The joined one
-    is restored by each of as many processes; by another number if all have used up the same number of examples.
+    Processes that filter or pack consume different numbers of examples, so each has its own state. The joined state
+    can be restored by the same number of processes, or by another number if all have consumed the same number of
+    examples.
 
     >>> from atled import data
     >>> odd = data.source(range(12)).filter(lambda x: x % 2).batch(2)
@@ -49,7 +50,7 @@ def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
-    """The place that a state is about, for a pipeline and its process; or a message that says why there is none."""
+    """The position of a state, for a pipeline and its process; raises if it does not fit."""
     if not isinstance(state, dict) or not {"version", "pipeline"} <= set(state):
         raise TypeError(errors.explained("data.restore: it needs what iterator.state() gave.", "restore(state)."))
     if state["version"] != VERSION:
@@ -97,7 +98,7 @@ def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
 
 
 def _moved(each: list[dict[str, Any]], saved: int, count: int) -> dict[str, Any]:
-    """One place for all processes, out of states of another number of them."""
+    """One position for all processes, from the states of a different number of processes."""
     same = len(each) == saved and all([_used(s) == _used(each[0]) for s in each]) and not each[0].get("offset")
     if not same:
         raise ValueError(

@@ -1,7 +1,7 @@
-"""What a worker process does: it makes every so many-th batch and leaves it in shared memory.
+"""The worker process: makes every W-th batch and writes it to shared memory.
 
-It is told which batch to make and in which slot, and answers with where the arrays are and with the place after the
-batch. It ends when it is told to, or when the process that started it is gone.
+It receives the number of a batch and a slot, and answers with the layout of the arrays and the position after the
+batch. It exits on request, or when its parent process dies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(number: int, sent: tuple[Any, ...], place: dict[str, Any], connection: 
     """The life of a worker."""
     parent: Any = multiprocessing.parent_process()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):  # the other end is gone
+    with contextlib.suppress(EOFError, OSError):  # the connection is closed
         try:
             worker = Worker(number, sent, place, connection, watch)
         except Exception as error:
@@ -38,11 +38,11 @@ def main(number: int, sent: tuple[Any, ...], place: dict[str, Any], connection: 
             connection.recv()
         else:
             worker.run()
-    os._exit(0)  # without the noise of memory that is still in use
+    os._exit(0)  # suppress warnings about memory still in use
 
 
 def _end_with(parent: Any) -> None:
-    """End this process when the one that started it is gone."""
+    """Exit when the parent process dies."""
     while not wait([parent.sentinel], 2.0) and os.getppid() == parent.pid:
         pass
     os._exit(1)
@@ -63,7 +63,7 @@ class Worker:
         self.waiting: collections.deque[Any] = collections.deque()  # messages that came while another was waited for
 
     def run(self) -> None:
-        """Make what is asked for, until nothing is."""
+        """Serve requests until there are no more."""
         while True:
             kind, *message = self.waiting.popleft() if self.waiting else self.connection.recv()
             if kind == "drop":
@@ -79,7 +79,7 @@ class Worker:
             self.connection.send(answer)
 
     def _make(self, batch: int, name: str, size: int) -> tuple[Any, ...]:
-        """Make a batch and leave it in a slot."""
+        """Make a batch and write it to a slot."""
         while self.made < batch:
             self.cursor.next(build=False)
             self.made += 1
@@ -111,7 +111,7 @@ class Worker:
 
 
 class Parcel:
-    """A batch on its way: `shared` are the shapes and dtypes of the leaves that go through shared memory."""
+    """A batch in transit: `shared` has the shapes and dtypes of the leaves in shared memory."""
 
     def __init__(self, found: Any) -> None:
         if isinstance(found, Stack):
@@ -124,7 +124,7 @@ class Parcel:
         self.shared = {i: kind for i, kind in layout.items() if not kind[1].hasobject}
 
     def fill(self, parts: dict[int, np.ndarray]) -> dict[int, Any]:
-        """Copy what is shared to where it belongs; gives the leaves that are not."""
+        """Copy the shared leaves to shared memory; returns the other leaves."""
         if self._stack is None:
             for i, part in parts.items():
                 part[...] = self.leaves[i]

@@ -1,8 +1,8 @@
 """Worker processes: batch b is made by worker b mod W, and given to the user in order.
 
-They are started anew (`spawn`), because a fork of a process in which XLA has threads may hang. The pipeline is pickled
+They are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled
 once, and its arrays go to shared memory once for all workers. Each worker has a few batches to make ahead. Ctrl-C does
-not reach the workers: they end with the pool, or when the process that started them is gone.
+not reach the workers: they exit with the pool, or when the parent process dies.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from atled.data.slots import Lease, Slot, placed, views
 
 
 class WorkerLost(RuntimeError):  # noqa: N818
-    """A worker process ended without being told to: it was killed, for example for want of memory, or crashed.
+    """A worker process died unexpectedly: it was killed, for example because memory ran out, or crashed.
 
-    The iterator stays where it was, after the last batch that it gave; the next call starts workers anew. If a record
+    The iterator keeps its position, after the last returned batch; the next call restarts the workers. If a record
     makes a decoder crash, it will do so again: `workers=0` shows where.
     """
 
 
 class Pool:
-    """Workers that make the batches of a pipeline from a place on."""
+    """Workers that make the batches of a pipeline from a position on."""
 
     def __init__(self, pipeline: Any, place: dict[str, Any], workers: int, ahead: int) -> None:
         self.pipeline, self.count, self.ahead = pipeline, workers, ahead
@@ -41,7 +41,7 @@ class Pool:
         self.bytes = 0  # of the largest batch so far
         self.given = 0
         self.asked = list(range(workers))  # the batch that each worker will be asked for next
-        self.leases = workers + 2  # slots that the user may look at; the others are for what is made ahead
+        self.leases = workers + 2  # slots that the user's batches may hold; the others are for prefetching
         self.assigned: dict[int, Slot | None] = {}
         self.ready: dict[int, tuple[Any, ...]] = {}
         self.gone: set[int] = set()
@@ -73,7 +73,7 @@ class Pool:
             if number in self.gone:
                 raise self._lost(number)
             if not self._receive(2.0) and not self.processes[number].is_alive():
-                self.gone.add(number)  # though somebody else holds the other end of its connection
+                self.gone.add(number)  # even if another process holds the other end of its connection
         kind, *answer = self.ready.pop(self.given)
         if kind == "end":
             raise End
@@ -86,7 +86,7 @@ class Pool:
         return batch, place
 
     def _ask(self) -> None:
-        """Give each worker as much to do as it may have ahead."""
+        """Request batches from each worker, up to its prefetch limit."""
         for batch in range(min(self.asked), self.given + self.count * self.ahead):
             number = batch % self.count
             if batch >= self.asked[number] and number not in self.gone:
@@ -98,7 +98,7 @@ class Pool:
                 self._send(number, ("make", batch, slot and slot.name, slot.size if slot else 0))
 
     def _free_slot(self) -> Slot | None:
-        """A slot that nobody looks at, large enough for what there was; None if there are enough of them."""
+        """A free slot, large enough for the largest batch so far; None if the limit is reached."""
         for slot in [s for s in self.slots if s.is_free and s.size < self.bytes]:
             self._discard(slot)
         found = next((s for s in self.slots if s.is_free), None)
@@ -119,11 +119,11 @@ class Pool:
             self._send(number, ("drop", slot.name))
 
     def _send(self, number: int, message: tuple[Any, ...]) -> None:
-        with contextlib.suppress(OSError):  # it is gone, which is seen where its batch is waited for
+        with contextlib.suppress(OSError):  # it died, which is detected when its batch is awaited
             self.connections[number].send(message)
 
     def _receive(self, timeout: float) -> bool:
-        """Take what the workers say, and wait some seconds for it; whether there was something."""
+        """Receive messages from workers, waiting up to some seconds; returns whether there were any."""
         there = {self.connections[n]: n for n in range(self.count) if n not in self.gone}
         found = wait(list(there), timeout)
         for connection in found:
@@ -172,7 +172,7 @@ class Pool:
         return error
 
     def _lost(self, number: int) -> WorkerLost:
-        """What to say about a worker that is gone."""
+        """The error for a worker that died."""
         process = self.processes[number]
         process.join(5)
         code = process.exitcode
@@ -192,7 +192,7 @@ class Pool:
 
 
 def _close(pid: int, processes: list[Any], connections: list[Connection], *slots: list[Slot]) -> None:
-    """End the workers, then take the names of their memory away; not in a forked copy of the process."""
+    """Stop the workers, then unlink their memory; not in a forked child."""
     if pid != os.getpid():
         return
     for process in processes:
@@ -213,7 +213,7 @@ def _close(pid: int, processes: list[Any], connections: list[Connection], *slots
 
 @contextlib.contextmanager
 def _undisturbed() -> Any:
-    """Processes that are started in here do not get Ctrl-C, which their parent gets, too."""
+    """A block in which child processes are started that ignore Ctrl-C, which the parent also gets."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -244,7 +244,7 @@ def _packed(pipeline: Any, slots: list[Slot]) -> tuple[bytes, str | None, list[t
 
 
 def _unpicklable(pipeline: Any, error: Exception) -> Exception:
-    """What to say if a pipeline cannot be sent to workers: which function or source it is."""
+    """The error for a pipeline that cannot be pickled: names the function or source."""
     culprits = [part for part in _parts(pipeline) if not _can_pickle(getattr(part, "f", part))]
     what = str(culprits[0]).lstrip(".") if culprits else str(pipeline)
     return TypeError(

@@ -1,7 +1,7 @@
-"""`DeviceArray`: a buffer on a device, with a type. Getting data in and out.
+"""`DeviceArray`: a buffer on a device, with a type. Transfers from and to the host.
 
-An array keeps its buffer and its `Placed`, which is its type and sharding. Memory that a caller can write to is
-always copied. Reading waits for the computation; if that failed, the error says where it was launched.
+An array keeps its buffer and its `Placed`, which is its type and sharding. Writable host memory is always copied.
+Reading waits for the computation; if it failed, the error names the line that launched it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class DeviceArray(Array):
 
     __slots__ = ("__weakref__", "_buffer", "_placed", "_used")
     _buffer: Any
-    _used: str  # where a random key was used up
-    _placed: Placed  # the buffer knows it too, but takes five times as long to say so
+    _used: str  # where a random key was first used
+    _placed: Placed  # the buffer has it too, but five times slower
 
     @property
     def type(self) -> ArrayType:  # type: ignore[override]
@@ -50,7 +50,7 @@ class DeviceArray(Array):
 
     @property
     def sharding(self) -> Any:
-        """Where the parts of the array are."""
+        """The sharding: which device holds which shard."""
         return self._placed.sharding
 
     @property
@@ -65,7 +65,7 @@ class DeviceArray(Array):
         return self._placed.committed
 
     def devices(self) -> set[Any]:
-        """The devices that hold a part of the array."""
+        """The devices that hold a shard of the array."""
         return self.sharding.device_set
 
     @property
@@ -77,7 +77,7 @@ class DeviceArray(Array):
         return self.sharding.is_fully_replicated
 
     def block_until_ready(self) -> DeviceArray:
-        """Wait until the value is there; raises if its computation failed."""
+        """Wait until the value is computed; raises if its computation failed."""
         if suspects:
             accuse(self)
         try:
@@ -89,7 +89,7 @@ class DeviceArray(Array):
         return self
 
     def _with_weakness(self, weak: bool) -> DeviceArray:
-        """The same memory as an array of weak type, or not."""
+        """The same buffer with or without a weak type."""
         t, made = self.type, DeviceArray()
         made._buffer = self._buffer
         made._placed = Placed(ArrayType(t.shape, t.dtype, weak), self.sharding, self.committed)
@@ -98,15 +98,15 @@ class DeviceArray(Array):
         return made
 
     def is_ready(self) -> bool:
-        """Whether the value is there already."""
+        """Whether the value is already computed."""
         return self._buffer.is_ready()
 
     def is_deleted(self) -> bool:
-        """Whether the memory was given away, by donation or `delete`."""
+        """Whether the buffer was donated or deleted."""
         return self._buffer.is_deleted()
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the array in the memory of the host. (The engine's own method of this name imports jax.)"""
+        """The address of the array in host memory. (The engine's own method of this name imports jax.)"""
         return to_numpy(self._buffer).ctypes.data
 
     def delete(self) -> None:
@@ -115,23 +115,23 @@ class DeviceArray(Array):
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts of the array that are on devices of this process."""
+        """The shards of the array on devices of this process."""
         return shards(self)
 
     @property
     def global_shards(self) -> list[Shard]:
-        """All parts of the array; those of other processes have no data."""
+        """All shards of the array; those of other processes have no data."""
         here = {s.device: s for s in shards(self)}
         sharding = self.sharding
         kept = [here.get(d) or Shard(d, i, 0, None) for d, i in sharding.devices_indices_map(self.shape).items()]
         return kept
 
     def addressable_data(self, index: int) -> DeviceArray:
-        """The part on one device of this process."""
+        """The shard on one device of this process."""
         return shards(self)[index].data
 
     def copy_to_host_async(self) -> None:
-        """Start bringing the values to the host; a later read will find them there."""
+        """Start copying the values to the host; a later read does not have to wait."""
 
     def _on_host(self) -> np.ndarray:
         return to_numpy(self._buffer)
@@ -146,7 +146,7 @@ class DeviceArray(Array):
             return host.astype(dtype)
         return host.copy() if copy else host
 
-    def __buffer__(self, flags: int) -> memoryview:  # Python asks for it from 3.12 on
+    def __buffer__(self, flags: int) -> memoryview:  # Python 3.12 and later call it
         host = self.__array__()
         try:
             return memoryview(host)  # pyright: ignore[reportArgumentType]
@@ -233,18 +233,18 @@ class DeviceArray(Array):
         return preview.as_html(self)
 
 
-# While NaNs are looked for: by identity, arrays that have one and were not read yet, and where it arose.
+# Under debug_nans: by identity, arrays with a NaN that were not read yet, and where it arose.
 suspects: dict[int, tuple[Any, Any]] = {}
 
 
 def suspect(x: DeviceArray, finding: Any) -> None:
-    """Note that an array has a bad value, which counts if somebody reads it."""
+    """Note that an array has a NaN or infinity, which is reported when the array is read."""
     number = id(x)
     suspects[number] = (weakref.ref(x, lambda _: suspects.pop(number, None)), finding)
 
 
 def accuse(x: DeviceArray) -> None:
-    """Say where a bad value of an array that is read arose, once."""
+    """Raise with the origin of a NaN or infinity in an array that is read, once."""
     if id(x) in suspects:
         raise FloatingPointError(str(suspects.pop(id(x))[1]))
 
@@ -264,7 +264,7 @@ def put(host: np.ndarray, placed: Placed) -> Any:
     """A buffer with a copy of host data."""
     sharding = placed.sharding
     if not isinstance(sharding, SingleDeviceSharding):
-        host = host.copy()  # the parts may then be views of it
+        host = host.copy()  # the shards may then be views of it
         return assemble(placed, [(d, host[i]) for d, i in zip(sharding.devices, sharding.indices(host.shape))])
     return _jax.batched_device_put(
         placed,
@@ -278,9 +278,9 @@ def put(host: np.ndarray, placed: Placed) -> Any:
 
 
 def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = True) -> Any:
-    """A buffer of parts, NumPy arrays that nobody else writes to or buffers; those of other processes are left out.
+    """A buffer made of this process's shards: buffers, or NumPy arrays that nothing else writes to.
 
-    Parts that other processes hold, too, are compared with theirs at the first launch, if `compares`.
+    If `compares`, shards that other processes also hold are compared with theirs at the first launch.
     """
     mine = [(d, x) for d, x in parts if d.process_index == d.client.process_index()]
     layout, committed = placement.layout_of(placed), placed.committed
@@ -299,7 +299,7 @@ def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = 
 
 @functools.lru_cache(maxsize=256)
 def _shared(sharding: Any, shape: tuple[int, ...]) -> dict[Any, str]:
-    """The devices whose part of an array other processes hold, too, and which part that is; one for each part."""
+    """One device for each shard that other processes also hold, and the index of that shard."""
     parts: dict[str, list[Any]] = {}
     for device, index in zip(sharding.devices, sharding.indices(shape)):
         parts.setdefault(str(index), []).append(device)
@@ -329,7 +329,7 @@ def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArra
     made = Placed(placed.type, target, committed)
     if made is placed:
         return x
-    client.clients()  # complains in a forked child
+    client.clients()  # raises in a forked child
     if isinstance(target, NamedSharding):
         target.check(placed.type.shape, "device_put")
     is_spread = isinstance(source, NamedSharding)
@@ -340,24 +340,24 @@ def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArra
     if is_alike and source.is_fully_addressable and target.is_fully_addressable:
         return wrap(_copied_to(x._buffer, made))
     if is_spread and source.devices == target.devices:
-        inside = device_put(x, source.with_memory_kind(None))  # programs run in the devices' own memory
+        inside = device_put(x, source.with_memory_kind(None))  # programs run only in device memory
         return device_put(_resharded(inside, target.with_memory_kind(None)), target)
     if placed.type.kind != "k":
         return wrap(put(to_numpy(x._buffer), made))
-    if is_spread:  # keys have no values to look at: they go by way of one device
+    if is_spread:  # keys cannot be copied to the host: they go through one device
         return device_put(shards(device_put(x, source.with_spec(PartitionSpec())))[0].data, target)
     return _resharded(device_put(x, target.with_spec(PartitionSpec())), target)
 
 
 def bring(execute: Any, waiting: list[tuple[int, Placed]], buffers: list[Any]) -> Any:
-    """Run a program after bringing some of its arguments to where it runs."""
+    """Run a program after moving some of its arguments to its devices."""
     for i, placed in waiting:
         buffers[i] = device_put(wrap(buffers[i]), placed.sharding)._buffer
     return execute(buffers)
 
 
 def _copied_to(buffer: Any, placed: Placed) -> Any:
-    """The parts of a buffer, each on another device or in another memory."""
+    """The shards of a buffer, each moved to another device or memory."""
     check_there(buffer)
     layout, devices = placement.layout_of(placed), placement.device_list(placed.sharding.devices)
     copy = _jax.ArrayCopySemantics.ALWAYS_COPY
@@ -369,13 +369,13 @@ def _copied_to(buffer: Any, placed: Placed) -> Any:
 
 
 def copied(x: DeviceArray) -> DeviceArray:
-    """The same array in memory of its own: one of the two may be donated."""
+    """A copy of the array, so that one of the two may be donated."""
     return wrap(_copied_to(x._buffer, x._placed))
 
 
 def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
-    """An array split in another way over the same devices, by a program that only moves data."""
-    if dtypes.bits(x.dtype) < 4 and x.is_fully_addressable:  # which collectives of the CPU get wrong
+    """An array resharded over the same devices, by a program that only moves data."""
+    if dtypes.bits(x.dtype) < 4 and x.is_fully_addressable:  # CPU collectives give wrong results for these
         return wrap(put(to_numpy(x._buffer), Placed(x.type, target, True)))
     inputs = [Var(x.type)]
     program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
@@ -387,7 +387,7 @@ _movers: dict[ArrayType, Program] = {}
 
 
 class Shard:
-    """One device's part of an array: which part it is, and its data.
+    """One device's shard of an array: its index and its data.
 
     >>> import atled.numpy as jnp
     >>> jnp.array([1, 2]).addressable_shards[0].data
@@ -404,10 +404,10 @@ class Shard:
 
 
 def shards(x: DeviceArray) -> list[Shard]:
-    """The parts of an array on devices of this process."""
+    """The shards of an array on devices of this process."""
     sharding, t = x.sharding, x.type
     mark = getattr(x._buffer, "mark", None)
-    if mark is not None:  # of a launch by several processes
+    if mark is not None:  # the mark of a multi-process launch
         from atled.engine.world import processes
 
         processes.confirm(mark)
@@ -426,7 +426,7 @@ def shards(x: DeviceArray) -> list[Shard]:
 
 
 def _parts(buffer: Any) -> list[Any]:
-    """The buffers of a buffer, one a device of this process."""
+    """The per-device buffers of a buffer, one for each device of this process."""
     check_there(buffer)
     return placement.parts_of(buffer)
 
@@ -461,7 +461,7 @@ _WIDTHS = (1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64)  # bits of the integers tha
 
 
 def reach(number: int) -> int:
-    """How far a Python integer reaches: those of one reach fit into the same dtypes, and may be launched alike."""
+    """The reach of a Python integer: integers of equal reach fit into the same dtypes and share launches."""
     bits = _WIDTHS[bisect.bisect_left(_WIDTHS, (number if number >= 0 else ~number).bit_length())]
     return bits if number >= 0 else -bits
 
@@ -480,7 +480,7 @@ client.on_fork.append(forget)
 
 
 def as_array(x: Any, type: ArrayType | None = None) -> DeviceArray:
-    """Any concrete operand as an array on a device; numbers may be asked for with a type."""
+    """Any concrete operand as an array on a device; for numbers, the type may be given."""
     if isinstance(x, DeviceArray):
         return x
     type = type or type_of(x)
@@ -511,7 +511,7 @@ def to_numpy(buffer: Any) -> np.ndarray:
 
 
 def _gathered(buffer: Any) -> np.ndarray:
-    """The values of a buffer with several parts."""
+    """The values of a buffer with several shards."""
     placed = buffer.aval
     sharding = placed.sharding
     parts = shards(wrap(buffer))
@@ -535,12 +535,12 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def _words(buffer: Any) -> np.ndarray:
-    """What is in the memory of a buffer of one device, also of keys."""
+    """The raw contents of a buffer on one device, also for keys."""
     return np.asarray(memoryview(buffer)) if buffer.aval.type.kind == "k" else to_numpy(buffer)
 
 
 def _view(buffer: Any) -> np.ndarray:
-    """A view of a dtype that the buffer protocol does not know, through the address in its DLPack capsule."""
+    """A view of a dtype that the buffer protocol does not support, through the address in its DLPack capsule."""
     placed = buffer.aval
     size = placed.type.size * placed.dtype.itemsize
     if size == 0:
@@ -550,7 +550,7 @@ def _view(buffer: Any) -> np.ndarray:
     if placed.sharding.device.platform != "cpu":
         return _copied(buffer)
     capsule = _jax.buffer_to_dlpack_managed_tensor(buffer)
-    address = ctypes.c_uint64.from_address(_pointer(capsule, b"dltensor")).value  # the first field is the data
+    address = ctypes.c_uint64.from_address(_pointer(capsule, b"dltensor")).value  # the first field is the data pointer
     raw = (ctypes.c_char * size).from_address(address)
     raw._keep = capsule  # type: ignore[attr-defined]  # the capsule keeps the buffer alive
     out = np.frombuffer(raw, placed.dtype).reshape(placed.shape)

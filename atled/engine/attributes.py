@@ -26,12 +26,12 @@ def upstream() -> ir.DialectRegistry:
 
 
 def make_context() -> ir.Context:
-    """A context that knows the dialects of modules."""
+    """An MLIR context with the dialects that modules use."""
     return prepare(ir.Context())
 
 
 def prepare(context: ir.Context) -> ir.Context:
-    """Let a context know the dialects of modules."""
+    """Register the dialects that modules use with a context."""
     context.append_dialect_registry(upstream())
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
@@ -40,7 +40,7 @@ def prepare(context: ir.Context) -> ir.Context:
 
 
 context = make_context()
-lock = threading.RLock()  # one module is built at a time; building is pure Python, so nothing is lost
+lock = threading.RLock()  # one module is built at a time; building holds the GIL anyway
 
 with context:
     UNKNOWN = ir.Location.unknown()

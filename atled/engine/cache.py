@@ -1,8 +1,8 @@
-"""Compiled programs on disk: on by default, bounded, private, and never trusted.
+"""The disk cache of compiled programs: on by default, bounded in size, private, and verified before use.
 
 A file is named by the key of what it holds: the program's fingerprint, the compile options, the versions of jaxlib and
 of the lowering code, and the fingerprint of the machine. It starts with a checksum over that key and the rest, so an
-entry that was altered, cut short, or put under another key is recompiled instead of run. Writers rename a finished
+entry that was altered, cut short, or stored under another key is recompiled instead of run. Writers rename a finished
 file into place; readers that lose a race see a miss.
 """
 
@@ -43,24 +43,24 @@ def _machine(platform: str, device: Any) -> str:
 
 
 def runtime(device: Any) -> list[str]:
-    """What compiled code needs where it runs: the engine's version, the platform and the hardware."""
+    """The requirements of compiled code at run time: the engine's version, the platform and the hardware."""
     fingerprint = _jax.get_topology_for_devices([device]).fingerprint()
     return [jaxlib.version.__version__, device.platform, str(fingerprint)]
 
 
 def key(program_digest: str, options: str, platform: str, device: Any) -> str:
-    """The name under which a compiled program is kept."""
+    """The cache key of a compiled program."""
     text = "\n".join([program_digest, options, _machine(platform, device)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def directory() -> str | None:
-    """The cache directory, made on first use; None if the cache is off or the place is not private."""
+    """The cache directory, created on first use; None if the cache is off or the directory is not private."""
     return _prepared(place()) if scope().cache else None
 
 
 def place() -> str:
-    """Where compiled programs are kept if the cache is on; nothing is made."""
+    """The path of the cache directory; it is not created."""
     chosen = scope().cache_dir
     if chosen is None:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -83,7 +83,7 @@ def _prepared(path: str) -> str | None:
 
 
 def _warn(text: str) -> None:
-    """A warning about the cache, for the line of the user who compiles."""
+    """A warning about the cache, attributed to the user's line that compiles."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and source.is_library_file(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
@@ -91,14 +91,14 @@ def _warn(text: str) -> None:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether only this user may write there. Windows says so in no mode; a user's directories are private there."""
+    """Whether only this user may write there. On Windows, modes do not tell; a user's directories are private there."""
     if not hasattr(os, "getuid"):
         return True
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def load(key: str) -> tuple[dict[str, Any], bytes] | None:
-    """The header and serialized executable kept under a key, if they are there and unharmed."""
+    """The header and serialized executable stored under a key, if they exist and the checksum matches."""
     path = directory()
     if path is None:
         return None
@@ -120,7 +120,7 @@ def load(key: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def is_unharmed(key: str, data: bytes) -> bool:
-    """Whether a file has what was written under its name."""
+    """Whether a file's checksum matches its name and contents."""
     start = len(_MAGIC) + 32
     return data[: len(_MAGIC)] == _MAGIC and data[len(_MAGIC) : start] == _checksum(key, data[start:])
 
@@ -138,7 +138,7 @@ def discard(key: str) -> None:
 
 
 def store(key: str, header: dict[str, Any], blob: bytes) -> None:
-    """Keep a serialized executable. A cache that cannot be written to is no error."""
+    """Store a serialized executable. A cache that cannot be written to is not an error."""
     path = directory()
     if path is None:
         return
@@ -153,7 +153,7 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        if (path, error.errno) not in _failed:  # once, because each compile would say it
+        if (path, error.errno) not in _failed:  # once, not for each compilation
             _failed.add((path, error.errno))
             _warn(f"{path} cannot be written to ({error.strerror}); what is compiled now is not kept.")
         return
@@ -164,7 +164,7 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
 
 
 _failed: set[tuple[str, int | None]] = set()
-_written: dict[str, int] = {}  # bytes written since the last look at the directory
+_written: dict[str, int] = {}  # bytes written since the last scan of the directory
 
 
 def evict(path: str, limit: int) -> None:

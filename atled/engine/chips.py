@@ -1,4 +1,4 @@
-"""What is known of chips that are not here: their memory, and what a compiler for GPUs asks about one."""
+"""Descriptions of chips to compile for: their memory, and the properties that the GPU compiler needs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class Gpu(NamedTuple):
     title: str
     capability: tuple[int, int]
     cores: int  # streaming multiprocessors
-    lanes: int  # for 32-bit floats, in each of them
-    shared: int  # memory that a core's threads share, in bytes
-    cache: int  # second level, in bytes
+    lanes: int  # 32-bit float units per core
+    shared: int  # shared memory per core, in bytes
+    cache: int  # L2 cache, in bytes
     clock: float  # GHz
-    bandwidth: float  # of its memory, in bytes a second
+    bandwidth: float  # memory bandwidth, in bytes per second
     memory: int  # in bytes
-    is_extended: bool = False  # has instructions that only this generation knows
+    is_extended: bool = False  # has instructions specific to this generation
 
     @property
     def description(self) -> str:
-        """The same as the compiler reads it."""
+        """The description in the compiler's text format."""
         major, minor = self.capability
         extension = "ACCELERATED_FEATURES" if self.is_extended else "NONE"
         return f"""gpu_device_info {{
@@ -49,7 +49,7 @@ GPUS = {
     "gb200": Gpu("GB200", (10, 0), 152, 128, 228 * _KB, 129 * _MB, 2.062, 7.928e12, 197_897_748_480, True),
 }
 
-# What the compiler takes to be there for a program, of each device: on v2, v3, v4 and tpu7x a chip is two devices.
+# Memory per device that the compiler assumes: on v2, v3, v4 and tpu7x a chip is two devices.
 TPUS = {
     name: int(gib * 2**30)
     for name, gib in {

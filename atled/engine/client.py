@@ -1,7 +1,7 @@
 """The engine's clients: one per platform, made on first use, valid in the process that made them.
 
 `ATLED_PLATFORMS` picks the platforms in order (`cpu`, `cuda`, `rocm`, `tpu`); without it, an accelerator whose plugin
-finds a device comes first. After a fork the child must not touch the engine: its threads are gone.
+finds a device comes first. After a fork the child must not use the engine: its threads do not exist there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib is imported
 
 import jaxlib._jax as _jax
 import jaxlib.version
@@ -28,25 +28,25 @@ Device = _jax.Device
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}  # platform -> client, the default first; empty until first use
 _is_child = False
-on_fork: list[Callable[[], None]] = []  # called in a child after fork: drop what must not be used there
-on_reset: list[Callable[[], None]] = []  # called, after those of `on_fork`, by `reset`: drop what keeps a client alive
+on_fork: list[Callable[[], None]] = []  # called in a forked child: drop objects that must not be used there
+on_reset: list[Callable[[], None]] = []  # called by `reset`, after `on_fork`: drop references to clients
 
 
 class World(NamedTuple):
-    """What clients need to know to be one of several processes; `processes.py` makes it."""
+    """Settings of clients in a multi-process run; created by `processes.py`."""
 
     coordination: Any  # the engine's coordination client
     rank: int
     size: int
-    host: str  # the address of this process on which collectives may listen
+    host: str  # the address of this process for incoming collective connections
     visible: Any  # the accelerators that this process may use, as numbers; None for all
 
 
-world: World | None = None  # set before the clients are made
+world: World | None = None  # set before the clients are created
 
 
 class ForkError(RuntimeError):
-    """The engine was used in a child made by fork. Its threads did not come along, so work would hang.
+    """The engine was used in a child made by fork. Its threads do not exist in the child, so work would hang.
 
     Start processes with `multiprocessing.get_context("spawn")`, or fork before the first array is made.
     """
@@ -126,7 +126,7 @@ config.is_started[0] = is_used
 
 
 def reset() -> None:
-    """Forget the clients, and all that was made with them; arrays that are still held can only be read."""
+    """Drop the clients and everything created with them; remaining arrays can only be read."""
     with _lock:
         for forget in (*on_fork, *on_reset):
             forget()
@@ -198,7 +198,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_index(backend: str | None = None) -> int:
-    """Which of the processes this is.
+    """The rank of this process.
 
     >>> process_index()
     0

@@ -1,4 +1,4 @@
-"""Arrays of other libraries in dtypes that NumPy's own DLPack does not know: bfloat16 and the narrow floats.
+"""DLPack import of dtypes that NumPy's own DLPack does not support: bfloat16 and narrow floats.
 
 A capsule holds the address of a `DLTensor`; its layout is part of the protocol (dlpack.h).
 """
@@ -41,7 +41,7 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 
 
 def to_host(x: Any) -> np.ndarray:
-    """A NumPy array of what another library has: its memory where NumPy can say the dtype, else a copy."""
+    """A NumPy array of another library's array: a view if NumPy supports the dtype, else a copy."""
     try:
         return np.from_dlpack(x)
     except (RuntimeError, BufferError) as error:  # the latter from NumPy 2.5 on

@@ -1,4 +1,4 @@
-"""`Evaluate`: the bottom interpreter, which runs each op as a compiled program of its own."""
+"""`Evaluate`: the base interpreter (level 0), which runs each op as a separate compiled program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atled.engine.placement import Spread, Where
 
 
 class Evaluate(Interpreter):
-    """Runs ops on arrays. The compiled program of an op is kept by op and operand placement."""
+    """Runs ops on arrays. Compiled programs are cached by op and operand placement."""
 
     __slots__ = ("launches",)
 
@@ -54,7 +54,7 @@ class Evaluate(Interpreter):
             raise failed(gone[0], error) from None
         made = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
         if here.is_watched and (here.debug_nans or here.debug_infs):
-            from atled.engine.watch import check  # loaded when somebody looks for NaNs
+            from atled.engine.watch import check  # imported only under debug_nans
 
             check(op, arrays, made)
         return made
@@ -74,10 +74,10 @@ class Evaluate(Interpreter):
 def placement(
     program: Program, arrays: Sequence[Any], ins: Sequence[Any] = (), outs: Sequence[Any] = ()
 ) -> tuple[Where, bool]:
-    """Where a program on these arrays runs, and whether the user chose the place.
+    """Where a program on these arrays runs, and whether the user chose that (committed).
 
-    It runs over a mesh if one of the arrays is spread over it, the program speaks of it, or `ins` or `outs` do: the
-    shardings that are asked for, None where nothing is.
+    It runs over a mesh if one of the arrays, the program, or one of the requested shardings `ins` and `outs` (None if
+    not requested) refers to it.
     """
     asked = [s for s in (*ins, *outs) if s is not None]
     chosen: dict[Any, Any] = {s.devices: s for s in asked}
@@ -119,7 +119,7 @@ def _devices(sharding: Any) -> str:
 
 
 def moved(arrays: Sequence[DeviceArray], where: Where) -> list[DeviceArray]:
-    """Arrays brought to where a program runs; those that are there as they are."""
+    """Arrays moved to where a program runs; arrays already there are unchanged."""
     if not isinstance(where, Spread):
         return [a if a.device == where else device_put(a, where, False) for a in arrays]
     return [a if a.sharding == s else device_put(a, s) for a, s in zip(arrays, where.ins, strict=True)]

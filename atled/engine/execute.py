@@ -1,6 +1,6 @@
 """Compiles programs and runs them.
 
-`compiled` looks in memory, then on disk, then lowers and compiles. An `Executable` takes buffers and gives buffers; the
+`compiled` looks in memory, then on disk, then lowers and compiles. An `Executable` maps buffers to buffers; the
 launch paths of eager ops and of `jit` hold its bound methods and call nothing else.
 """
 
@@ -85,7 +85,7 @@ class Executable:
 
 
 def _if_there(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
-    """Run a program over several devices unless an array is gone, at which the engine would crash."""
+    """Run a program over several devices; raises for a deleted array, which would crash the engine."""
     for b in buffers:
         if b.is_deleted():
             raise EngineError(f"{b.aval.type} was deleted or donated")
@@ -96,35 +96,36 @@ _running: collections.deque[Any] = collections.deque()  # tokens of programs wit
 
 
 def _with_effects(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
-    """Run a program that calls back: after the one before it, so that effects keep their order."""
+    """Run a program with callbacks after the previous one has finished, so that effects keep their order."""
     while _running:
-        with contextlib.suppress(EngineError):  # said where its results are read
+        with contextlib.suppress(EngineError):  # raised when its results are read
             _running.popleft().block_until_ready()
     out = execute(buffers, with_tokens=True)
     _running.append(out.consume_token())
     return out
 
 
-# Programs over several CPU devices share one pool of threads, and those of a collective wait for each other: with
-# some forty of them under way, none can finish. So only a few are: every eighth is noted, and two of these may be.
+# Programs over several CPU devices share one thread pool, and the threads of a collective wait for each other: with
+# some forty programs in flight, they deadlock. So the number is limited: every eighth launch is noted, and at most two
+# noted ones may be unfinished.
 EVERY, NOTED = 8, 2
 _in_flight: collections.deque[Any] = collections.deque()
 _turns = itertools.count(1)
 
 
 def _in_turn(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
-    """Run a program over several devices, after waiting for an older one if many are under way."""
+    """Run a program over several devices, after waiting for an older one if many are in flight."""
     if next(_turns) % EVERY:
         return execute(buffers)
     if len(_in_flight) >= NOTED:
-        with contextlib.suppress(EngineError, IndexError):  # said where its results are read
+        with contextlib.suppress(EngineError, IndexError):  # raised when its results are read
             _in_flight.popleft().block_until_ready()
     out = execute(buffers, with_tokens=True)
     _in_flight.append(out.consume_token())
     return out
 
 
-# CPU devices of one process that a collective can run on: the engine has no threads for more, and would wait
+# the maximum number of CPU devices per process for collectives: with more, the engine lacks threads and deadlocks
 MOST = 256
 _COLLECTIVE = re.compile(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute)")
 
@@ -137,7 +138,7 @@ def _refuse(ready: Executable, buffers: Sequence[Any]) -> Any:
 
 
 class _Together:
-    """Runs a program over several processes, after making sure that all of them run it now."""
+    """Runs a multi-process program, after checking that all processes launch it."""
 
     __slots__ = ("calls_back", "execute", "number", "program", "ranks", "where")
 
@@ -147,19 +148,19 @@ class _Together:
         self.number: int | None = None
 
     def __call__(self, buffers: Sequence[Any]) -> Any:
-        from atled.engine.world import processes  # loaded where there are several
+        from atled.engine.world import processes  # imported only with several processes
 
         if self.number is None:
             try:
                 name = digest(self.program)
-            except NotPortable:  # it holds functions of Python's, as callbacks do
+            except NotPortable:  # it holds Python functions, as callbacks do
                 name, self.calls_back = f"{self.program.name}, {len(self.program.equations)} equations", True
             place = source.here()
             said = str(place) if place is not None else ""
             name = f"{name} {_description(self.where)}"
             self.number = processes.agree(name, self.program.name, said, self.ranks)
         mark = processes.launched(self.number, buffers)
-        if self.calls_back:  # they see values before there are results
+        if self.calls_back:  # callbacks see values before the results are confirmed
             processes.confirm(mark)
         mark.world.is_launching = True
         try:
@@ -169,7 +170,7 @@ class _Together:
 
 
 class _Marked:
-    """What a launch gives: results that carry its mark."""
+    """The results of a launch, tagged with its mark."""
 
     __slots__ = ("mark", "results")
 
@@ -184,7 +185,7 @@ class _Marked:
 
 
 def effects_barrier() -> None:
-    """Wait until the effects of all programs that were launched have happened: prints, callbacks.
+    """Wait until the effects (prints, callbacks) of all launched programs have happened.
 
     >>> import atled
     >>> def run():
@@ -202,7 +203,7 @@ def effects_barrier() -> None:
 
 
 def flush() -> None:
-    """Let what was printed be seen, before an error is."""
+    """Flush printed output before an error is raised."""
     while _running:
         with contextlib.suppress(EngineError):
             _running.popleft().block_until_ready()
@@ -215,7 +216,7 @@ atexit.register(flush)
 def executable(
     program: Program, where: Where, committed: bool = False, donated: tuple[int | None, ...] = (), module: Any = None
 ) -> Executable:
-    """A program ready to run somewhere; `module` is what it was lowered to, if that has happened."""
+    """A program compiled for a placement; `module` is its lowered module, if it exists already."""
 
     key = ("executable", where, committed, donated)
     found = program.derived.get(key)
@@ -228,13 +229,13 @@ def executable(
     return found
 
 
-_compiling: dict[Any, list[Any]] = {}  # a lock, and how many threads want it
+_compiling: dict[Any, list[Any]] = {}  # a lock, and the number of threads that use it
 _compiling_lock = threading.Lock()
 
 
 @contextlib.contextmanager
 def _one_at_a_time(key: Any) -> Iterator[None]:
-    """A block that one thread is in at a time: several that meet a new program compile it once."""
+    """A block that serializes threads: several threads with the same new program compile it once."""
     with _compiling_lock:
         entry = _compiling.setdefault(key, [threading.RLock(), 0])
         entry[1] += 1
@@ -251,7 +252,7 @@ def _one_at_a_time(key: Any) -> Iterator[None]:
 def compiled_anew(
     program: Program, where: Where, committed: bool, donated: tuple[int | None, ...], module: Any
 ) -> Executable:
-    """The same, past all caches: these go by what a program does, so that its text may have another one's lines."""
+    """The same without caches: their keys ignore source lines, so a cached program may have those of another."""
     raw, settled = settle(lambda *a: _compile(*a)[0], program, where, donated, module)
     return Executable(raw, program, settled, committed, donated)
 
@@ -259,12 +260,12 @@ def compiled_anew(
 def settle(
     compile: Callable[..., Any], program: Program, where: Where, donated: tuple[int | None, ...], module: Any
 ) -> tuple[Any, Where]:
-    """A program compiled, and where it takes its inputs from and leaves its outputs."""
+    """The compiled program, and the placements of its inputs and outputs."""
     raw = compile(program, where, donated, module)
     if not isinstance(where, Spread):
         return raw, where
     settled = _settled(raw, program, where)
-    if None in settled.outs:  # the compiler split an output in a way that has no spec: keep it whole
+    if None in settled.outs:  # no PartitionSpec expresses the compiler's sharding of an output: replicate it
         whole = NamedSharding(where.mesh, PartitionSpec())
         settled = where._replace(outs=tuple([s or whole for s in settled.outs]))
         raw = compile(program, settled, donated, None)
@@ -272,7 +273,7 @@ def settle(
 
 
 def _settled(raw: Any, program: Program, where: Spread) -> Spread:
-    """Where a compiled program leaves its outputs."""
+    """The placements of a compiled program's outputs."""
     found = raw.get_output_shardings()
     outs: list[Any] = []
     for i, (t, s) in enumerate(zip(program.output_types, where.outs, strict=True)):
@@ -290,7 +291,7 @@ _loaded: dict[Any, Any] = {}  # (digest, device, donated) -> loaded executable; 
 _LOADED_LIMIT = 4096
 
 
-transforms: list[Any] = []  # names of functions of users that change modules; what they make is kept nowhere
+transforms: list[Any] = []  # names of user functions that transform modules; their results are not cached
 
 
 def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (), module: Any = None) -> Any:
@@ -307,7 +308,7 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
         if raw is None:
             raw = _from_disk_or_new(program, name, where, donated, module)
             while len(_loaded) >= _LOADED_LIMIT:
-                with contextlib.suppress(StopIteration, RuntimeError):  # other threads take out, too
+                with contextlib.suppress(StopIteration, RuntimeError):  # other threads remove entries, too
                     _loaded.pop(next(iter(_loaded)), None)
         _loaded[memory_key] = raw
     return raw
@@ -332,7 +333,7 @@ def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[
 
 
 def revived(header: dict[str, Any], blob: bytes, where: Where, options: Any = None) -> Any:
-    """A program that was compiled elsewhere, or earlier; with options, for other devices."""
+    """Load a serialized executable; with options, for other devices."""
     for kind in header["uses"]:
         register(kind)
     make_room()
@@ -341,8 +342,8 @@ def revived(header: dict[str, Any], blob: bytes, where: Where, options: Any = No
 
 
 def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
-    """A program over several processes, which the first that comes compiles for all."""
-    from atled.engine.world import processes  # loaded where there are several
+    """A multi-process program, compiled by the first process that requests it, for all."""
+    from atled.engine.world import processes  # imported only with several processes
 
     made: list[Any] = []
 
@@ -357,7 +358,7 @@ def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[in
 
 
 def _description(where: Where) -> str:
-    """What a compiled program depends on besides itself."""
+    """The compile options, as part of the cache key."""
     if not isinstance(where, Spread):
         return str(where.id)
     places = [(d.id, d.process_index) for d in where.mesh.flat]
@@ -379,7 +380,7 @@ def _option_values(program: Program, where: Where) -> dict[str, Any]:
 
 
 def _gains_by_emitters(program: Program) -> bool:
-    """Whether the program, or one within it, has an op on an array that is large for it, or rounds many to 16 bits."""
+    """Whether the program has an op on arrays above its `emitted_from` size, or many conversions to 16 bits."""
 
     def make() -> bool:
         return any(
@@ -399,7 +400,7 @@ def _gains_by_emitters(program: Program) -> bool:
 
 SMALL = 24  # equations
 NARROW = 2**16  # elements
-PARTS = min(32, 2 * (os.cpu_count() or 1))  # compiled in parallel; more than the cores can take gain nothing
+PARTS = min(32, 2 * (os.cpu_count() or 1))  # parts compiled in parallel; more than the number of cores does not help
 
 
 def options(program: Program, where: Where) -> Any:
@@ -426,14 +427,14 @@ def _compile(
 
 def lowered(program: Program, where: Where, donated: tuple[int | None, ...]) -> Any:
     """The module of a program for a place."""
-    from atled.engine import stablehlo  # MLIR loads only when something is compiled
+    from atled.engine import stablehlo  # MLIR is imported only when something is compiled
 
     spread = where if isinstance(where, Spread) else None
     return stablehlo.build(program, devices_of(where)[0].platform, donated, spread=spread)
 
 
 def compile_module(module: Any, program: Program, where: Where) -> Any:
-    """Hand a built module to the compiler."""
+    """Compile a built module."""
     make_room()
     for kind in module.uses:
         register(kind)
@@ -447,7 +448,7 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
         emitters = "xla_cpu_use_fusion_emitters"
         if platform == "cpu" and "MLIR failure" in str(error) and emitters not in versions.missing:  # on long chains
             made.env_option_overrides = [*made.env_option_overrides, (emitters, False)]
-        elif platform == "cpu" and "opt-barrier" in str(error):  # in a loop that became one function
+        elif platform == "cpu" and "opt-barrier" in str(error):  # inside a loop that became one function
             made.env_option_overrides = [o for o in made.env_option_overrides if o[0] != "xla_disable_hlo_passes"]
         else:
             raise
@@ -456,9 +457,9 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
 
 @functools.cache
 def register(kind: str) -> None:
-    """Make a family of custom calls known to the engine."""
+    """Register a family of custom calls with the engine."""
     assert kind == "lapack"
-    from jaxlib.cpu import _lapack  # takes its pointers from SciPy: half a second, so only when needed
+    from jaxlib.cpu import _lapack  # imports SciPy for the function pointers: half a second, so only when needed
 
     _lapack.initialize()
     for name, target in _lapack.registrations().items():
@@ -466,12 +467,12 @@ def register(kind: str) -> None:
 
 
 def forget() -> None:
-    """Drop the loaded executables that are kept for reuse."""
+    """Drop the cached executables."""
     _loaded.clear()
 
 
 def _reset() -> None:
-    """Drop all that keeps a client alive."""
+    """Drop everything that keeps a client alive."""
     flush()
     forget()
     _in_flight.clear()

@@ -10,11 +10,11 @@ from atled.engine import execute
 
 
 class ExecutionError(RuntimeError):
-    """A computation failed on the device. It ran after the call that launched it; the message names that line."""
+    """A computation failed on the device, asynchronously; the message names the line that launched it."""
 
 
 def failed(buffer: Any, error: Exception) -> RuntimeError:
-    """The error of a computation, with the user's line that launched it; an exception of a callback as it is."""
+    """The error of a computation, with the user's line that launched it; a callback's exception unchanged."""
     text = " ".join(str(error).split())
     execute.flush()
     processes = sys.modules.get("atled.engine.world.processes")
@@ -40,6 +40,6 @@ def failed(buffer: Any, error: Exception) -> RuntimeError:
 
 
 def check_there(buffer: Any) -> None:
-    """Complain about a buffer whose memory was given away."""
+    """Raise an error for a donated or deleted buffer."""
     if buffer.is_deleted():
         raise failed(buffer, RuntimeError("deleted"))

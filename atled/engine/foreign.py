@@ -1,4 +1,4 @@
-"""Machine code of one's own that compiled programs call: its registration with the engine, and the call in a module."""
+"""Foreign functions (FFI): their registration with the engine, and the custom call in a module."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from atled.engine import execute
 
-try:  # later than the first jaxlib that is allowed
+try:  # not in the oldest supported jaxlib
     import jaxlib._xla as _xla
 except ImportError:
     _xla = None
 
 
 def register_target(name: str, function: Any, api_version: int, traits: int = 0) -> None:
-    """Make a function known under a name, for programs on the CPU; the engine keeps the first one of a name."""
+    """Register a function under a name, for programs on the CPU; the engine keeps the first one of a name."""
     _jax.register_custom_call_target(name, function, "Host", api_version, traits)
 
 
 def register_type(name: str, registration: Any) -> None:
-    """Make a type known under a name, of which functions keep objects between calls."""
+    """Register a state type under a name; functions keep objects of it between calls."""
     _jax.register_custom_type(name, registration)
 
 
@@ -36,11 +36,11 @@ def register_batched(name: str) -> None:
     _batched.add(name)
 
 
-_batched: set[str] = set()  # functions whose calls may be split
+_batched: set[str] = set()  # functions whose calls may be partitioned
 
 
 def batch_attributes(name: str, count: int, ins: Sequence[Sequence[int]], outs: Sequence[Sequence[int]]) -> Any:
-    """What tells the partitioner that the first axes of all operands and results of these shapes may be split."""
+    """The sharding rule that allows the partitioner to split the leading axes of all operands and results."""
     if name not in _batched or not count:
         return {}
     sizes: list[int] = list(ins[0][:count])
@@ -59,12 +59,12 @@ def batch_attributes(name: str, count: int, ins: Sequence[Sequence[int]], outs: 
 
 
 def _factor(i: int) -> str:
-    """The name of an axis in a rule for the partitioner."""
+    """The name of an axis in a sharding rule."""
     return chr(ord("i") + i) if i < 18 else f"z_{i - 17}"
 
 
 def register_transform(name: str, stage: int, callback: Any) -> None:
-    """Let the compiler for the CPU hand each module to a function, which may give another one."""
+    """Register a function that may rewrite each module in the CPU compiler."""
     if _xla is None:
         raise NotImplementedError("register_hlo_module_transformation: this jaxlib has no such hook.")
     _xla.register_xla_transform(name, stage, callback)
@@ -73,7 +73,7 @@ def register_transform(name: str, stage: int, callback: Any) -> None:
 
 
 def clear_transform(name: str, stage: int) -> bool:
-    """Take such a function back; whether there was one."""
+    """Unregister such a function; returns whether there was one."""
     if _xla is None or not _xla.clear_xla_transform(name, stage):
         return False
     execute.transforms[:] = [t for t in execute.transforms if t != (name, stage)]
@@ -100,7 +100,7 @@ def custom_call(
     result_layouts: Sequence[Sequence[int]] | None = None,
     extra_attributes: dict[str, Any] | None = None,
 ) -> Any:
-    """Write a call of a registered function where MLIR's bindings insert; layouts are from the fastest axis on."""
+    """Emit a call of a registered function at MLIR's insertion point; layouts are minor to major."""
     text = "" if backend_config is None else backend_config
     attributes: dict[str, Any] = {
         "call_target_name": ir.StringAttr.get(call_target_name),

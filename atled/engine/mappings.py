@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable
 
 # Each loaded program takes ten or twenty memory mappings, of which Linux allows a process some 65,000; the compiler
-# crashes when there are no more. Before that, everything that can be made again from disk is dropped.
+# crashes when there are none left. Before that, everything that can be reloaded from disk is dropped.
 on_pressure: list[Callable[[], None]] = []
 MAPPINGS = 24_000
-_NEEDED = 512  # mappings that must be left for a program to be compiled
-_EACH = 64  # more than most programs take
-_unlooked = [0, 0.0]  # mappings that may be taken before the next look, which takes a millisecond, and until when
+_NEEDED = 512  # free mappings required to compile a program
+_EACH = 64  # more mappings than most programs use
+_unlooked = [0, 0.0]  # mappings that may be used, and the time, until the next check, which takes a millisecond
 
 
 def make_room() -> None:
-    """Look at the memory mappings before another program takes some; complain if there are too few left."""
+    """Check the number of memory mappings before compiling another program; raise if too few are left."""
     _unlooked[0] -= _EACH
-    if _unlooked[0] > 0 and time.monotonic() < _unlooked[1]:  # other parts of the program take mappings, too
+    if _unlooked[0] > 0 and time.monotonic() < _unlooked[1]:  # other parts of the process use mappings, too
         return
     most = _mappings_allowed()
     relieve(min(MAPPINGS, most // 2))
@@ -33,7 +33,7 @@ def make_room() -> None:
 
 
 def relieve(limit: int) -> None:
-    """Drop what can be made again from disk, if this process has more mappings than `limit`."""
+    """Drop executables that can be reloaded from disk, if this process has more mappings than `limit`."""
     if _mappings() > limit:
         for drop in on_pressure:
             drop()

@@ -1,4 +1,4 @@
-"""MLIR's bindings, for those who write rules for primitives of their own. Nothing else here needs the dialects."""
+"""MLIR's bindings, for lowering rules of user-defined primitives. Nothing else in atled needs the dialects."""
 
 import jaxlib._hlo as hlo
 import jaxlib._jax as xla_client

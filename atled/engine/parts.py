@@ -1,4 +1,4 @@
-"""Arrays over many devices made of parts: from a function, from what each process has, or from arrays on devices."""
+"""Global arrays made of shards: from a callback, from process-local data, or from single-device arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atled.engine.array import DeviceArray, assemble, wrap
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback: Any, dtype: Any = None) -> DeviceArray:
-    """An array whose parts come from a function of their index: each process makes its own parts only.
+    """A global array whose shards come from a function of their index; each process makes only its own shards.
 
     >>> import numpy as np, atled
     >>> from atled.sharding import NamedSharding, PartitionSpec
@@ -29,7 +29,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
     parts = []
     for device, index in sharding.addressable_devices_indices_map(dims).items():
         if str(index) not in made:
-            data = np.array(data_callback(index), dtype)  # a copy, which nobody else writes to
+            data = np.array(data_callback(index), dtype)  # a private copy
             if data.shape != part:
                 raise ValueError(
                     f"make_array_from_callback: the part {_show(index)} of shape {list(dims)} must have the shape "
@@ -51,9 +51,9 @@ def _show(index: tuple[slice, ...]) -> str:
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
 ) -> DeviceArray:
-    """An array of which each process gives its own part, as one NumPy array.
+    """A global array to which each process contributes its own part, as one NumPy array.
 
-    The global shape is found from the sharding, where every process has an equal block of it, or given.
+    The global shape is given, or inferred from the sharding if all processes have blocks of equal size.
 
     >>> import atled
     >>> whole = atled.sharding.SingleDeviceSharding(atled.devices()[0])
@@ -90,7 +90,7 @@ def make_array_from_process_local_data(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> DeviceArray:
-    """An array of parts that are on their devices already, without a copy. `dtype` says what they must be.
+    """A global array made of arrays that are already on their devices, without a copy. `dtype` is their dtype.
 
     >>> import atled, atled.numpy as jnp
     >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])

@@ -25,7 +25,7 @@ from atled.core.sharding import (
 
 
 class Spread(NamedTuple):
-    """Where a program over a mesh runs: how its inputs are split, and its outputs, None where the compiler chooses."""
+    """The placement of a program over a mesh: the shardings of its inputs and outputs, None if the compiler chooses."""
 
     mesh: Mesh
     ins: tuple[NamedSharding, ...]
@@ -42,12 +42,12 @@ def devices_of(where: Where) -> tuple[Any, ...]:
 
 @functools.cache
 def layout(sharding: Any, ndim: int) -> Any:
-    """The engine's own object for a sharding of arrays with so many dimensions."""
+    """The engine's sharding object for `ndim`-dimensional arrays."""
     return _jax.GSPMDSharding(device_list(sharding.devices), tiling(sharding, ndim).to_proto(), sharding.memory_kind)
 
 
 def tiling(sharding: Any, ndim: int) -> Any:
-    """The compiler's own object for how dimensions are split."""
+    """The compiler's `HloSharding` object."""
     counts, _ = tiles(sharding, ndim)
     if prod(counts) == 1:
         return _hlo.HloSharding.replicate()
@@ -61,7 +61,7 @@ def tiling(sharding: Any, ndim: int) -> Any:
 
 
 def sharding_of_tiling(proto: Any, mesh: Mesh, shape: tuple[int, ...]) -> NamedSharding | None:
-    """What the compiler chose for an array, in the words of a mesh; None if it cannot be said."""
+    """The sharding that the compiler chose for an array, as a PartitionSpec; None if no spec can express it."""
     found = _hlo.HloSharding.from_proto(proto)
     if found.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())
@@ -80,29 +80,29 @@ def sharding_of_tiling(proto: Any, mesh: Mesh, shape: tuple[int, ...]) -> NamedS
 
 @functools.cache
 def device_list(devices: tuple[Any, ...]) -> Any:
-    """The engine's own list of devices."""
+    """The engine's device list object."""
     return _jax.DeviceList(devices)
 
 
 def _without_jax(name: str, *rest: Any) -> Any:
-    """`import`, for functions of the engine that look for jax to make its types for them, and do as well without."""
+    """An `import` that hides jax from engine functions that optionally import it."""
     if name.partition(".")[0] == "jax":
         raise ImportError(name)
     return __import__(name, *rest)
 
 
-# The engine imports by the `__import__` of the function that calls it, so this one has builtins of its own.
+# The engine uses `__import__` of its caller's builtins, so this function has its own builtins.
 _builtins = {**vars(builtins), "__import__": _without_jax}
 _parts_of = lambda buffer: buffer._arrays  # noqa: E731
-parts_of: Any = types.FunctionType(_parts_of.__code__, {"__builtins__": _builtins})  # one buffer a device
+parts_of: Any = types.FunctionType(_parts_of.__code__, {"__builtins__": _builtins})  # one buffer per device
 
 
 @functools.cache
 def on_device(device: Any) -> SingleDeviceSharding:
-    """The sharding of arrays that are on one device; one object a device."""
+    """The sharding of arrays that are on one device; one object per device."""
     return SingleDeviceSharding(device)
 
 
 def layout_of(placed: Placed) -> Any:
-    """The engine's own object for the sharding of an array as it is stored."""
+    """The engine's sharding object for the stored form of an array."""
     return layout(physical_sharding(placed.sharding, placed.type), len(placed.shape))

@@ -16,14 +16,14 @@ import jaxlib._jax as _jax
 
 
 class Plugin(NamedTuple):
-    """A plugin that is installed: its platform name and its shared library."""
+    """An installed plugin: its platform name and its shared library."""
 
     platform: str
     library: str
 
 
 def installed() -> list[Plugin]:
-    """The plugins that are installed, accelerators in the order in which they are preferred."""
+    """The installed plugins, in order of preference."""
     found = []
     tpu = importlib.util.find_spec("libtpu")
     if tpu is not None and tpu.submodule_search_locations:
@@ -52,7 +52,7 @@ def start(plugin: Plugin) -> None:
 
 
 _TPU = {"TPU_LOG_DIR": "disabled"}
-# Without a TPU the library would ask the network for minutes what machine this is, and let one process load it.
+# Without a TPU, libtpu would query the metadata server for minutes, and allow only one process to load it.
 _NO_TPU = {
     **_TPU, "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_MIN_LOG_LEVEL": "3",
     "TPU_STDERR_LOG_LEVEL": "3", "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_WORKER_HOSTNAMES": "localhost",
@@ -61,7 +61,7 @@ _NO_TPU = {
 
 
 def load(plugin: Plugin, world: Any = None) -> Any:
-    """A client of a plugin; raises RuntimeError with the plugin's own words when it has no device.
+    """A client of a plugin; raises RuntimeError with the plugin's own message if it finds no device.
 
     `world` is the `client.World` that this process is in.
     """
@@ -87,4 +87,4 @@ def _preload_vendor_libraries() -> None:
             try:
                 ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
             except OSError:
-                continue  # the plugin says itself what it misses
+                continue  # the plugin itself reports missing libraries

@@ -1,8 +1,7 @@
 """How arrays are shown: as text, and as a table in notebooks.
 
-An array that is too large to be shown whole is shown by its corners, as NumPy does it, and only those are fetched: from
-a view of the memory, by a slice on the device, or from the parts of a split array that hold them. NumPy's print
-options hold here, too.
+Only the corners of a large array are shown, as in NumPy, and only those are fetched: from a view of the memory, by a
+slice on the device, or from the shards that hold them. NumPy's print options apply.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from atled.core import dtypes
 from atled.core.sharding import SingleDeviceSharding
 from atled.engine import client
 
-if TYPE_CHECKING:  # arrays show themselves by this file
+if TYPE_CHECKING:  # arrays import this file for their repr
     from atled.engine.array import DeviceArray, Shard
 
 _LIMIT = 100_000  # elements; arrays of many short axes have more in their corners
@@ -46,7 +45,7 @@ def _fetched(x: DeviceArray, positions: list[np.ndarray]) -> np.ndarray:
 
 
 def _corners(x: DeviceArray, edge: int) -> tuple[np.ndarray, np.ndarray]:
-    """The elements of an array that are shown, and which of them are in this process."""
+    """The displayed elements of an array, and which of them are in this process."""
     positions = _positions(x.shape, edge)
     if isinstance(x.sharding, SingleDeviceSharding):
         out = _fetched(x, positions)
@@ -64,7 +63,7 @@ def _corners(x: DeviceArray, edge: int) -> tuple[np.ndarray, np.ndarray]:
 def _within(
     part: Shard, shape: tuple[int, ...], positions: list[np.ndarray]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Which of the positions a part of an array holds, and where in the part they are."""
+    """Which of the positions a shard holds, and their positions within the shard."""
     places, inside = [], []
     for window, n, wanted in zip(part.index, shape, positions, strict=True):
         start, stop, _ = window.indices(n)
@@ -88,7 +87,7 @@ def _shown(x: DeviceArray, threshold: int | None = None) -> tuple[np.ndarray, di
 
 
 def place(x: DeviceArray) -> str:
-    """Where an array is, if it is not where arrays are by default."""
+    """The device of an array, if it is not the default device."""
     sharding = x.sharding
     if len(sharding.device_set) > 1:
         return f"sharding={sharding}"
@@ -110,7 +109,7 @@ def text(x: DeviceArray, *, separator: str, prefix: str = "", **options: Any) ->
 
 
 def _with_gaps(values: np.ndarray, is_here: np.ndarray) -> np.ndarray:
-    """The elements as text, and a question mark for those that other processes have."""
+    """The elements as text, with a question mark for those in other processes."""
     out = np.full(values.shape, "?", object)
     out[is_here] = _cells(values[is_here])
     return out

@@ -1,4 +1,4 @@
-"""The profiler of the engine, as it is."""
+"""Re-exports the engine's profiler."""
 
 from jaxlib._profile_data import ProfileData, ProfileEvent, ProfilePlane
 from jaxlib._profiler import (

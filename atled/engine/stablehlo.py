@@ -1,4 +1,4 @@
-"""The builder over MLIR: what ops say becomes a StableHLO module.
+"""The builder over MLIR's bindings, through which ops are lowered to a StableHLO module.
 
 `Operation.create` with cached types and attributes costs a microsecond an op, a quarter of what the generated op
 classes or text would. `attributes.py` makes and keeps types and attributes.
@@ -41,7 +41,7 @@ _create = ir.Operation.create
 
 @functools.cache
 def cpu_features() -> frozenset[str]:
-    """What this machine's processor can do, in Linux's words; empty elsewhere."""
+    """The CPU feature flags as Linux names them; empty on other systems."""
     try:
         with open("/proc/cpuinfo") as file:
             flags = next((line for line in file if line.startswith("flags")), "")
@@ -60,14 +60,12 @@ class Module:
         self.names: set[str] = {"main"}
         self.meshes: dict[Mesh, str] = {}
         self.locations: dict[Any, Any] = {}
-        self.has_calls = (
-            True  # programs that are called become functions; otherwise their equations stand in the caller
-        )
+        self.has_calls = True  # called programs become functions; otherwise their equations are inlined
         self.is_spread = False  # over several devices
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
         self.channels = 0  # one for each collective
-        self.alike = 0  # groups of values that are split in one way
-        self.uses: set[str] = set()  # kinds of custom calls, so that their targets get registered before a load
+        self.alike = 0  # groups of values with the same sharding
+        self.uses: set[str] = set()  # kinds of custom calls, whose targets must be registered before loading
 
     def function(self, program: Program, platform: str, is_nested: bool, manual: Mesh | None) -> str:
         """The symbol of a program's function, emitted on first use: one for loops, one for the rest."""
@@ -92,12 +90,12 @@ class Module:
         return found
 
     def sharding(self, sharding: NamedSharding, t: ArrayType) -> Any:
-        """The attribute for how an array is split."""
+        """The sharding attribute of an array."""
         stored = physical_sharding(sharding, t)
         return ir.Attribute.parse(self.sharding_text(stored.mesh, stored.spec, len(physical(t)[0])))
 
     def sharding_text(self, mesh: Mesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
-        """The same as text; with `is_open`, dimensions that the spec leaves whole may be split further."""
+        """The same as text; with `is_open`, dimensions that the spec does not split may be split by the partitioner."""
         parts = []
         for d in range(ndim):
             names = [_quoted(n) for n in spec.axes(d)]
@@ -115,7 +113,7 @@ class Module:
         return name
 
     def portable_function(self, data: bytes, wanted: str) -> str:
-        """The symbol of a function that was exported, put into this module on first use."""
+        """The symbol of an exported function, added to this module on first use."""
         known = self.functions.get(hash(data))
         if known is None:
             name = self.fresh_name(wanted)
@@ -163,7 +161,7 @@ def _symbol(name: str) -> str:
 
 
 class BlockBuilder:
-    """The builder of one block. `Builder` in the compiler folder says what the methods mean."""
+    """The builder of one block. `compiler/builder.py` documents the methods."""
 
     __slots__ = ("constants", "ip", "is_nested", "location", "manual", "module", "places", "platform", "scope", "token")
 
@@ -173,14 +171,14 @@ class BlockBuilder:
         self.scope = scope
         self.ip = ip
         self.is_nested = False  # inside a region of an operation, such as the body of a loop, or called from there
-        self.manual: Mesh | None = None  # the mesh of whose devices each runs this block on its own part
-        self.places: dict[Any, Value] = {}  # the position along axes of that mesh, where it is an operand
-        self.constants: dict[Any, Value] = {}  # of one value, which are in this block already
+        self.manual: Mesh | None = None  # the mesh of the enclosing shard_map block
+        self.places: dict[Any, Value] = {}  # the axis indices of that mesh, if they are operands
+        self.constants: dict[Any, Value] = {}  # broadcasts of a scalar that are already in this block
         self.location = UNKNOWN
-        self.token: Value | None = None  # what the next callback with an effect waits for
+        self.token: Value | None = None  # the token of the last callback with an effect
 
     def at(self, source: Source | None, name: str) -> None:
-        """Operations emitted from here on come from this place."""
+        """Set the source location of the operations that follow."""
         locations = self.module.locations
         if source is None:
             key: Any = name
@@ -319,7 +317,7 @@ class BlockBuilder:
         self, program: Program, operands: Sequence[Value], is_closed: bool = False,
         composite: dict[str, Any] | None = None, marks: dict[str, str] | None = None,
     ) -> tuple[Value, ...]:  # fmt: skip
-        if not self.module.has_calls or self.places:  # functions do not see what stands around their calls
+        if not self.module.has_calls or self.places:  # functions do not see the values around their calls
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
         symbol = self.module.function(program, self.platform, self.is_nested, self.manual)
         if composite is not None:
@@ -369,7 +367,7 @@ class BlockBuilder:
             return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(parts)}]>")
 
         given, types, ins = list(operands), list(types), list(ins)
-        if is_partial:  # where the compiler has axes, too, devices do not know their number: it comes as an operand
+        if is_partial:  # the compiler also partitions some axes, so the device's index is passed as an operand
             index = ArrayType((1,), np.dtype(np.int32))
             for a in axes:
                 whole = ArrayType((mesh.shape[a],), np.dtype(np.int32))
@@ -478,7 +476,7 @@ class BlockBuilder:
         return tuple(out)
 
     def waited(self) -> Value:
-        """What stands for all effects so far: a number that the next callback takes, so that it comes later."""
+        """The token of all effects so far: a number that the next callback takes, so that it runs later."""
         return self.token or self.constant(0, TOKEN)
 
 
@@ -491,7 +489,7 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 class _Quiet(BlockBuilder):
-    """The same block, where the location stays that of the op being lowered."""
+    """A builder of the same block whose location stays that of the op being lowered."""
 
     __slots__ = ()
 
@@ -514,8 +512,9 @@ def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
 def build(
     program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None
 ) -> Module:
-    """The module of a program; `donated[i]` names the output that may reuse the memory of input i."""
-    # What is emitted depends on the program alone: entries on disk are shared with processes that have other settings.
+    """The module of a program; `donated[i]` is the output that may reuse the buffer of input i."""
+    # The emitted module must depend only on the program: disk cache entries are shared by processes with other
+    # settings.
     with lock, context, UNKNOWN, config.override(narrow=False):
         module = Module(program.name)
         module.has_calls = has_calls
@@ -537,7 +536,7 @@ def build(
 
 
 def computation(module: Module) -> Any:
-    """A module as a computation of XLA, before it is optimized."""
+    """A module as an unoptimized XLA computation."""
     text = module.module.operation.get_asm(enable_debug_info=True)
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
 
@@ -549,7 +548,7 @@ def module_text(module: Module, debug_info: bool = False) -> str:
 
 
 def to_portable(module: Module) -> bytes:
-    """The module in the versioned form that other releases can read."""
+    """The module in StableHLO's portable, versioned format."""
     version = _stablehlo.get_version_from_compatibility_requirement(
         _stablehlo.StablehloCompatibilityRequirement.WEEK_12
     )

@@ -1,7 +1,7 @@
-"""Devices that are not here: machines described by name, to compile for.
+"""Hardware you don't have: topologies described by name, to compile for ahead of time.
 
-The compilers of the accelerators are in their plugins and need no device. What they make cannot run here, but says what
-a program takes of each chip: memory, operations, communication.
+The accelerators' compilers are in their plugins and need no device. Their output cannot run here, but shows the
+memory, the operations and the communication of a program on each chip.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from atled.engine.placement import Spread, Where, device_list, devices_of, on_de
 
 
 class Topology:
-    """A machine to compile for: its devices by number, and how much memory each of them has."""
+    """A topology to compile for: its devices, and the memory of each."""
 
     __slots__ = ("devices", "memory", "name", "platform")
 
@@ -29,7 +29,7 @@ class Topology:
         self.name = name
         self.platform = platform
         self.devices = devices
-        self.memory = memory  # of each device, in bytes; None where it is not known
+        self.memory = memory  # bytes per device; None if not known
 
     def __repr__(self) -> str:
         each = "" if self.memory is None else f", {size(self.memory)} each"
@@ -42,7 +42,7 @@ _of_client: dict[Any, Topology] = {}
 
 @functools.cache
 def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str, Any], ...]) -> Topology:
-    """The topology of so many chips; asked for again, it has the same devices."""
+    """The topology of that many chips; cached, so equal requests return the same devices."""
     grid = "x".join(map(str, shape))
     name = f"tpu {chip}:{grid}" if platform == "tpu" else f"{platform} {chip} {grid}"
     plugin = next((p for p in plugins.installed() if p.platform == platform), None)
@@ -71,12 +71,12 @@ def _reason(error: Exception) -> str:
 
 
 def of(where: Where) -> Topology | None:
-    """The topology that a place is on; None if its devices are here."""
+    """The topology of a placement; None if its devices are real."""
     return _of_client.get(devices_of(where)[0].client) if _of_client else None
 
 
 class Unloaded:
-    """A program compiled for a topology: all of an `Executable` but the running."""
+    """A program compiled for a topology: an `Executable` that cannot run."""
 
     __slots__ = ("placed", "program", "raw", "topology", "where")
 
@@ -88,7 +88,7 @@ class Unloaded:
 
 
 class _Raw:
-    """What the compiler made, with the methods of a loaded executable."""
+    """The compiler's output, with the methods of a loaded executable."""
 
     def __init__(self, made: Any) -> None:
         self._made = made
@@ -107,7 +107,7 @@ class _Raw:
 def unloaded(
     program: Program, where: Where, donated: tuple[int | None, ...], module: Any, effort: float | None
 ) -> Unloaded:
-    """Compile a program for the topology that a place is on; `effort` is from -1, quick, to 1."""
+    """Compile a program for the topology of a placement; `effort` is between -1 (fast) and 1."""
     topology = of(where)
     assert topology is not None
 

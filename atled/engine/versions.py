@@ -1,7 +1,7 @@
-"""Where the releases of jaxlib differ: 0.10.2 to 0.12.
+"""Differences between jaxlib releases, 0.10.2 to 0.12.
 
-Each difference is found by what the engine has or says, and by no number of a version. What is not named here is the
-same in all of them; `tests/engine/test_contract.py` holds every binding that the engine uses, and runs on each release.
+Each difference is detected by a feature test, never by a version number. Everything else is the same in all releases;
+`tests/engine/test_contract.py` lists every binding that the engine uses, and runs on each release.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import jaxlib._jax as _jax
 
 EngineError = _jax.JaxRuntimeError
 
-# Compile options that say how long a compiled program takes, or the compiler, and never what it computes. An engine
-# that does not know one of these goes without; at any other that it does not know, it raises.
+# Compile options that affect only speed, of the program or of the compiler, and never results. An engine
+# that does not know one of these ignores it; any other unknown option raises.
 MAY_BE_MISSING = frozenset({"xla_cpu_use_fusion_emitters", "xla_cpu_parallel_codegen_split_count"})
-missing: set[str] = set()  # those of them that this engine has refused
+missing: set[str] = set()  # those that this engine has rejected
 _REFUSAL = re.compile(r"No such compile option: '(\w+)'")
 
 
 def compile_and_load(client: Any, module: Any, devices: Any, options: Any, *callbacks: Sequence[Any]) -> Any:
-    """A module compiled for devices, without the options that this engine can do without (0.11 has no old emitters)."""
+    """Compile a module for devices, without speed options that this engine does not know (0.11 has no old emitters)."""
     while True:
         options.env_option_overrides = [o for o in options.env_option_overrides if o[0] not in missing]
         try:
@@ -34,7 +34,7 @@ def compile_and_load(client: Any, module: Any, devices: Any, options: Any, *call
             missing.add(refused[1])
 
 
-# Until 0.11 the maker of results would look at every one of them, if it is not told that we did.
+# Before 0.11, the result factory checks every array unless told that this was done.
 _UNCHECKED = {"_skip_checks": True} if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else {}
 
 
@@ -43,11 +43,11 @@ def result_handler(placed: Any, layout: Any, committed: bool) -> Any:
     return _jax.array_result_handler(placed, layout, committed=committed, **_UNCHECKED)
 
 
-_LEVELS = {-1: 9, 0: 0, 1: 39}  # O0, whatever is usual, O3
+_LEVELS = {-1: 9, 0: 0, 1: 39}  # O0, the default, O3
 
 
 def set_effort(build_options: Any, effort: float) -> None:
-    """How hard a compiler for another machine tries, from -1 to 1; from 0.11 on there are levels, and no numbers."""
+    """Set the effort of ahead-of-time compilation, from -1 to 1; from 0.11 on, jaxlib has levels instead."""
     if hasattr(build_options, "exec_time_optimization_effort"):
         build_options.exec_time_optimization_effort = effort
     else:

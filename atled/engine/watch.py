@@ -1,9 +1,9 @@
-"""Finding where a NaN or an infinity arises.
+"""Finds where a NaN or an infinity arises.
 
-`Watch` stands in for the bottom interpreter: programs run op by op, and every result is looked at. A bad value is
-traced back through the ops that passed it on to the one that made it of good ones; if it never reaches a result, as
-behind a `where`, it does not count. What is said of it: the op, the user's line, the step of each loop, the lane of
-each vmap, whether it was on the way back, and what the operands were.
+`Watch` replaces the base interpreter: programs run op by op, and every result is checked. A bad value (NaN or
+infinity) is traced back through the ops that propagated it to the op that produced it from finite operands; if it
+never reaches a result, because a `where` discards it, it is not reported. The report has the op, the user's line, the
+step of each loop, the lane of each vmap, whether it was in the backward pass, and the operands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Finding:
         self.steps = tuple(steps)  # (loop, index, count) for each loop, the outermost first
         self.is_backward = is_backward
         self.operands = tuple(operands)  # types and ranges
-        self.because: Finding | None = None  # of a nan: where an infinity among the operands arose
+        self.because: Finding | None = None  # for a NaN: where an infinite operand arose
 
     @property
     def line(self) -> int:
@@ -62,7 +62,7 @@ class Finding:
 
 
 class _Birth:
-    """A finding, when it was made, and the lanes that it was found in."""
+    """A finding, its time, and its lanes."""
 
     __slots__ = ("finding", "lanes", "number")
 
@@ -71,7 +71,7 @@ class _Birth:
 
 
 class Watch(Interpreter):
-    """Runs ops one by one and remembers which results are bad, and since when."""
+    """Runs ops one by one and tracks bad results and their origins."""
 
     __slots__ = ("count", "infs", "marks", "nans", "outer")
     is_watching = True
@@ -79,9 +79,9 @@ class Watch(Interpreter):
     def __init__(self, nans: bool = True, infs: bool = False) -> None:
         super().__init__(0)
         self.nans, self.infs = nans, infs
-        # for nan and inf, by identity: an array, and where it went bad
+        # for nan and inf, by identity: an array, and the origin of its bad value
         self.marks: dict[str, dict[int, tuple[Any, tuple[_Birth, ...]]]] = {"nan": {}, "inf": {}}
-        self.outer: Any = None  # the place of the op whose program is being run, on a way back
+        self.outer: Any = None  # the location of the op whose program is running, in a backward pass
         self.count = 0
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
@@ -101,7 +101,7 @@ class Watch(Interpreter):
         return out
 
     def look(self, what: str, op: Any, operands: Sequence[DeviceArray], x: DeviceArray) -> None:
-        """Note a bad result: since when, and if since now, where."""
+        """Record a bad result and its origin, an operand's or this op."""
         bad = is_bad(x, what == "nan", what == "inf")
         if bad is None:
             return
@@ -119,19 +119,19 @@ class Watch(Interpreter):
         self.marks[what][id(x)] = (x, tuple(since))
 
     def births(self, what: str, arrays: Sequence[Any]) -> list[_Birth]:
-        """Where arrays went bad, the earliest first."""
+        """The origins of the arrays' bad values, earliest first."""
         found = {b.number: b for a in arrays for b in self.marks[what].get(id(a), (None, ()))[1]}
         return [found[n] for n in sorted(found)]
 
     def mark_argument(self, name: str, x: DeviceArray) -> None:
-        """Note an argument that is bad to begin with."""
+        """Record a bad value in an argument."""
         for what in ("nan", "inf"):
             if is_bad(x, what == "nan", what == "inf") is not None:
                 found = Finding(what, f"argument {name}", None, (), (), False, ())
                 self.marks[what][id(x)] = (x, (_Birth(found, {()}, -1),))
 
     def origin(self, results: Sequence[Any]) -> Finding | None:
-        """Where the first bad value among the results comes from."""
+        """The origin of the first bad value in the results."""
         births = self.births("nan", results) if self.nans else []
         births += self.births("inf", results) if self.infs else []
         return min(births, key=lambda b: b.number).finding if births else None
@@ -148,7 +148,7 @@ def around(outer: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
 def finding(
     op: Any, operands: Sequence[Any], x: Any, bad: np.ndarray, outer: Any = None, at: tuple[int, ...] | None = None
 ) -> Finding:
-    """What there is to say of a bad result."""
+    """The report for a bad result."""
     lanes, steps = around(outer)
     if bad.shape[: len(lanes)] != lanes:
         lanes = ()
@@ -164,7 +164,7 @@ def finding(
 
 
 def is_bad(x: Any, nans: bool, infs: bool) -> np.ndarray | None:
-    """Which elements are not a number, or not finite; None if all are well."""
+    """Which elements are NaN or infinite; None if there are none."""
     if x.type.kind not in "fc":
         return None
     host = to_numpy(x._buffer)
@@ -180,7 +180,7 @@ def _what(host: np.ndarray) -> str:
 
 
 def _range(x: Any, lane: tuple[int, ...]) -> str:
-    """The type of an operand and the values it has, in one lane."""
+    """The type and values of an operand in one lane."""
     t = ArrayType(x.type.shape[len(lane) :], x.type.dtype)
     if t.kind not in "biufc" or t.size == 0:
         return str(t)
@@ -195,7 +195,7 @@ def _range(x: Any, lane: tuple[int, ...]) -> str:
 
 @contextlib.contextmanager
 def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
-    """A block in which every op is run on its own and looked at."""
+    """A block in which every op runs separately and is checked."""
     made, before = Watch(nans, infs), state.base
     with override(jit=False, debug_nans=False, debug_infs=False, watches=True):
         state.base = made
@@ -206,9 +206,9 @@ def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
 
 
 def check(op: Any, operands: Sequence[Any], out: Any) -> None:
-    """Note the results of an op that are bad, if the settings ask to be told; it is said when one of them is read.
+    """Record bad results of an op, if the settings ask for it; the error is raised when one of them is read.
 
-    So a NaN that a selection leaves out does not count.
+    So a NaN that a selection discards is not reported.
     """
     for x in out if type(out) is tuple else (out,):
         bad = is_bad(x, scope().debug_nans, scope().debug_infs)
@@ -217,7 +217,7 @@ def check(op: Any, operands: Sequence[Any], out: Any) -> None:
 
 
 def known_origin(operands: Sequence[Any]) -> Finding | None:
-    """Where the bad value of an operand arose, if that is known."""
+    """The origin of the bad value of an operand, if known."""
     return next((suspects[id(a)][1] for a in operands if id(a) in suspects), None)
 
 

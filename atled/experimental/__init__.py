@@ -1,4 +1,4 @@
-"""What JAX calls experimental, under the names that programs written for it use."""
+"""The modules of `jax.experimental`."""
 
 import importlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""Python that writes into memory, called from compiled code, under the names of `jax.experimental.buffer_callback`."""
+"""Host callbacks that write into result buffers, with the API of `jax.experimental.buffer_callback`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
 
 class ExecutionStage(enum.Enum):
-    """When a function is called: here, while the program runs."""
+    """The stage at which a callback runs; always execution here."""
 
     INSTANTIATE = 0
     PREPARE = 1
@@ -73,7 +73,7 @@ class Buffer:
         return np.array(self._memory, dtype, copy=copy)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        """The memory for other libraries; only that of results can be lent."""
+        """The memory through DLPack; only for results."""
         return self._memory.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:

@@ -1,8 +1,8 @@
-"""Checks that work in compiled code: `check` says what must hold, `checkify` hands what failed out as a value.
+"""Checks in compiled code: `check` asserts a condition, `checkify` returns failures as a value.
 
-Compiled code cannot raise. `checkify(f)` therefore returns an `Error` beside what `f` returns; it is a tree of arrays
-and goes through `jit`, `grad`, `vmap` and loops as other arrays do. Besides the checks that users write, ops can be
-looked at: for NaNs, divisions by zero and indices out of bounds. How programs are rewritten is in
+Compiled code cannot raise. `checkify(f)` therefore also returns an `Error`, a tree of arrays that passes through
+`jit`, `grad`, `vmap` and loops as other arrays do. Besides explicit checks, ops can be checked automatically: for
+NaNs, divisions by zero and indices out of bounds. How programs are rewritten is in
 `atled/higher_order/instrument.py`.
 
 >>> import atled, atled.numpy as jnp
@@ -52,7 +52,7 @@ _Out = TypeVar("_Out")
 
 
 class Error:
-    """What went wrong first in a checked function, or that nothing did. A tree of arrays; under `vmap`, one a lane.
+    """The first failure of a checked function, or none. A tree of arrays; under `vmap`, one per lane.
 
     >>> import atled.numpy as jnp
     >>> err, _ = checkify(jnp.sin, errors=nan_checks)(jnp.inf)
@@ -75,7 +75,7 @@ class Error:
         return [(lane, self._sites[int(n)], words[lane]) for lane, n in np.ndenumerate(codes) if n >= 0]
 
     def get(self) -> str | None:
-        """What failed, or None. Of a batch of errors, each that is one, with its place in the batch.
+        """The message of the failure, or None. For a batch, the messages of all failures with their indices.
 
         >>> import atled, atled.numpy as jnp
         >>> f = checkify(lambda x: check(x > 0, "got {x}", x=x))
@@ -87,7 +87,7 @@ class Error:
         return None if found is None else str(found)
 
     def get_exception(self) -> CheckError | None:
-        """What failed as an exception of its category, or None.
+        """The failure as an exception of its category, or None.
 
         >>> import atled.numpy as jnp
         >>> type(checkify(jnp.log, errors=all_checks)(-1.0)[0].get_exception()).__name__
@@ -133,9 +133,9 @@ init_error = Error()
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Check that `pred`, one boolean, holds.
 
-    Called on values it raises if it does not. In a function that `checkify` was applied to, the failure becomes part of
-    the error; in other compiled code it is refused. `msg` is a format string for the other arguments, trees of arrays.
-    With `debug`, it does nothing outside of `checkify`.
+    Eagerly, it raises if it does not. Under `checkify`, the failure becomes part of the error; in other compiled code
+    it is an error. `msg` is a format string for the other arguments, trees of arrays. With `debug`, it does nothing
+    outside of `checkify`.
 
     >>> import atled
     >>> @checkify
@@ -204,7 +204,7 @@ def check_error(error: Error) -> None:
 def checkify(
     f: Callable[..., _Out], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[..., tuple[Error, _Out]]:
-    """A function that returns an `Error` and what `f` returns, and never raises for what it checks.
+    """A function that returns an `Error` and the result of `f`, and does not raise for failed checks.
 
     `errors` says what is checked: sets such as `user_checks` and `float_checks`, joined with `|`. If several checks
     fail, the error is the one that failed first.
@@ -252,7 +252,7 @@ def _checked(f: Any, name: str, enabled: frozenset[ErrorCategory], args: Any, kw
             made.append(tree_of_result)
             for x in out:
                 if not isinstance(x, Array):
-                    type_of(x)  # complains if it is not a number
+                    type_of(x)  # raises if it is not a number
             return out
 
         program, captured = record(flat, types, name, is_pruned=False)  # what nobody needs is looked at, too

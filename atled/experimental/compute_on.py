@@ -1,6 +1,6 @@
-"""Where parts of a program run, under the names of `jax.experimental.compute_on`.
+"""Placement of parts of a program on host or device, with the API of `jax.experimental.compute_on`.
 
-On a CPU the device and its host are one, so what runs there is said to the compiler and changes nothing else. For other
+On a CPU, host and device are the same, so this only adds an attribute for the compiler. For other
 platforms, whose programs would have to move arrays, these are errors.
 """
 
@@ -35,7 +35,7 @@ def compute_on(compute_type: str) -> Iterator[None]:
 def compute_on2(
     f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any, compiler_options: Any = None
 ) -> Any:
-    """A function that runs elsewhere, as one call that says where. Its results are in the device's memory.
+    """A function that runs on the host or device, as one annotated call. Its results are in device memory.
 
     >>> import atled.numpy as jnp
     >>> doubled = compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces=None)

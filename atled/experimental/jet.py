@@ -1,9 +1,9 @@
 """`jet`: derivatives of every order along a curve at once, by arithmetic with Taylor polynomials.
 
-Each value is a polynomial in one variable, cut off at an order. What becomes of polynomials follows from what an op
-says of itself: one that is linear takes them coefficient by coefficient, one that is linear in each of two operands
-multiplies them, and for any other the `jvp` rule is a differential equation: y' is a function of x and x', of which
-one order less is needed. So the cost grows like a power of the order, where nested `jvp`s double it each time.
+Each value is a polynomial in one variable, cut off at an order. The rule for an op follows from its properties: a
+linear op applies to each coefficient, a bilinear op multiplies polynomials, and for any other op the `jvp` rule is a
+differential equation: y' is a function of x and x', which are needed to one order less. So the cost grows like a power
+of the order, where nested `jvp`s double it each time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atled.higher_order.remat import Checkpoint
 from atled.ops import elementwise as ew
 
 __all__ = ["def_comp", "def_deriv", "jet"]
-_composed: dict[Any, Callable[..., Any]] = {}  # by primitive of one's own: what it is composed of
+_composed: dict[Any, Callable[..., Any]] = {}  # the decomposition of user-defined primitives
 _slopes: dict[Any, Callable[..., Any]] = {}  # its derivative
 
 
@@ -115,7 +115,7 @@ class Taylor(Interpreter):
         return found
 
     def _by_rule(self, op: Any, values: list[Any], rows: list[Any]) -> Any:
-        """The polynomial whose derivative is what the op's `jvp` rule makes of x and x', one order less."""
+        """The polynomial y that solves y' = jvp(x, x'), from terms of one order less."""
         less = Taylor(state.level + 1, self.order - 1)
         with entered(less):
             primals = [x if r is None else less.wrap(r[:-1]) for x, r in zip(values, rows, strict=True)]
@@ -148,12 +148,12 @@ class Taylor(Interpreter):
 
 
 def def_deriv(prim: Any, deriv: Callable[..., Any]) -> None:
-    """Say what the derivative of a primitive of one's own is, which takes one array: a function of that array."""
+    """Register the derivative of a user-defined primitive of one array, as a function of that array."""
     _slopes[prim] = deriv
 
 
 def def_comp(prim: Any, comp: Callable[..., Any], **kwargs: Any) -> None:
-    """Say which functions a primitive of one's own is composed of: a function of its operands and parameters."""
+    """Register the decomposition of a user-defined primitive: a function of its operands and parameters."""
     _composed[prim] = lambda *operands, **params: comp(*operands, **kwargs, **params)
 
 

@@ -1,6 +1,6 @@
-"""How arrays lie in memory, under the names of `jax.experimental.layout`.
+"""Memory layouts, with the API of `jax.experimental.layout`.
 
-On every device here, arrays lie row by row; these classes describe that. Another order is refused.
+Arrays are always row-major here; these classes describe that. Any other order raises.
 """
 
 from __future__ import annotations

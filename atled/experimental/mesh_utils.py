@@ -14,7 +14,7 @@ from atled.engine import client
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
 
 
-# By kind of device: functions of one's own that make the grid, or give None to leave it to what is here.
+# By kind of device: user functions that make the grid, or return None for the default.
 device_kind_handler_dict: dict[str, Any] = {}
 
 
@@ -57,7 +57,7 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """A grid of groups that talk over a network, `dcn_mesh_shape`, each a grid of neighbours, `mesh_shape`.
+    """A grid of device groups connected by a network, `dcn_mesh_shape`, each a grid of neighbours, `mesh_shape`.
 
     Groups are slices, where devices have such, or processes. Both grids have the same number of axes; they are
     multiplied.

@@ -1,4 +1,4 @@
-"""What processes tell each other: values of one for all, of all for each, and whether they agree."""
+"""Communication between processes: broadcast, all-gather, and consistency checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """The values of all processes in each of them, as NumPy arrays: stacked along a new axis, or put end to end.
+    """All-gather over processes, as NumPy arrays: stacked along a new axis, or concatenated.
 
     Arrays that are split over processes come whole.
 
@@ -54,7 +54,7 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The values of one process, the first unless another says so, in all of them.
+    """Broadcast the values of one process, by default the first, to all.
 
     >>> int(broadcast_one_to_all(3))
     3
@@ -67,7 +67,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Complain if the values of a tree are not the same in all processes.
+    """Raise if the values of a tree are not the same in all processes.
 
     >>> assert_equal({"steps": 3})
     """
@@ -79,7 +79,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait until all processes are here, and complain if some are somewhere else.
+    """Wait for all processes; raises if they wait at different points.
 
     >>> sync_global_devices("start")
     """
@@ -87,7 +87,7 @@ def sync_global_devices(name: str) -> None:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Arrays over all processes, of which each has a part: `pspecs` says how they are cut.
+    """Global arrays from process-local parts, split according to `pspecs`.
 
     >>> import atled
     >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])
@@ -102,7 +102,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """The parts of arrays that this process has, as NumPy arrays.
+    """The process-local parts of global arrays, as NumPy arrays.
 
     >>> import atled
     >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])

@@ -1,4 +1,4 @@
-"""`odeint`: ordinary differential equations by the method of Dormand and Prince, with steps as long as errors allow.
+"""`odeint`: ordinary differential equations by the method of Dormand and Prince, with adaptive step sizes.
 
 A step of order 5 is compared with one of order 4 of the same seven slopes; values between steps come from a polynomial
 through them (Hairer, Norsett and Wanner, "Solving ordinary differential equations I", II.4 to II.6). Derivatives follow
@@ -29,7 +29,7 @@ from atled.transforms.vmap import vmap
 
 __all__ = ["odeint", "optimal_step_size"]
 
-# Row i: at which share of the step slope i is taken, and of which slopes before it the way there is made.
+# The Butcher tableau. Row i: the node of stage i, and the weights of the earlier stages.
 _SLOPES: list[tuple[float, tuple[float, ...]]] = [
     (1 / 5, (1 / 5,)),
     (3 / 10, (3 / 40, 9 / 40)),
@@ -101,7 +101,7 @@ def _squares(x: Any) -> Any:
 
 
 def _first_step(f: Callable[..., Any], t: Any, y: Any, slope: Any, equation: _Equation) -> Any:
-    """A step that is not far too long, of the sizes of y, its slope and its curvature."""
+    """An initial step size, estimated from y, its slope and its curvature."""
     scale = equation.atol + equation.rtol * abs(y)
     length = lambda x: jnp.sqrt(jnp.sum(_squares(x / scale))).astype(t.dtype)  # noqa: E731
     d0, d1 = length(y), length(slope)
@@ -128,7 +128,7 @@ def _combined(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
 
 
 class _Progress(NamedTuple):
-    """Where a solution has come to: the last step goes from `start` to `t`, and `pieces` are its polynomial."""
+    """The state of the solver: the last step goes from `start` to `t`, with `pieces` its interpolating polynomial."""
 
     y: Any
     slope: Any
@@ -197,9 +197,9 @@ def _forward(equation: _Equation, y0: Any, times: Any, operands: Any) -> Any:
 
 
 def _backward(equation: _Equation, residuals: Any, cotangents: Any) -> Any:
-    """The adjoint, from the last time to the first; it takes up what each value contributes on its way.
+    """Solve the adjoint equation from the last time to the first, adding the cotangent of each output time.
 
-    y is computed anew, from each of its values back to the one before.
+    y is recomputed backward between output times.
     """
     ys, times, operands = residuals
     kinds = [type_of(x) for x in operands]
@@ -295,7 +295,7 @@ def optimal_step_size(
     dfactor: float = 0.2,
     order: float = 5.0,
 ) -> Any:
-    """The next step of a Runge-Kutta method, from the last one and its error as a part of what is allowed.
+    """The next step size, from the last one and its error relative to the tolerance.
 
     >>> float(optimal_step_size(1.0, 0.0)), float(optimal_step_size(1.0, 1e9)) > 0.19
     (10.0, True)
@@ -330,5 +330,5 @@ def odeint(
         raise TypeError(errors.explained(f"odeint: the first argument must be a function; got {describe(func)}."))
     _checked(y0, t, args)
     settings = (float(rtol), float(atol), float(mxstep), float(hmax))
-    # one launch, whose trace is found again if the function is one that was met before
+    # one launch; the trace is cached by the key of the function
     return jit(lambda y0, t, args: _solution(func, settings, y0, t, args))(y0, t, args)

@@ -1,4 +1,4 @@
-"""What profiles tell the compiler, under the name of `jax.experimental.profiler`."""
+"""What profiles tell the compiler, with the API of `jax.experimental.profiler`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generator that keeps count of its draws, under the names of `jax.experimental.random`.
+"""A stateful random generator, with the API of `jax.experimental.random`.
 
 >>> rng = stateful_rng(0)
 >>> rng.uniform(size=2).shape, bool(rng.normal() == rng.normal())
@@ -31,7 +31,7 @@ def _size(size: Size, *parameters: Any) -> tuple[int, ...]:
 
 
 class StatefulPRNG:
-    """A key and a count; each draw is of a key of its own. See `stateful_rng`."""
+    """A key and a counter; each draw uses a new key. See `stateful_rng`."""
 
     def __init__(self, base_key: Array, counter: Ref) -> None:
         if not (isinstance(base_key, Array) and dtypes.issubdtype(base_key.dtype, dtypes.prng_key)):
@@ -71,14 +71,14 @@ class StatefulPRNG:
         return random.randint(self.key(), _size(size, low, high), low, high, dtype)
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
-        """Several generators that have nothing to do with each other."""
+        """Several independent generators."""
         return [StatefulPRNG(key, new_ref(0)) for key in self.key(n_children)]
 
 
 def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
-    """A generator that keeps count of its draws; without a seed, one that nobody has drawn from before.
+    """A stateful generator; without a seed, it is seeded randomly.
 
-    Its count is a reference: a function that is compiled makes its own, from a key that it is given.
+    Its counter is a reference, so a jitted function must create its own generator from a key argument.
 
     >>> int(stateful_rng(3).integers(10)) == int(stateful_rng(3).integers(10))
     True

@@ -1,4 +1,4 @@
-"""Long short-term memory over sequences of several lengths, under the names of `jax.experimental.rnn`.
+"""Long short-term memory over sequences of several lengths, with the API of `jax.experimental.rnn`.
 
 Weights are one vector: for each layer, and in each direction, the matrices for inputs and for states, and after all of
 these their biases, in cuDNN's order of gates: input, forget, cell, output. Computed with `scan` on every platform.

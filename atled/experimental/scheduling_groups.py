@@ -1,4 +1,4 @@
-"""Functions whose operations the compiler keeps together, under the name of `jax.experimental.scheduling_groups`."""
+"""Scheduling groups: ops that the compiler keeps together, with the API of `jax.experimental.scheduling_groups`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["scheduling_group"]
 
 
 def scheduling_group(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the function is one call in the compiled program, and the call says the name of its group.
+    """A decorator: the function becomes one call in the compiled program, annotated with the group's name.
 
     >>> import atled, atled.numpy as jnp
     >>> f = atled.jit(scheduling_group("first")(lambda x: jnp.sin(x) * 2))

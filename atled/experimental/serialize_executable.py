@@ -1,4 +1,4 @@
-"""Compiled functions as bytes, under the names of `jax.experimental.serialize_executable`.
+"""Compiled functions as bytes, with the API of `jax.experimental.serialize_executable`.
 
 The bytes are machine code, for the machine and the versions that they were made with, and a description that Python's
 `pickle` reads: load only what you wrote. `export` writes functions for other machines.
@@ -31,7 +31,7 @@ _MAGIC = b"atled.executable.1\n"
 
 
 class LoadedProgram(Op):
-    """Stands for the equations of a program of which only compiled code is left."""
+    """Placeholder for the equations of a program that exists only as compiled code."""
 
     gives_tuple = True
     types: tuple[Any, ...]
@@ -154,7 +154,7 @@ def _shown(machine: Sequence[str]) -> str:
 
 
 def _place(where: Any) -> Any:
-    """Where a program runs, in words that another process understands."""
+    """The placement of a program, in a form that another process can read."""
     if not isinstance(where, Spread):
         return where.id
     mesh = where.mesh

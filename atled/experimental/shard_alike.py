@@ -1,4 +1,4 @@
-"""Arrays that the compiler splits in one way, under the name of `jax.experimental.shard_alike`."""
+"""Arrays that the compiler must give the same sharding, with the API of `jax.experimental.shard_alike`."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class ShardAlike(LinearOp):
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two trees of arrays, of which each array is split over a mesh as its partner is.
+    """Two trees of arrays; each array gets the same sharding as its counterpart.
 
-    How, follows from the rest of the program, as what is known of one of them.
+    The compiler derives it from the rest of the program.
 
     >>> import atled.numpy as jnp
     >>> shard_alike(jnp.ones(2), jnp.zeros(2))[1]

@@ -1,4 +1,4 @@
-"""Which line of Python a line of a program comes from, under the names of `jax.experimental.source_mapper`.
+"""Source maps from programs to Python lines, with the API of `jax.experimental.source_mapper`.
 
 A source map, as browsers and editors read it, goes with a generated text: for each of its lines, where it comes from.
 There is one for each stage: the recorded program, StableHLO, and XLA's own text before and after it is optimized.

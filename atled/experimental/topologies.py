@@ -1,4 +1,4 @@
-"""Machines to compile for, under the names of `jax.experimental.topologies`. See `atled.topologies`."""
+"""Topologies to compile for, with the API of `jax.experimental.topologies`. See `atled.topologies`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any) -> TopologyDescription:
-    """A machine that is not here, by its name: `v5p:4x4x4` of the platform `tpu`, `h100 1x4x8` of `cuda`.
+    """A topology by its name: `v5p:4x4x4` of the platform `tpu`, `h100 1x4x8` of `cuda`.
 
     Raises:
         ValueError: if there is no machine of that name.

@@ -1,4 +1,4 @@
-"""Words to the compiler about values, under the name of `jax.experimental.xla_metadata`."""
+"""Frontend attributes for the compiler, with the API of `jax.experimental.xla_metadata`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ __all__ = ["set_xla_metadata"]
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
-    """The arrays of a tree; the operations that give them say `kwargs` to the compiler, as attributes.
+    """The arrays of a tree; `kwargs` become frontend attributes of the operations that produce them.
 
-    What an operation is marked with is no part of its derivative. An argument of a function is given by no operation,
-    so nothing is said of it.
+    Attributes do not apply to derivatives, nor to function arguments, which no operation produces.
 
     >>> import atled, atled.numpy as jnp
     >>> f = atled.jit(lambda x: set_xla_metadata(jnp.sin(x), kind="wave"))

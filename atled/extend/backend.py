@@ -1,4 +1,4 @@
-"""Backends under the names of `jax.extend.backend` and `jax.lib`."""
+"""Backends with the API of `jax.extend.backend` and `jax.lib`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def backends() -> dict[str, Any]:
 
 
 def clear_backends() -> None:
-    """Forget the clients; the next use of a device makes new ones."""
+    """Drop the clients; the next use of a device creates new ones."""
     client.reset()
     for cache in _caches:
         cache.cache_clear()
@@ -56,7 +56,7 @@ def register_backend_cache(cache: Any, for_what: str = "") -> None:
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Forget compiled programs, but not those on disk.
+    """Drop compiled programs in memory, but not those on disk.
 
     >>> clear_in_memory_compilation_cache()
     """

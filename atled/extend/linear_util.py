@@ -1,4 +1,4 @@
-"""Functions with transformations around them, under the names of `jax.extend.linear_util`.
+"""Functions with transformations around them, with the API of `jax.extend.linear_util`.
 
 A transformation is a generator: it yields the arguments of the function inside, gets its results, and yields its own.
 One "with aux" yields (results, something more), and a second function gives that afterwards.
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class StoreException(Exception):  # noqa: N818, the name is JAX's
-    """What a transformation gives beside its result was asked for before it ran, or given twice.
+    """A transformation's auxiliary output was read before it ran, or set twice.
 
     >>> run, more = transformation_with_aux2(lambda f, store, x: f(x), wrap_init(abs))
     >>> more()  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -34,7 +34,7 @@ class StoreException(Exception):  # noqa: N818, the name is JAX's
 
 
 class Store:
-    """A place for what a transformation gives beside its result."""
+    """Storage for a transformation's auxiliary output."""
 
     def __init__(self, takes_equal: bool = False) -> None:
         self.values: list[Any] = []
@@ -60,7 +60,7 @@ class Store:
 
 
 class WrappedFun:
-    """A function, its fixed parameters, and what is around it.
+    """A function, its static parameters, and the transformations around it.
 
     >>> wrap_init(lambda x, n: x**n, {"n": 2}).call_wrapped(3)
     9
@@ -76,7 +76,7 @@ class WrappedFun:
         return getattr(self.f, "__name__", "<unnamed function>")
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of the function and of all that is around it."""
+        """The result of the function with all its transformations."""
         return self.call(*args, **{**self.params, **kwargs})
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class WrappedFun:
 
 
 def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """A function with nothing around it yet.
+    """A function without transformations.
 
     >>> wrap_init(lambda x: x + 1).call_wrapped(2)
     3
@@ -97,7 +97,7 @@ def _around(fun: WrappedFun, call: Callable[..., Any]) -> WrappedFun:
 
 
 def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """A transformation that a generator describes.
+    """A transformation defined by a generator.
 
     >>> def negated(*args):
     ...     result = yield args, {}
@@ -118,7 +118,7 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_
 
 
 def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """As `transformation`, for one that gives something beside its result: returns a function for that, too.
+    """As `transformation`, with auxiliary output: also returns a function that reads it.
 
     >>> def counted(*args):
     ...     result = yield args, {}
@@ -158,7 +158,7 @@ def transformation_with_aux2(
     use_eq_store: bool = False,
     unk_names: bool = False,
 ) -> Any:
-    """As `transformation2`, with a `Store` as its second argument for what it gives beside its result.
+    """As `transformation2`, with a `Store` as its second argument for auxiliary output.
 
     With `use_eq_store`, the store may be filled again with a value equal to the one it holds; functions keep their
     names, whatever `unk_names` is.
@@ -192,7 +192,7 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
 
 
 def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
-    """A function of a wrapped function that remembers what it gave for this one.
+    """A function of a wrapped function, with cached results.
 
     >>> traced = cache(lambda fun, x: print("once") or fun.call_wrapped(x))
     >>> fun = wrap_init(abs)

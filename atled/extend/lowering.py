@@ -1,4 +1,4 @@
-"""What rules for compilation are told, and MLIR's contexts, under the names of `jax.extend.lowering`."""
+"""Contexts of lowering rules, and MLIR contexts, with the API of `jax.extend.lowering`."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ upstream_dialects = attributes.upstream()
 
 
 class JaxIrContext(ir.Context):
-    """A context of MLIR that knows the dialects of programs.
+    """An MLIR context with the dialects that programs use.
 
     >>> with JaxIrContext():
     ...     print(ir.Type.parse("!stablehlo.token"))

@@ -1,7 +1,7 @@
 """Primitives that a program defines itself, as `jax.extend.core.Primitive` has them.
 
 A primitive is a name; what it means is registered piece by piece: `def_impl`, `def_abstract_eval`, and the tables of
-`atled.interpreters` for derivatives, batches and compilation. Its ops look their rules up there. (An `Op` of one's own
+`atled.interpreters` for derivatives, batches and compilation. Its ops look their rules up there. (A user-defined `Op`
 with rules as methods is the shorter way: see CONTRIBUTING.)
 """
 
@@ -28,7 +28,7 @@ lowerings: dict[tuple[Any, str | None], Rule] = {}  # by primitive and platform:
 
 
 class BatchAxis(NamedTuple):
-    """What a rule for batches may ask of the new axis."""
+    """The new axis, as seen by a batching rule."""
 
     size: int
     name: Any = None
@@ -58,12 +58,12 @@ class Primitive(program.Primitive):
         self.is_effectful = False
 
     def def_impl(self, impl: Rule) -> Rule:
-        """Say how values are computed, outside of all transformations."""
+        """Define the eager implementation."""
         self.impl = impl
         return impl
 
     def def_abstract_eval(self, abstract_eval: Rule) -> Rule:
-        """Say which types the results have, given those of the operands."""
+        """Define the result types, given those of the operands."""
         self.abstract_eval = abstract_eval
         return abstract_eval
 
@@ -134,7 +134,7 @@ class UserOp(Op):
         return self._shaped(self.primitive.abstract_eval(*types, **dict(self.items)))
 
     def on_host(self, *arrays: Any) -> Any:
-        """The results, where the operands are at hand."""
+        """The results, if the operands are concrete."""
         return self._shaped(self.primitive.impl(*arrays, **dict(self.items)))
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -181,7 +181,7 @@ def _to_front(x: Any, axis: int) -> Any:
 
 
 class ModuleContext(NamedTuple):
-    """What a rule for compilation is told of the module that it writes into."""
+    """The module context of a lowering rule."""
 
     build: Any
 
@@ -192,7 +192,7 @@ class ModuleContext(NamedTuple):
 
 
 class Lowering:
-    """What a rule for compilation is told of the equation: the context of `interpreters.mlir`."""
+    """The equation context of a lowering rule, as in `interpreters.mlir`."""
 
     def __init__(self, build: Any, primitive: Any, avals_in: Sequence[Any], avals_out: Sequence[Any]) -> None:
         self.build, self.primitive = build, primitive

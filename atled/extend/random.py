@@ -1,4 +1,4 @@
-"""Seeds, and the hash that keys are made of, under the names of `jax.extend.random`. There is one kind of keys."""
+"""Seeds, and the hash that keys are made of, with the API of `jax.extend.random`. There is one kind of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How XLA writes shardings, under the names of `jax.extend.sharding`."""
+"""How XLA writes shardings, with the API of `jax.extend.sharding`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where traced code comes from, under the names of `jax.extend.source_info_util`."""
+"""Where traced code comes from, with the API of `jax.extend.source_info_util`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def new_source_info() -> SourceInfo:
 def user_context(traceback: SourceInfo | None, *, name_stack: NameStack | None = None) -> Iterator[None]:
     """A block in which what is recorded comes from a place, that of another equation, in scopes of these names.
 
-    An interpreter of one's own says so of what it makes of an equation.
+    For custom interpreters that transform equations.
 
     >>> import atled, atled.numpy as jnp
     >>> (equation,) = atled.make_jaxpr(jnp.sin)(1.0).eqns

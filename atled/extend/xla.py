@@ -1,4 +1,4 @@
-"""Functions that change modules while they are compiled, under the names of `jax.extend.xla`."""
+"""Functions that change modules while they are compiled, with the API of `jax.extend.xla`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def register_hlo_module_transformation(
 def clear_hlo_module_transformation(
     name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER, platforms: Sequence[str] | str | None = None
 ) -> bool:
-    """Take a function back; whether there was one of that name."""
+    """Unregister a function; returns whether there was one of that name."""
     found = _is_cpu("clear_hlo_module_transformation", stage, platforms) and foreign.clear_transform(name, stage.value)
     clear_caches()
     return found

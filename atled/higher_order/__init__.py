@@ -1,1 +1,1 @@
-"""Primitives that hold a program: called, chosen, repeated, recomputed, given its own derivative, run per device."""
+"""Primitives that hold programs: calls, branches, loops, remat, custom derivatives, per-device programs."""

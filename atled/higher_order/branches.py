@@ -1,7 +1,7 @@
 """`cond` and `switch`: one of several programs, chosen by a number.
 
-The branches take the same operands and give results of the same types. What a branch closes over becomes an operand of
-all of them. Where the choice differs between the lanes of a batch, all branches run and the results are selected.
+The branches take the same operands and return results of the same types. Values that a branch closes over become
+operands of all of them. If the index is batched, all branches run and each lane selects its result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Cond(Op):
         return bool(self.axes)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The axes of a mesh that results differ along: those of the choice, and of any branch."""
+        """The mesh axes along which results vary: those of the index, and of any branch."""
         return [given[0].union(*rows) for rows in zip(*[of(b, given[1:]) for b in self.branches])]
 
     def chosen_by(self, of: Any, given: list[Any]) -> Any:
@@ -66,7 +66,7 @@ class Cond(Op):
         return first.output_types
 
     def lower(self, build: Any, index: Any, *operands: Any) -> Any:
-        if index.literal is not None:  # known, so that the others need not be there
+        if index.literal is not None:  # static, so the other branches need not be emitted
             return tuple(build.inline(self.branches[int(np.clip(index.literal, 0, len(self.branches) - 1))], operands))
         types = list(self.branches[0].output_types)
         token = build.waited() if self.has_effect else None
@@ -100,7 +100,7 @@ class Cond(Op):
         index, *rest = operands
         is_known = tuple([not tape.owns(x) for x in rest])
         parts = [split_program(b, is_known) for b in self.branches]
-        # an output that has to wait in one branch waits in all of them
+        # an output that is unknown in one branch is unknown in all of them
         waits = _any_of([[not k for k in p.known_outputs] for p in parts])
         slots = _slots([_residual_types(p, waits) for p in parts])
         known = tuple([_known_branch(p, waits, slots) for p in parts])
@@ -124,7 +124,7 @@ class Cond(Op):
         rest = masks[1:]
         made = [mask_program(b, rest) for b in self.branches]
         is_linear = _any_of([p.is_linear for p in made])
-        # a result that does not move in a branch is left out there
+        # a result that is constant in a branch counts as discarded there
         rows = zip(is_linear, *[zip(p.is_linear, p.has_mask) for p in made])
         has_mask = tuple([any([h or m != b for b, h in flags]) for m, *flags in rows])
         made = [mask_program(b, rest, has_mask) for b in self.branches]
@@ -147,7 +147,7 @@ class Cond(Op):
         return Partly(bind(Cond(made), index, *operands), wanted)
 
     def _select(self, size: int, name: Any, batched: tuple[bool, ...], index: Any, operands: Sequence[Any]) -> Any:
-        """Every branch on the whole batch, and each lane's own result of it."""
+        """Run every branch on the whole batch and select each lane's result."""
         every = (True,) * len(self.branches[0].outputs)
         made = [batch_program(b, batched, size, every, name)[0] for b in self.branches]
         out = evaluate(made[0], operands)
@@ -168,14 +168,14 @@ def _any_of(rows: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 
 
 def _residual_types(part: Any, waits: Sequence[bool]) -> list[ArrayType]:
-    """What a branch leaves for later: outputs that it knows but must hold back, then residuals."""
+    """What a branch passes to its linear part: known outputs that are unknown in other branches, then residuals."""
     found = iter(part.known.output_types)
     known = [next(found) if k else None for k in part.known_outputs]
     return [t for t, w in zip(known, waits) if t is not None and w] + list(found)
 
 
 def _slots(rows: Sequence[Sequence[ArrayType]]) -> list[ArrayType]:
-    """Types of the places that all branches share to leave values in: as many of a type as one branch needs."""
+    """Types of the residual slots that all branches share: as many of each type as any branch needs."""
     count: dict[ArrayType, int] = {}
     for row in rows:
         for t in set(row):
@@ -233,7 +233,7 @@ def cond(
 ) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`, chosen when the compiled program runs.
 
-    Both functions give results of the same types. Under `vmap` with a `pred` for each lane, both run. The older form
+    Both functions return results of the same types. Under `vmap` with a `pred` for each lane, both run. The older form
     with an operand for each function, `cond(pred, true_operand, true_fun, false_operand, false_fun)`, works too.
 
     >>> import atled.numpy as jnp
@@ -323,12 +323,12 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
 
 
 def runs_in_python() -> bool:
-    """Whether loops and branches are Python's own: where jit is switched off, to look at each step."""
+    """Whether loops and branches run as plain Python, because jit is disabled."""
     return not scope().jit and type(state.base) is not Recorder
 
 
 def _labels(name: str, functions: Sequence[Callable[..., Any]]) -> list[str]:
-    """What to call branches in messages: by name, or by place where names do not tell them apart."""
+    """The names of branches in messages: function names, or source locations if the names are equal."""
     names = [getattr(f, "__name__", "<lambda>") for f in functions]
     if len(set(names)) == len(names) and "<lambda>" not in names:
         return names
@@ -354,7 +354,7 @@ def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequenc
         out, made = tree.flatten(result)
         for x in out:
             if not isinstance(x, Array):
-                type_of(x)  # complains if it is not a number
+                type_of(x)  # raises if it is not a number
         found.append(made)
         return out
 
@@ -364,7 +364,7 @@ def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequenc
 
 
 def _with_inputs(r: Recorded, order: list[int], types: list[ArrayType], wanted: Sequence[ArrayType]) -> Program:
-    """A branch that takes the captured values of all branches, and gives results of the common types."""
+    """A branch that takes the captured values of all branches, and returns results of the common types."""
     count, mine = len(order), [order.index(id(x)) for x in r.captured]
 
     def f(*operands: Any) -> list[Any]:
@@ -375,12 +375,12 @@ def _with_inputs(r: Recorded, order: list[int], types: list[ArrayType], wanted: 
 
 
 def _common_type(types: Sequence[ArrayType]) -> ArrayType:
-    """The type of a result: a weak one gives way."""
+    """The common type of a result: weak types yield to strong ones."""
     return next((t for t in types if not t.weak), types[0])
 
 
 def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorded]) -> None:
-    """Complain if branches give results of different trees or types."""
+    """Raise if branches give results of different trees or types."""
     first = recorded[0]
     for other, label in zip(recorded[1:], names[1:]):
         if first.structure != other.structure:

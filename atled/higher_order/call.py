@@ -1,4 +1,4 @@
-"""`Call`: a program as one op. Transforming it transforms the program; the result is kept with the program."""
+"""`Call`: a program as one op. Transforming it transforms the program; results are cached on the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atled.transforms.vmap import Partly, batch_program
 
 
 class Call(Op):
-    """Runs a program. Compiled as a function of its own, once, however often it is called."""
+    """Runs a program. Compiled as a separate function, once, however often it is called."""
 
     gives_tuple = True
     splits = True
@@ -26,7 +26,7 @@ class Call(Op):
     program: Program
 
     def again(self, program: Program) -> Call:
-        """The op for what a transform made of the program."""
+        """The op for a transformed program."""
         return Call(program)
 
     @property
@@ -53,12 +53,12 @@ class Call(Op):
         return self.program.output_types
 
     def lower(self, build: Any, *operands: Any) -> Any:
-        if has_effects(self.program):  # in order with those around it
+        if has_effects(self.program):  # keeps the order with surrounding effects
             return tuple(build.inline(self.program, operands))
         return build.call(self.program, operands)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The axes of a mesh that results differ along; `of(program, given)` says it of a program."""
+        """The mesh axes along which results vary; `of(program, given)` computes them for a program."""
         return of(self.program, given)
 
     def stepwise(self, *operands: Any) -> Any:
@@ -104,7 +104,7 @@ class Call(Op):
 
 
 class Rule(Call):
-    """A call of a rule that a user wrote, which may join cotangents with values that are not zero."""
+    """A call of a user-written rule, which may concatenate cotangents with nonzero values."""
 
     def again(self, program: Program) -> Call:
         return Rule(program)
@@ -115,7 +115,7 @@ class Rule(Call):
 
 
 def run_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
-    """Run a program: its equations where a program is being recorded, as one launch elsewhere."""
+    """Run a program: inlined while tracing, as one launch otherwise."""
     return evaluate(program, operands) if type(state.base) is Recorder else bind(Call(program), *operands)
 
 
@@ -133,12 +133,12 @@ def named_axes(program: Program) -> tuple[Any, ...]:
 
 
 def has_effects(program: Program) -> bool:
-    """Whether running a program does more than compute its outputs."""
+    """Whether a program has side effects."""
     return program.memo("effects", lambda: (any(e.op.has_effect for e in program.equations),))[0]
 
 
 class Split:
-    """A program in two: `known` gives known outputs and residuals; `waiting` takes residuals and the other inputs."""
+    """A program in two parts: `known` returns known outputs and residuals; `waiting` takes residuals and the rest."""
 
     __slots__ = ("known", "known_outputs", "waiting")
 
@@ -176,7 +176,7 @@ def _split(program: Program, is_known: tuple[bool, ...]) -> Split:
 
 
 def _abstract(equations: Sequence[Equation]) -> tuple[list[Equation], dict[int, tuple[Var, Any]]]:
-    """Taped equations with the values in them replaced by variables, and those values."""
+    """Taped equations with concrete values replaced by variables, and those values."""
     residuals: dict[int, tuple[Var, Any]] = {}
 
     def operand(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Python called from compiled code: `pure_callback`, `io_callback` and what `debug` is made of."""
+"""Host callbacks: `pure_callback`, `io_callback`, and the callbacks behind `atled.debug`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def pure_callback(
 ) -> Any:
     """Call a Python function on NumPy arrays from inside compiled code.
 
-    The function must have no side effects: it may be called any number of times, or not at all. What it returns is
-    checked against `result_shape_dtypes`, a tree of `ShapeDtypeStruct`s or arrays. `vmap_method` says how it takes a
-    batch: `"sequential"` calls it for each example, `"expand_dims"` and `"broadcast_all"` call it once, with one more
-    leading axis.
+    The function must have no side effects: it may be called any number of times, or not at all. Its result is checked
+    against `result_shape_dtypes`, a tree of `ShapeDtypeStruct`s or arrays. `vmap_method` selects how it is batched:
+    `"sequential"` calls it for each example, `"expand_dims"` and `"broadcast_all"` call it once, with one more leading
+    axis.
 
     >>> import numpy as np, atled, atled.numpy as jnp
     >>> host = lambda x: np.sqrt(x).astype("float32")
@@ -62,7 +62,7 @@ def io_callback(
 
 
 def effect_callback(callback: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], name: str) -> None:
-    """Call a function for its effect; arguments that are not arrays are handed over as they are."""
+    """Call a function for its effect; arguments that are not arrays are passed unchanged."""
     _call(name, callback, None, tuple(args), kwargs, True, "sequential", is_mixed=True)
 
 

@@ -1,4 +1,4 @@
-"""`composite`: a function that the compiled program calls by a name of its own, which a compiler may know better."""
+"""`composite`: a function under a name that the compiler may recognize and replace by its own implementation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
 
 class Composite(Call):
-    """A call of a program that stands for `label`; what a transform makes of it is a plain call."""
+    """A call of a program under the name `label`; transforms turn it into a plain call."""
 
     label: str = ""
     version: int = 0
@@ -75,7 +75,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 def _attribute(name: str, value: Any) -> Any:
-    """A constant in a form that can be compared and written into a program."""
+    """A constant in a form that can be compared and stored in a program."""
     if isinstance(value, (np.bool_, np.number)):
         value = value.item()
     if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not isinstance(value, type)):

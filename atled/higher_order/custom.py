@@ -1,8 +1,8 @@
 """Functions with custom derivatives: `custom_jvp` and `custom_vjp`.
 
-Called on values, such a function just runs. Differentiated, its rule runs in its place. In a program it is a `Call`
-that also knows its rules; a rule is recorded when a transform first asks for it. What the function closes over becomes
-an operand that has no derivative here; with or without a program, one that is being differentiated is refused.
+Called on concrete values, such a function just runs. When it is differentiated, its rule runs instead. In a program it
+is a `Call` that also holds its rules; a rule is traced when a transform first needs it. Values that the function
+closes over become operands without a derivative; closing over a value that is being differentiated is an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from atled.transforms.vmap import BatchTracer
 
 
 class Custom:
-    """What the decorators have in common: arguments of which some are not differentiated, and a call."""
+    """Base of the decorators: handles non-differentiable arguments and calls."""
 
     kind = "custom"
 
@@ -88,7 +88,7 @@ class Custom:
         interpreter = responsible(call.leaves)
         if interpreter.level == 0:
             out = self.fun(*args)
-            if state.level and any([_is_differentiated(x) for x in tree.leaves(out)]):  # which no argument is
+            if state.level and any([_is_differentiated(x) for x in tree.leaves(out)]):  # an impossible argument value
                 raise closes_over(self.kind, self.name, "a value that is being differentiated")
             return out
         self.check_rule()
@@ -98,11 +98,11 @@ class Custom:
         return call.result(bind(self.op(call, program, captured), *captured, *call.leaves))
 
     def check_rule(self) -> None:
-        """Complain if there is no rule yet."""
+        """Raise if there is no rule yet."""
         raise NotImplementedError
 
     def check_given(self, interpreter: Jvp, values: Sequence[Any]) -> None:
-        """Complain if what a rule gave is traced where its arguments are, or above: they came without their tracers."""
+        """Raise if a rule's result has a tracer that its arguments do not have: the rule closes over it."""
         for x in values:
             if isinstance(x, Tracer) and x.interpreter.level >= interpreter.level:
                 doing = "batched" if isinstance(x, BatchTracer) else "differentiated"
@@ -122,7 +122,7 @@ def _is_differentiated(x: Any) -> bool:
 
 
 class Arguments:
-    """The arguments of one call: values that rules get as they are, and the leaves of the others."""
+    """The arguments of one call: static values that rules get unchanged, and the leaves of the others."""
 
     def __init__(self, custom: Custom, args: tuple[Any, ...]) -> None:
         self.custom = custom
@@ -151,7 +151,7 @@ class Arguments:
         return self.outputs(self.custom.fun(*self.merged(leaves)))
 
     def outputs(self, out: Any, who: str = "") -> list[Any]:
-        """The leaves of the result; complains if its tree is not that of earlier calls."""
+        """The leaves of the result; raises if its tree is not that of earlier calls."""
         leaves, structure = tree.flatten(out)
         if self.out_structure is not None and structure != self.out_structure:
             raise TypeError(
@@ -169,7 +169,7 @@ class Arguments:
 
 
 def _as_types(custom: Custom, what: str, values: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
-    """Values that a rule gave, checked against the types that they must have."""
+    """The values returned by a rule, checked against the expected types."""
     out = []
     for x, t in zip(values, types, strict=True):
         got = type_of(x)
@@ -188,10 +188,10 @@ def _as_types(custom: Custom, what: str, values: Sequence[Any], types: Sequence[
 
 
 class custom_jvp(Custom):  # noqa: N801
-    """A function with a derivative rule of its own, for forward and reverse mode.
+    """A function with a custom derivative rule, for forward and reverse mode.
 
-    The rule gets primals and tangents, both as tuples, and gives the result and its tangent; what it does with
-    tangents must be linear. Arguments named in `nondiff_argnums` come first, as they are.
+    The rule takes primals and tangents, both as tuples, and returns the result and its tangent, which must be linear
+    in the tangents. Arguments in `nondiff_argnums` come first, unchanged.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.custom_jvp
@@ -219,7 +219,8 @@ class custom_jvp(Custom):  # noqa: N801
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule: `jvp(*nondiff, primals, tangents)` gives the result and its tangent.
 
-        With `symbolic_zeros`, tangents that are known to be zero come as `SymbolicZero`, and may be given as such.
+        With `symbolic_zeros`, tangents that are known to be zero are passed as `SymbolicZero`, and may be returned as
+        such.
         """
         self.rule, self.is_symbolic = jvp, symbolic_zeros
         return jvp
@@ -252,7 +253,7 @@ class custom_jvp(Custom):  # noqa: N801
     def apply_rule(
         self, call: Arguments, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """What the rule says: results and tangents, flat and checked. Integers have tangents of dtype float0."""
+        """The rule's results and tangents, flat and checked. Integers have tangents of dtype float0."""
         assert self.rule is not None
         shown = [
             SymbolicZero(t.type) if self.is_symbolic and type(t) is Zero
@@ -306,11 +307,11 @@ class custom_jvp(Custom):  # noqa: N801
 
 
 class custom_vjp(Custom):  # noqa: N801
-    """A function with a reverse-mode rule of its own, in two parts.
+    """A function with a custom reverse-mode rule, in two parts.
 
-    `fwd(*args)` gives the result and residuals, a tree of whatever `bwd` will need; `bwd(residuals, cotangent)` gives a
+    `fwd(*args)` returns the result and residuals, any tree that `bwd` needs; `bwd(residuals, cotangent)` returns a
     tuple with a cotangent for each argument, None for zero. Arguments in `nondiff_argnums` are Python values: `fwd`
-    gets them in their places, `bwd` first.
+    gets them at their positions, `bwd` first.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.custom_vjp
@@ -342,8 +343,8 @@ class custom_vjp(Custom):  # noqa: N801
     ) -> None:
         """Set the rule: `fwd(*args)` gives (result, residuals), `bwd(*nondiff, residuals, cotangent)` cotangents.
 
-        With `symbolic_zeros`, each array of `fwd` comes as a `CustomVJPPrimal`, which says whether it is being
-        differentiated by.
+        With `symbolic_zeros`, each array is passed to `fwd` as a `CustomVJPPrimal`, which says whether it is being
+        differentiated.
         """
         self.fwd, self.bwd, self.is_symbolic = fwd, bwd, symbolic_zeros
 
@@ -382,7 +383,7 @@ class custom_vjp(Custom):  # noqa: N801
         self, call: Arguments, residuals: Any, cotangents: Sequence[Any], types: Sequence[ArrayType],
         out_types: Sequence[ArrayType],
     ) -> list[Any]:  # fmt: skip
-        """The cotangents that `bwd` gives for inexact arguments, flat and checked."""
+        """The cotangents that `bwd` returns for inexact arguments, flat and checked."""
         assert self.bwd is not None
         given = iter(cotangents)
         shown = [next(given) if is_moving(t) else np.zeros(t.shape, dtypes.float0) for t in out_types]
@@ -453,7 +454,7 @@ class custom_vjp(Custom):  # noqa: N801
 
 
 class _Residuals:
-    """A tree that `fwd` leaves for `bwd`: its arrays, and the rest as it is."""
+    """The residual tree that `fwd` passes to `bwd`: its arrays, and the other leaves unchanged."""
 
     def __init__(self, found: Any) -> None:
         self.leaves, self.structure = tree.flatten(found)

@@ -21,7 +21,7 @@ from atled.transforms.vmap import batch_program
 
 
 class Later:
-    """A program that is made when it is first needed."""
+    """A program that is traced on first use."""
 
     __slots__ = ("_make", "_program")
 
@@ -39,20 +39,20 @@ class Later:
         return run_program(self.program, operands)
 
     def of(self, has_tangent: tuple[bool, ...]) -> Later:
-        """The program for a pattern of tangents: this one for all."""
+        """The program for a pattern of nonzero tangents: the same for all."""
         return self
 
     def then(self, change: Callable[[Program], Program]) -> Later:
-        """What becomes of it, also later."""
+        """Apply a change to the program, lazily."""
         return self.each(lambda _, program: change(program))
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
-        """As `then`, where the change depends on the pattern of tangents; they all have one."""
+        """As `then`, for a change that depends on the pattern of tangents; here all are nonzero."""
         return Later(lambda: change((), self.program))
 
 
 class ByPattern(Later):
-    """The program of a rule that is told which arguments have tangents: one for each pattern, made when needed."""
+    """The programs of a rule with symbolic zeros: one for each pattern of nonzero tangents, traced on first use."""
 
     __slots__ = ("_known", "_of")
 
@@ -72,12 +72,12 @@ class ByPattern(Later):
         return found
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
-        """What becomes of the program for each pattern."""
+        """Apply a change to the program of each pattern, lazily."""
         return ByPattern(lambda pattern: self.of(pattern).then(lambda program: change(pattern, program)))
 
 
 class Now(Later):
-    """A function that can still be called as it is; recorded only if a transform asks for the program."""
+    """A function that can be called directly; traced only if a transform needs the program."""
 
     __slots__ = ("_function",)
 
@@ -98,9 +98,9 @@ class CustomJvp(Call):
 
     selects = True  # type: ignore[assignment]  # for all that is known of the rule
     unlowered = ("rule", "captured")
-    masked = Op.masked  # a plain call, which is what masks go through, would lose the rule
+    masked = Op.masked  # masks go through plain calls, which would lose the rule
     rule: Later
-    captured: int  # how many operands, the first ones, the function closes over
+    captured: int  # the number of leading operands that the function closes over
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n = self.captured
@@ -129,7 +129,7 @@ class CustomJvp(Call):
 
 
 class CustomVjp(Call):
-    """A call with a reverse-mode rule: what `forward` leaves behind, `backward` takes along with cotangents."""
+    """A call with a reverse-mode rule: `forward` returns residuals, `backward` takes them with cotangents."""
 
     unlowered = ("backward", "captured", "forward")
     masked = Op.masked
@@ -171,7 +171,7 @@ class CustomVjp(Call):
 
 
 class Pullback(Op):
-    """The tangents of a function of which only the reverse-mode rule is known. It can be transposed, not run."""
+    """The tangents of a function that has only a reverse-mode rule: can be transposed, but not run."""
 
     gives_tuple = True
     splits = True
@@ -199,7 +199,7 @@ class Pullback(Op):
         kept = operands[: self.residuals]
         given = [*kept, *[instantiate(c) for c in cotangent]]
         if type(state.base) is Recorder and type(self.backward) is not Now:
-            back = bind(Rule(self.backward.program), *given)  # masks may come when this program is run
+            back = bind(Rule(self.backward.program), *given)  # tangents may have masks when this program runs
         else:
             with users_rule():
                 back = self.backward.run(given)
@@ -232,7 +232,7 @@ def is_moving(t: ArrayType) -> bool:
 
 
 def spread_tangents(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
-    """Tangents of inexact results, in their places among all results."""
+    """Tangents of inexact results, at their positions among all results."""
     found = iter(tangents)
     return tuple([next(found) if is_moving(t) else Zero(t.tangent()) for t in types])
 

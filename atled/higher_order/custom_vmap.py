@@ -1,4 +1,4 @@
-"""Functions with a batching rule of their own: `custom_vmap`, and `sequential_vmap`."""
+"""Functions with a custom batching rule: `custom_vmap`, and `sequential_vmap`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from atled.transforms.vmap import Partly
 
 
 class CustomVmap(Call):
-    """A call with a batching rule of its own: `rule(size, batched, operands)` gives results, and which are batched."""
+    """A call with a custom batching rule: `rule(size, batched, operands)` returns results, and which are batched."""
 
     unlowered = ("rule",)
     masked = Op.masked
@@ -72,10 +72,10 @@ class CustomVmap(Call):
 
 
 class custom_vmap(Custom):  # noqa: N801
-    """A function with a batching rule of its own.
+    """A function with a custom batching rule.
 
-    The rule `def_vmap(axis_size, in_batched, *args)` gets arguments with the batch on their first axis where
-    `in_batched`, a list of trees of bools, says so; it gives the result, and a tree of bools for it.
+    The rule `def_vmap(axis_size, in_batched, *args)` gets arguments with the batch on axis 0 where `in_batched`, a
+    list of trees of bools, is True; it returns the result, and a tree of bools that says which results are batched.
 
     >>> import atled, atled.numpy as jnp
     >>> @custom_vmap

@@ -1,8 +1,7 @@
-"""Integers that a program expects in a range, looked at in its first call: see `Expect`.
+"""Range checks of integers, such as labels, before the first call of a program: see `Expect`.
 
-Compiled code cannot complain, and looking at labels in every step would cost something in every step. So before a
-function that expects something runs for the first time, the part of its program that computes those integers from its
-arguments is run by itself.
+Compiled code cannot raise, and checking labels would slow down every step. So before the first run of a function with
+such checks, the part of its program that computes those integers from its arguments is run separately.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def check_expectations(program: Program, operands: Sequence[Any]) -> None:
 
 
 def _expects(program: Program) -> bool:
-    """Whether a program expects something, outside of loops and branches, which have values of their own."""
+    """Whether a program has range checks outside of loops and branches."""
     if "expects" not in program.derived:
         inner = [e.op.program for e in program.equations if type(e.op) is Call]
         found = any([type(e.op) is Expect for e in program.equations]) or any([_expects(p) for p in inner])
@@ -47,15 +46,15 @@ def _expects(program: Program) -> bool:
 
 
 def _watched(program: Program) -> tuple[list[Expect], Program]:
-    """What a program expects, and a program that gives the least and the largest of each.
+    """The range checks of a program, and a program that computes the minimum and maximum of each.
 
-    Only integers that are computed from integers are looked at: a model is not run twice.
+    Only integers that are computed from integers are checked, so that a model does not run twice.
     """
     ops: list[Expect] = []
     ends: list[Any] = []
 
     def walk(program: Program, operands: Sequence[Any]) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))  # None is what is not known
+        env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))  # None for values that are not known
         for e in program.equations:
             given = [env[v] if type(v) is Var else v for v in e.operands]
             if type(e.op) is Call:

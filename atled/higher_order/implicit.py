@@ -1,7 +1,7 @@
-"""Solutions of equations, differentiated without looking at how they were found.
+"""Implicit differentiation: solutions of equations, differentiated independently of the solver.
 
-`custom_linear_solve` knows x with A x = b: its derivative and its transpose are solves with A and with its transpose.
-`custom_root` knows x with f(x) = 0, and follows from the implicit function theorem.
+`custom_linear_solve` solves A x = b: its derivative and its transpose are solves with A and with the transpose of A.
+`custom_root` solves f(x) = 0 and uses the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def custom_linear_solve(
 ) -> Any:
     """x with `matvec(x) = b`, where `matvec` is linear, by `solve(matvec, b)`, which need not be differentiable.
 
-    `transpose_solve(vecmat, b)` solves the transposed equation, for reverse mode; `symmetric=True` says that it is the
-    same one.
+    `transpose_solve(vecmat, b)` solves the transposed equation, for reverse mode; with `symmetric=True` it is the same
+    equation.
 
     >>> import atled, atled.numpy as jnp
     >>> A = jnp.array([[2.0, 0.0], [1.0, 4.0]])
@@ -149,7 +149,7 @@ def _linear_solve(matvec: Any, b: Any, solve: Any, transpose_solve: Any, symmetr
 
 
 def _over(r: Recorded, order: list[int], constants: list[ArrayType], types: list[ArrayType]) -> Program:
-    """A recorded function that takes the captured values of all of them."""
+    """A traced function that takes the captured values of all functions."""
     mine = [order.index(id(x)) for x in r.captured]
     n = len(order)
 
@@ -169,7 +169,8 @@ def custom_root(
 ) -> Any:
     """x with `f(x) = 0`, by `solve(f, initial_guess)`, which need not be differentiable.
 
-    Derivatives by what `f` closes over come from the implicit function theorem; `tangent_solve(g, y)` finds x with
+    Derivatives with respect to values that `f` closes over come from the implicit function theorem; `tangent_solve(g,
+    y)` finds x with
     `g(x) = y` for a linear `g`.
 
     >>> import atled, atled.numpy as jnp
@@ -197,7 +198,7 @@ def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:
     n = len(constants)
 
     def of(values: Sequence[Any]) -> Callable[[Any], Any]:
-        """f, with other values for what it closes over."""
+        """f, with other values for its captured arrays."""
         return lambda x: residual.structure.unflatten(list(evaluate(residual.program, [*values, *tree.leaves(x)])))
 
     def find(*operands: Any) -> list[Any]:

@@ -1,8 +1,8 @@
-"""Programs that also say what went wrong: each with the error so far as its first inputs and outputs.
+"""Instruments programs for `checkify`: the error so far is their first inputs and their first outputs.
 
-`sites_of` finds the checks of a program, those that users wrote and those that come with its ops; `instrumented` makes
-the program that carries them out. Programs inside of ops get the same treatment: loops carry the error, branches return
-it, calls pass it on. The first check that fails, in the order of execution, is the one that is kept.
+`sites_of` finds the checks of a program, explicit ones and those of its ops; `instrumented` makes the program that
+evaluates them. Programs inside ops are instrumented in the same way: loops carry the error, branches return it, calls
+pass it on. The first check that fails, in the order of execution, is the one that is kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INT = np.dtype("int32")
 _PAIR = (ArrayType((2,), _INT),)  # an index and its axis
 _CALLS = (Call, Rule, Checkpoint, Composite)
 _HOLDS = (*_CALLS, CustomJvp, CustomVjp, CustomVmap, Cond, Scan, While, ShardMap)
-# Ops that make no NaN of numbers: they move, choose or round.
+# Ops that cannot produce a NaN from finite numbers: they move, select or round.
 _SAFE = frozenset([
     "abs", "agree", "all_gather", "all_to_all", "bitcast_convert", "broadcast", "callback", "ceil", "clamp",
     "complex", "concatenate", "conj", "constant", "convert", "dynamic_slice", "dynamic_update_slice", "exp2",
@@ -43,11 +43,11 @@ _SAFE = frozenset([
     "reverse", "rng_uniform", "round_away_from_zero", "round_nearest_even", "select", "select_and_gather",
     "sharding_constraint", "sign", "slice", "sort", "split", "stop_gradient", "to_memory", "top_k", "transpose",
 ])  # fmt: skip
-_NAMES = {"convolution": "conv_general_dilated", "betainc": "regularized_incomplete_beta"}  # as JAX calls them
+_NAMES = {"convolution": "conv_general_dilated", "betainc": "regularized_incomplete_beta"}  # JAX's names
 
 
 class How(NamedTuple):
-    """What is looked for, the checks by number, and the words that the values of any of them take."""
+    """The enabled categories, the checks by number, and the maximum number of words of their values."""
 
     enabled: frozenset[Any]
     sites: tuple[Site, ...]
@@ -92,7 +92,7 @@ def sites_of(program: Program, enabled: frozenset[Any]) -> tuple[Site, ...]:
 
 
 def _automatic(e: Equation, enabled: frozenset[Any]) -> list[Site]:
-    """The checks that come with an op: before it, then after it."""
+    """The automatic checks of an op: those before it, then those after it."""
     if not enabled & {DivisionByZeroError, NaNError, OOBError}:
         return []
     place, found = checks.place_of(e.source), []
@@ -117,7 +117,7 @@ def _is_nonzero(x: Var | Literal) -> bool:
 
 
 def _index_axes(e: Equation) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The axes that an op takes indices for, and the highest one for each; None if it takes none, or none is read."""
+    """The indexed axes of an op, and the highest valid index for each; None if it has no indices."""
     op, types = e.op, [v.type for v in e.operands]
     if isinstance(op, indexing.Gather):
         axes, sizes, count = op.axes.start_map, op.sizes, types[1].size
@@ -143,7 +143,7 @@ class _Error:
         self.arrays = list(arrays)
 
     def note(self, code: Any, is_failure: Any, words: Any) -> None:
-        """Keep a failure, unless there was one before; `words` is None if its message needs no values."""
+        """Record a failure, unless there was one before; `words` is None if its message needs no values."""
         is_new = elementwise.logical_and(is_failure, elementwise.lt(self.arrays[0], np.int32(0)))
         self.arrays[0] = elementwise.select(is_new, code, self.arrays[0])
         if words is not None and self.how.width:
@@ -152,11 +152,11 @@ class _Error:
 
     def add(self, site: Site, is_failure: Any, words: Any = None) -> None:
         number = self.numbers.get(site)
-        if number is not None:  # those of rules that were not there when checks were counted are left out
+        if number is not None:  # checks in rules that were traced later are ignored
             self.note(np.int32(number), is_failure, words)
 
     def check(self, op: Check, code: Any, *words: Any) -> None:
-        """What a `Check` found, with its own numbers."""
+        """The result of a `Check`, with its own site numbers."""
         table = [self.numbers.get(s, -1) for s in op.sites]
         if all([n < 0 for n in table]):
             return
@@ -191,7 +191,7 @@ def _any(flags: Any) -> Any:
 
 
 def _outside(e: Equation, operands: Sequence[Any]) -> tuple[Any, Any]:
-    """Whether an index is outside, and the words for the first one that is: the index and its axis."""
+    """Whether an index is out of bounds, and the words for the first such index: the index and its axis."""
     found = _index_axes(e)
     assert found is not None
     axes, limits = found
@@ -203,7 +203,7 @@ def _outside(e: Equation, operands: Sequence[Any]) -> tuple[Any, Any]:
     t = type_of(indices)
     ends, own = np.iinfo(np.int32), np.iinfo(t.dtype)
     low, high = [np.asarray(x, t.dtype) for x in (max(own.min, ends.min), min(own.max, ends.max))]
-    wide = conversion.convert(elementwise.clamp(low, indices, high), np.int32)  # beyond that is beyond any array
+    wide = conversion.convert(elementwise.clamp(low, indices, high), np.int32)  # larger than any array
     t = type_of(wide)
     limit = np.minimum(limits, ends.max).astype(np.int32)
     most = shape.broadcast(shape.constant(limit), t.shape, (len(t.shape) - 1,))
@@ -259,7 +259,7 @@ def _run(program: Program, operands: Sequence[Any], error: _Error) -> list[Any]:
 
 
 def _checks(program: Program) -> bool:
-    """Whether a user's check is in a program, which must go even if nobody looks for it."""
+    """Whether a program has an explicit check, which must be removed even if its category is disabled."""
 
     def make() -> tuple[bool]:
         inner = [p for e in program.equations if type(e.op) in _HOLDS for p in subprograms(e.op)]
@@ -280,7 +280,7 @@ def _call(op: Call, error: _Error, operands: list[Any]) -> list[Any]:
 
 
 def _custom_jvp(op: CustomJvp, error: _Error, operands: list[Any]) -> list[Any]:
-    how = error.how  # an error has no tangent, so it is as what the function closes over
+    how = error.how  # an error has no tangent, like values that the function closes over
     made = CustomJvp(
         instrumented(op.program, how), op.rule.then(lambda p: instrumented(p, how)), op.captured + len(error.arrays)
     )
@@ -337,7 +337,7 @@ def _while(op: While, error: _Error, operands: list[Any]) -> list[Any]:
     def turn(*xs: Any) -> list[Any]:
         errors = xs[b : b + n]
         out = evaluate(step, [*errors, *xs[a:b], *xs[b + n + 1 :]])
-        found = evaluate(ask, [*out[:n], *xs[:a], *out[n:]])  # errors, and whether it goes on
+        found = evaluate(ask, [*out[:n], *xs[:a], *out[n:]])  # the error, and whether the loop continues
         return [*found, *out[n:]]
 
     def goes_on(*xs: Any) -> list[Any]:

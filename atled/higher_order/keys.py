@@ -1,11 +1,11 @@
-"""When two functions are the same function, for the trace cache.
+"""Cache keys of functions, for the trace cache.
 
-A lambda, partial or bound method that is made anew in a loop should hit the cache, and nobody should be able to tell: a
-function that was never traced behaves as if there were no cache. So functions are compared by their code and by all
-that it reads, at the time of the trace: globals, closure cells, defaults, attributes of modules, classes and objects,
-and the same of every function that is called. Where that cannot be told (`Heavy`), a function is equal to itself alone:
-if it reads arrays, lists, dicts or objects as a whole, changes something, or calls what may give another result next
-time. `remembered` keeps what loops and branches are recorded as by such keys.
+A lambda, partial or bound method that is created anew in a loop should hit the cache, without changing any result. So
+functions are compared by their code and by everything it reads at trace time: globals, closure cells, defaults,
+attributes of modules, classes and objects, and the same for every function that is called. If that cannot be
+determined (`Heavy`), a function is equal only to itself: if it reads whole arrays, lists, dicts or objects, modifies
+something, or calls a function whose result may change. `remembered` caches the programs of loops and branches by such
+keys.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from atled.higher_order.reads import reads_of
 _PLAIN = {int, float, complex, bool, str, bytes, type(None), type(...), range, slice}
 _FROZEN = (np.dtype, np.generic, Mesh, PartitionSpec, Sharding)
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
-_MOST = 256  # functions and classes that one function may refer to, before it is taken to be equal to itself alone
+_MOST = 256  # the maximum number of functions and classes in a key; with more, a function is equal only to itself
 
-# Modules whose functions give the same result for the same arguments, and what of them does not
+# Modules of pure functions, and the exceptions in them
 _TRUSTED = {
     "atled", "numpy", "math", "cmath", "operator", "functools", "itertools", "ml_dtypes", "typing", "collections",
     "enum",
@@ -54,7 +54,7 @@ _BUILTINS = {
     "NotImplementedError", "OverflowError", "RuntimeError", "StopIteration", "TypeError", "ValueError",
     "ZeroDivisionError",
 }  # fmt: skip
-_OF_CLASSES = {  # what classes have of their own, and no function reads
+_OF_CLASSES = {  # class attributes that functions do not read
     "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__dataclass_fields__",
     "__dataclass_params__", "__match_args__", "__slots__", "__abstractmethods__", "_abc_impl", "__parameters__",
     "__orig_bases__", "__firstlineno__", "__static_attributes__", "__annotate__", "__annotate_func__",
@@ -68,7 +68,7 @@ _NO_CODE = (lambda: None).__code__
 
 
 class Heavy(Exception):  # noqa: N818
-    """A function refers to something that cannot be part of a key."""
+    """A function reads something that cannot be part of a key."""
 
 
 def call_key(functions: Iterable[Any], statics: Iterable[Any], structures: Iterable[tree.Structure]) -> Any:
@@ -85,11 +85,11 @@ def call_key(functions: Iterable[Any], statics: Iterable[Any], structures: Itera
 
 
 class _Reader:
-    """Reads what functions refer to. What comes up again is told by its number, so that the key is of finite size."""
+    """Collects what functions read. Repeated objects are replaced by their number, so that the key is finite."""
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[int, ...], int] = {}
-        self.kept: list[Any] = []  # so that no two objects have one id
+        self.kept: list[Any] = []  # kept alive so that ids stay unique
         self.classes: dict[Any, None] = {}  # of arguments
 
     def value(self, x: Any) -> Any:
@@ -126,7 +126,7 @@ class _Reader:
         raise Heavy
 
     def number(self, *xs: Any) -> Any:
-        """The number of something that has come up before; None if it is new."""
+        """The number of an object that occurred before; None if it is new."""
         key = tuple([id(x) for x in xs])
         found = self.numbers.get(key)
         if found is None:
@@ -141,7 +141,7 @@ class _Reader:
 
     def function(self, f: Any, is_method: bool = False) -> Any:
         code, known = f.__code__, f.__globals__
-        if code.co_filename == "<atled>":  # a compiled function, which keeps its traces until it is cleared
+        if code.co_filename == "<atled>":  # a jitted function, which keeps its traces until it is cleared
             more = [(k, self.value(v)) for k, v in f.__dict__.items() if k not in _OF_COMPILED]
             return (Same(f), Same(known.get("miss")), f.__name__, f.__qualname__, *more)
         found = self.number(f)
@@ -167,7 +167,7 @@ class _Reader:
         return (*own, *inside, *outside)
 
     def wrapped(self, f: Any, is_method: bool) -> Any:
-        """The key of what a function wraps: a method, if it is one."""
+        """The key of a wrapped function or method."""
         return self.function(f, is_method) if type(f) is types.FunctionType else self.value(f)
 
     def method(self, f: Any, owner: Any) -> Any:
@@ -182,7 +182,7 @@ class _Reader:
         return ("method", self.function(f, True), *[self.chain(owner, rest) for rest in reads.first])
 
     def content(self, x: Any) -> Any:
-        """The key of something that a function of the library holds: its containers count by what is in them."""
+        """The key of an object held by a library function: containers count by their contents."""
         if type(x) in (list, dict):
             items = x.items() if type(x) is dict else enumerate(x)
             return (type(x), *[(exact(k), self.content(v)) for k, v in items])
@@ -191,7 +191,7 @@ class _Reader:
     # -- names and attributes -----------------------------------------------------------------------------------------
 
     def name(self, f: Any, name: str, rest: Sequence[str]) -> Any:
-        """The key of what a function finds under a global name."""
+        """The key of a global that a function reads."""
         if name in f.__globals__:
             return self.chain(f.__globals__[name], rest)
         found = f.__builtins__.get(name, _ABSENT) if isinstance(f.__builtins__, dict) else _ABSENT
@@ -202,12 +202,12 @@ class _Reader:
         return "builtin", name, *rest
 
     def chain(self, x: Any, rest: Sequence[str]) -> Any:
-        """The key of an attribute of an attribute of x."""
+        """The key of a chain of attributes of x, such as x.a.b."""
         for i, name in enumerate(rest):
             if isinstance(x, types.ModuleType) and _is_trusted(x):
                 x = getattr(x, name, _ABSENT)
                 if not isinstance(x, types.ModuleType):
-                    if type(x) is types.FunctionType and not _is_ours(x):  # somebody put it there
+                    if type(x) is types.FunctionType and not _is_ours(x):  # it was monkey-patched
                         return self.value(x), *rest[i + 1 :]
                     _check_pure(x, name)
                     return Same(x), *rest[i + 1 :]
@@ -220,7 +220,7 @@ class _Reader:
     def class_(self, cls: Any) -> Any:
         if _is_offered(cls):
             return Same(cls)
-        if not cls.__flags__ & (1 << 9):  # written in C, of a module that is not trusted
+        if not cls.__flags__ & (1 << 9):  # a C function of an untrusted module
             raise Heavy
         if type(cls).__getattribute__ is not type.__getattribute__ or hasattr(type(cls), "__getattr__"):
             raise Heavy
@@ -254,7 +254,7 @@ class _Reader:
         return self.value(x)
 
     def structure(self, structure: tree.Structure) -> None:
-        """Note the classes of the nodes of an argument: their methods read from outside as well."""
+        """Add the classes of an argument's tree nodes: their methods may read globals, too."""
         if structure.kind is not None and structure.kind not in _CONTAINERS:
             self.classes[self.class_(structure.kind)] = None
             self.classes[self.value(structure.meta)] = None
@@ -267,7 +267,7 @@ _CONTAINERS = {tuple, list, dict, type(None)}
 
 
 def _is_frozen_record(kind: Any) -> bool:
-    """Whether objects of a class are what their fields are: frozen dataclasses that look attributes up as usual."""
+    """Whether objects of a class are determined by their fields: frozen dataclasses with default attribute lookup."""
     how = getattr(kind, "__dataclass_params__", None)
     is_plain = kind.__getattribute__ is object.__getattribute__ and not hasattr(kind, "__getattr__")
     return how is not None and how.frozen and is_plain and kind.__dictoffset__ != 0 and not _has_slots(kind)
@@ -315,7 +315,7 @@ def _looked_up(cls: Any, name: str) -> Any:
 
 
 def _bound(found: Any, x: Any, cls: Any) -> Any:
-    """What looking up an attribute of a class gives, on an object of it or on itself."""
+    """The result of an attribute lookup on a class or an instance."""
     if isinstance(found, (types.FunctionType, staticmethod, classmethod)):
         return found.__get__(x, cls)
     if found is _ABSENT or hasattr(type(found), "__get__"):
@@ -346,9 +346,9 @@ def _check_pure(x: Any, name: str) -> None:
 
 
 def _offered(x: Any) -> Same:
-    """The key of a function or class of a module that is trusted."""
+    """The key of a function or class of a trusted module."""
     if isinstance(x, types.BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType):
-        raise Heavy  # a method of some object
+        raise Heavy  # a bound method
     module = x.__globals__.get("__name__") if isinstance(x, types.FunctionType) else getattr(x, "__module__", None)
     name = getattr(x, "__name__", "")
     if module == "builtins" and name not in _BUILTINS:
@@ -363,7 +363,7 @@ def _offered(x: Any) -> Same:
 
 
 def _is_offered(cls: Any) -> bool:
-    """Whether a module that is trusted has this class."""
+    """Whether this class is from a trusted module."""
     module = sys.modules.get(cls.__module__)
     if module is builtins:
         return not cls.__flags__ & (1 << 9)
@@ -371,18 +371,18 @@ def _is_offered(cls: Any) -> bool:
 
 
 class WeakIdentityDict:
-    """A dict by identity of objects, whose entries go when the object does."""
+    """A dict keyed by object identity, whose entries are removed when the object dies."""
 
     def __init__(self) -> None:
         self._entries: dict[int, tuple[Any, Any]] = {}
 
     def get(self, anchor: Any) -> Any:
-        """What is kept for an object, or None."""
+        """The value stored for an object, or None."""
         found = self._entries.get(id(anchor))
         return found[1] if found is not None and found[0]() is anchor else None
 
     def set(self, anchor: Any, value: Any) -> bool:
-        """Keep something for as long as an object lives; says no for objects that cannot be watched."""
+        """Store a value for as long as an object lives; returns False for objects without weak references."""
         key = id(anchor)
         try:
             watch = weakref.ref(anchor, lambda _: self._entries.pop(key, None))
@@ -392,12 +392,12 @@ class WeakIdentityDict:
         return True
 
 
-recordings: dict[Any, Any] = {}  # what loops and branches were recorded as, where nothing is being traced
+recordings: dict[Any, Any] = {}  # programs of loops and branches that were called outside of a trace
 _RECORDINGS_LIMIT = 1024
 
 
 def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """What `make()` gives, kept for functions that do the same: called outside of `jit`, a loop is recorded once.
+    """The result of `make()`, cached by the keys of functions: outside of `jit`, a loop body is traced only once.
 
     The structures of arguments are part of the key.
     """
@@ -412,7 +412,7 @@ def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], ma
     try:
         whole = now()
         found = recordings.get(whole)
-    except Exception:  # Heavy, or an error of something that is looked at and would not be without a key
+    except Exception:  # Heavy, or an error from code that runs only to compute the key
         return make()
     if found is None:
         found = make()
@@ -424,14 +424,14 @@ def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], ma
 
 
 def _structures(found: Any) -> list[tree.Structure]:
-    """The trees of results, whose data would be those of another function."""
+    """The result trees, whose static data may belong to another function."""
     parts = found if isinstance(found, tuple) else (found,)
     trees = [getattr(x, "structure", x) for x in parts]
     return [t for t in trees if isinstance(t, tree.Structure)]
 
 
 def keeps(key: Any, now: Callable[[], Any]) -> bool:
-    """Whether what was made under a key may be kept: nobody changed meanwhile what the key is made of."""
+    """Whether a result may be cached under a key: the values in the key did not change meanwhile."""
     try:
         return bool(key == now())
     except Exception:

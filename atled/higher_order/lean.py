@@ -1,7 +1,7 @@
-"""What a loop keeps of each step for the way back, and what it had better compute again.
+"""Selects the residuals that a loop stores for the backward pass, and those that it recomputes.
 
-A value that simple arithmetic gives from others that are kept anyway, or that take no more room, is not kept: computing
-it again in the loop that goes back costs less than writing and reading it.
+A value that cheap arithmetic computes from other stored residuals, or from no larger ones, is not stored: recomputing
+it in the backward loop is cheaper than writing and reading it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ CHEAP = (
 
 
 def lean(program: Program, wanted: Iterable[Var], at_hand: set[Var]) -> tuple[list[Var], list[Equation]]:
-    """Which variables to keep so that the wanted ones can be had, and the equations that give those that are not kept.
+    """The variables to store so that the wanted ones can be recomputed, and the equations that recompute the rest.
 
-    Those `at_hand` need not be kept.
+    Variables in `at_hand` are available anyway and need not be stored.
     """
     kept = dict.fromkeys([v for v in wanted if v not in at_hand])
     again: list[Equation] = []
@@ -45,7 +45,7 @@ def _bytes(t: ArrayType) -> int:
 
 
 def run_again(equations: Sequence[Equation], env: dict[Any, Any]) -> None:
-    """Compute values from others, all in `env`."""
+    """Evaluate equations; values are in `env`."""
     before = state.source
     try:
         for e in equations:

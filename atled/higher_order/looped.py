@@ -1,9 +1,9 @@
 """`Looped`: elementwise functions made of loops, and their derivatives of every order.
 
-A loop of many steps is cheap forwards, but reverse mode would keep each step of it. An elementwise function needs no
-reverse mode of its own: its derivative is a factor for each operand. That factor is another `Looped`, the same loop in
-forward mode, and so on; operands by which a derivative is known in closed form take that instead. All of it is computed
-in double precision, so that what comes back in another one is exact to its last digits, tails included.
+A loop of many steps is cheap in forward mode, but reverse mode would store every step. An elementwise function does
+not need reverse mode: its derivative is a factor for each operand. That factor is another `Looped`, the same loop in
+forward mode, and so on; a closed-form derivative is used where it is known. Everything is computed in double
+precision, so that results in lower precision are accurate to the last digit, also in the tails.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Looped(Elementwise):
         raise NotImplementedError
 
     def slope(self, i: int) -> Callable[..., Any] | None:
-        """The derivative of `compute` by operand i, as a function that all transforms go through; None if unknown."""
+        """The closed-form derivative of `compute` by operand i, a transformable function; None if unknown."""
         return None
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -52,7 +52,7 @@ class Looped(Elementwise):
 
 
 def partial_derivative(f: Callable[..., Any], orders: Sequence[int]) -> Callable[..., Any]:
-    """A derivative of an elementwise function, by forward mode: so many times by each operand."""
+    """A derivative of an elementwise function by forward mode: `orders[i]` times by operand i."""
     for i, count in enumerate(orders):
         for _ in range(count):
             f = _once(f, i)

@@ -1,8 +1,8 @@
-"""`while_loop` and `fori_loop`: a program repeated while another one says so.
+"""`while_loop` and `fori_loop`: a program repeated while a condition holds.
 
-What the loop closes over is not carried: it stays outside, and the compiled loop refers to it. The number of steps is
-not known, so linearize and reverse mode, which would have to keep every step, do not go through; forward mode does.
-With static bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
+Values that the loop closes over are not carried: they are constants of the compiled loop. The number of steps is not
+known, so `linearize` and reverse mode, which would have to store every step, are not supported; forward mode is. With
+static bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from atled.transforms.vmap import Partly, batch_program
 
 
 class While(Op):
-    """Repeats `body` while `condition` holds. Operands: what condition and body close over, and the carry."""
+    """Repeats `body` while `condition` holds. Operands: captured values of condition and body, and the carry."""
 
     gives_tuple = True
     splits = True
@@ -55,7 +55,7 @@ class While(Op):
         return has_effects(self.condition) or has_effects(self.body)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The axes of a mesh that results differ along: also those along which the number of steps does."""
+        """The mesh axes along which results, or the number of steps, vary."""
         first, second, carry = self.parts(given)
         while True:
             (stops,) = of(self.condition, [*first, *carry])
@@ -70,7 +70,7 @@ class While(Op):
         return stops
 
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Operands, or flags for them, by what they are for."""
+        """Operands, or flags for them, grouped by role."""
         n, m = self.condition_constants, self.condition_constants + self.body_constants
         return list(operands[:n]), list(operands[n:m]), list(operands[m:])
 
@@ -80,7 +80,7 @@ class While(Op):
     def lower(self, build: Any, *operands: Any) -> Any:
         asks, does, carry = self.parts(operands)
         count, types = len(carry), list(self.body.output_types)
-        if self.has_effect:  # the order of effects is carried along
+        if self.has_effect:  # the effect token is part of the carry
             carry, types = [*carry, build.waited()], [*types, build.waited().type]
 
         def condition(b: Any, *values: Any) -> list[Any]:
@@ -185,7 +185,7 @@ class While(Op):
         def any_lane(*xs: Any) -> list[Any]:
             return [reduction.reduce_or(evaluate(condition, xs)[0], (0,))]
 
-        def own_lanes(*xs: Any) -> list[Any]:  # lanes that have stopped stay as they are
+        def own_lanes(*xs: Any) -> list[Any]:  # lanes that have stopped keep their values
             (runs,) = evaluate(condition, [*xs[:n], *xs[n + len(second) :]])
             out = evaluate(body, xs[n:])
             return [where_lanes(runs, new, old) for new, old in zip(out, xs[n + len(second) :])]
@@ -198,7 +198,7 @@ class While(Op):
 
 
 def _ignoring(program: Program, types: Sequence[ArrayType]) -> Program:
-    """A program with more inputs, which it does not use."""
+    """A program with additional unused inputs."""
     count = len(program.inputs)
     return record(lambda *xs: evaluate(program, xs[:count]), [*program.input_types, *types], program.name)[0]
 
@@ -211,8 +211,8 @@ def while_loop(
 ) -> Any:
     """Repeat `val = body_fun(val)` while `cond_fun(val)`; the value keeps its tree, shapes and dtypes.
 
-    With `max_steps` the loop ends there at the latest, and reverse mode goes through it; what it keeps in memory grows
-    with the square root of that number.
+    With `max_steps` the loop stops after at most that many steps and supports reverse mode, with memory proportional
+    to the square root of that number.
 
     >>> import atled.numpy as jnp
     >>> while_loop(lambda n: n < 100, lambda n: n * 2, jnp.int32(1))
@@ -231,7 +231,7 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
         value, count = init_val, 0
         while (holds := cond_fun(value)) is not None:
             known = holds.known() if isinstance(holds, Tracer) else holds
-            if known is None:  # differs between lanes: the loop itself knows what to do
+            if known is None:  # batched condition: the loop op handles it
                 break
             if not known:
                 return value
@@ -255,9 +255,9 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
 
 
 def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:
-    """A loop of so many steps at most, in blocks of which the backward pass computes one at a time again.
+    """A loop of at most `max_steps` steps, in blocks that the backward pass recomputes one at a time.
 
-    What is kept grows with the square root of the number of steps. Blocks after the end of the loop are skipped.
+    Memory grows with the square root of the number of steps. Blocks after the end of the loop are skipped.
     """
     size = max(math.isqrt(max_steps), 1)
 
@@ -287,7 +287,7 @@ def fori_loop(
 ) -> Any:
     """Repeat `val = body_fun(i, val)` for i from `lower` up to `upper`.
 
-    With bounds that are Python numbers this is a scan, and reverse mode goes through it.
+    With bounds that are Python numbers this is a scan, which supports reverse mode.
 
     >>> import atled.numpy as jnp
     >>> fori_loop(0, 5, lambda i, total: total + i, jnp.int32(0))

@@ -1,4 +1,4 @@
-"""Words to the compiler: about an operation, or about the call of a function, whose meaning they do not change."""
+"""Frontend attributes: hints to the compiler on an operation or a function call, without semantic effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Marks = tuple[tuple[str, str], ...]
 
 
 class Mark(LinearOp):
-    """Its operand; the operation that gives it is marked."""
+    """The identity; sets frontend attributes on the operation that produces its operand."""
 
     marks: Marks
 
@@ -40,7 +40,7 @@ class Mark(LinearOp):
 
 
 class MarkedCall(Call):
-    """A call of a program that is marked, and so is what transforms make of it."""
+    """A call of a program with frontend attributes; transformed calls keep them."""
 
     marks: Marks = ()
 
@@ -54,12 +54,12 @@ class MarkedCall(Call):
 
 
 def marks_of(given: dict[str, Any]) -> Marks:
-    """Names and values as the compiler reads them."""
+    """Names and values of attributes as text."""
     return tuple([(k, str(v).lower() if isinstance(v, bool) else str(v)) for k, v in sorted(given.items())])
 
 
 def marked_call(f: Callable[..., Any], marks: Marks) -> Callable[..., Any]:
-    """The function as one call with marks; arguments by position or by name are arrays."""
+    """The function as one call with frontend attributes; positional and keyword arguments are arrays."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.flatten((args, kwargs))

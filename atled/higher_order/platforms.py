@@ -1,6 +1,6 @@
 """`platform_dependent`: one of several functions, chosen by the platform that the program is compiled for.
 
-The choice is a number that is known when a program is lowered, so that `Cond` emits the branch that is taken alone.
+The platform is known at lowering, so `Cond` emits only the selected branch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atled.higher_order.branches import choose
 
 
 class PlatformIndex(Op):
-    """The place of the platform among `names`, or the one after them if it is not there and there is a default."""
+    """The index of the platform in `names`, or the next index for the default if it is not there."""
 
     names: tuple[str, ...]
     has_default: bool
@@ -48,7 +48,7 @@ def _place(names: Sequence[str], has_default: bool, platform: str) -> int:
 
 
 def _platform_here(leaves: Sequence[Any]) -> str:
-    """The platform that arrays are on, or else where new ones are put."""
+    """The platform of the arrays, or else the default platform."""
     for x in leaves:
         while isinstance(x, Tracer) and hasattr(x, "primal"):
             x = x.primal  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def platform_dependent(
 ) -> Any:
     """`per_platform[name](*args)` for the platform that runs it, such as cpu, cuda, rocm or tpu; else `default(*args)`.
 
-    In a program that is being recorded, all functions are, and must give results of the same types.
+    While tracing, all functions are traced, and must return results of the same types.
 
     >>> import atled.numpy as jnp
     >>> platform_dependent(jnp.float32(4.0), tpu=jnp.cos, default=jnp.sqrt)

@@ -1,8 +1,8 @@
-"""Sums of products over the steps of a loop, taken after the loop as one product.
+"""Sums of matrix products over the steps of a loop, computed after the loop as one product.
 
 The cotangent of a weight that a loop uses in every step is a sum over the steps of small matrix products. If the
-factors are kept, one large product over all steps gives it at once: faster, and without a large sum that is read and
-written in every step.
+factors are stored, one large product over all steps computes it at once: faster, and without an accumulator that is
+read and written in every step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from atled.ops import contraction, elementwise, shape
 
 
 class Term(NamedTuple):
-    """A product in every step, and how its axes are ordered afterwards."""
+    """A dot product in every step, and the axis order of its result."""
 
     op: contraction.DotGeneral
     left: Var
@@ -34,7 +34,7 @@ class Term(NamedTuple):
 
 
 def late_terms(program: Program, outputs: Sequence[Any], constants: Sequence[Var], free: set[Var]) -> list[list[Term]]:
-    """For each of some outputs of a step, the terms whose sum it is; none if it had better be summed step by step.
+    """For some outputs of a step, the products whose sum it is; none if accumulating step by step is cheaper.
 
     `constants` are the same in every step; the factors in `free` are stacked already.
     """

@@ -1,7 +1,7 @@
 """A progress bar that compiled loops report to.
 
-On a terminal and in a notebook the bar is redrawn in place, ten times a second at most; in a log file it is a line for
-every quarter of the way.
+On a terminal and in a notebook the bar is redrawn in place, ten times a second at most; in a log file it prints a line
+every quarter of the loop.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _WIDTH = 30
 
 
 class Bar:
-    """How far a loop has come: `bar(done)` draws it."""
+    """A progress bar: `bar(done)` draws it."""
 
     def __init__(self, total: int, label: str) -> None:
         self.total, self.label = total, label
         self.start = self.drawn = 0.0
-        self.said = -1  # quarters, where nothing can be redrawn
+        self.said = -1  # quarters, if the output cannot be redrawn
 
     def __call__(self, done: Any) -> None:
         """Draw the bar with so many steps done."""

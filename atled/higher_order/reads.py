@@ -1,7 +1,7 @@
-"""What the code of a function reads from outside: globals, closure cells, and attributes of those.
+"""Finds what the code of a function reads from outside: globals, closure cells, and their attributes.
 
-A chain such as `("config", "rate")` is a name and the attributes that are taken of it. Values that code looks up by
-other ways, or changes, cannot be told from its instructions; such code is not `is_closed`.
+A chain such as `("config", "rate")` is a name followed by attributes. Code that looks up values in other ways, or
+modifies them, cannot be analyzed from its bytecode; such code is not `is_closed`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _CHANGES = {
 class Reads(NamedTuple):
     """What code reads from outside."""
 
-    names: tuple[Chain, ...]  # of globals and builtins
-    cells: tuple[Chain, ...]  # of variables of enclosing functions
+    names: tuple[Chain, ...]  # chains from globals and builtins
+    cells: tuple[Chain, ...]  # chains from variables of enclosing functions
     first: tuple[Chain, ...] | None  # attributes of the first parameter; None if it is used in other ways, too
     changes_first: bool  # assigns attributes of its first parameter
-    is_closed: bool  # there is nothing else, and it changes nothing outside
+    is_closed: bool  # the chains are complete, and the code modifies nothing outside
 
 
 def reads_of(code: CodeType) -> Reads:
-    """What code, and the functions inside it, read from outside."""
-    return _reads_of(Same(code))  # by identity: equal code may stand in different places
+    """What code, and functions nested in it, read from outside."""
+    return _reads_of(Same(code))  # by identity: equal code may be at different locations
 
 
 @functools.lru_cache(maxsize=4096)
@@ -93,7 +93,7 @@ def _reads_of(key: Same) -> Reads:
 
 
 def _attributes(steps: list[Any], n: int) -> Chain:
-    """The attributes that are taken of what step n loads, one of the other."""
+    """The chain of attributes that are loaded from the result of instruction n."""
     taken = []
     while n + 1 < len(steps) and steps[n + 1].opname in _ATTRIBUTE:
         n += 1

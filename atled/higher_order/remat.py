@@ -1,8 +1,8 @@
-"""`checkpoint`: what the backward pass needs is computed again instead of being kept.
+"""`checkpoint` (remat): residuals are recomputed in the backward pass instead of being stored.
 
-A checkpointed program that is differentiated runs forward as usual, and leaves for later only its inputs, and those
-intermediate values that the policy names. The linear part on the tape starts by computing the rest again, behind a
-wall that keeps the compiler from finding the first computation and keeping it after all.
+The forward pass of a checkpointed program stores only its inputs, and the intermediate values that the policy selects.
+The linear part on the tape first recomputes the rest, behind an optimization barrier that keeps the compiler from
+merging it with the original computation (CSE).
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from atled.transforms.linearize import Tape
 
 
 class Offload(NamedTuple):
-    """A policy's answer for a value that is kept in another memory."""
+    """A policy's answer for a value that is offloaded to another memory."""
 
     memory: str
 
 
-Policy = Callable[[Any, Sequence[ArrayType]], "bool | Offload"]  # of an op and the types of its operands
+Policy = Callable[[Any, Sequence[ArrayType]], "bool | Offload"]  # called with an op and the types of its operands
 
 
 class Checkpoint(Call):
-    """A program of which only what the policy names is kept for the backward pass."""
+    """A program of which only the residuals that the policy selects are stored for the backward pass."""
 
     unlowered = ("policy", "prevent_cse")
     policy: Any
     prevent_cse: bool
 
     def again(self, program: Program) -> Checkpoint:
-        """The same treatment for another program."""
+        """The same op for another program."""
         return Checkpoint(program, self.policy, self.prevent_cse)
 
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
@@ -59,7 +59,7 @@ class Checkpoint(Call):
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         is_value = [type(x) is not Linear for x in operands]
         is_given = [type(c) is not Zero for c in cotangent]
-        if self.prevent_cse and any(is_value):  # nothing is computed again before the cotangents are there
+        if self.prevent_cse and any(is_value):  # nothing is recomputed before the cotangents arrive
             values = [x for x, v in zip(operands, is_value) if v]
             behind = iter(shape.optimization_barrier(*values, *[c for c, g in zip(cotangent, is_given) if g]))
             operands = tuple([next(behind) if v else x for x, v in zip(operands, is_value)])
@@ -68,7 +68,7 @@ class Checkpoint(Call):
 
 
 def without_barriers(program: Program) -> Program:
-    """A program whose checkpoints may share what they compute, because it does not hold the first computation."""
+    """A program without barriers in its checkpoints, because it does not contain the original computation."""
 
     def alone(e: Equation) -> Equation:
         if type(e.op) is not Checkpoint:
@@ -80,10 +80,10 @@ def without_barriers(program: Program) -> Program:
 
 
 class Kept:
-    """A program split by what is known, with little kept between the parts.
+    """A program split into known and unknown parts, with few residuals between them.
 
-    `forward` gives the known outputs and the values to keep; `later` takes the inputs at `inputs`, the kept values and
-    the other operands.
+    `forward` returns the known outputs and the residuals; `later` takes the inputs at `inputs`, the residuals and the
+    other operands.
     """
 
     def __init__(self, program: Program, is_known: tuple[bool, ...], policy: Policy | None) -> None:
@@ -93,7 +93,7 @@ class Kept:
         count = sum(parts.known_outputs)
         results, residuals = known.outputs[:count], known.outputs[count:]
         saved = _saved(known, policy)
-        # a value that is kept under a name is also kept under none
+        # a value that is saved under a name is also saved without it
         named = {e.operands[0]: e.results[0] for e in known.equations if type(e.op) is Name and e.results[0] in saved}
         residuals = [named.get(v, v) for v in residuals]
         rest = [
@@ -122,7 +122,7 @@ class Kept:
 
 
 def _saved(program: Program, policy: Policy | None) -> dict[Var, str | None]:
-    """The variables to keep, and the memory for each; None is where they are. What has an effect happens once."""
+    """The variables to save, and the memory for each (None: the default). Ops with effects run only once."""
     found: dict[Var, str | None] = {}
     for e in program.equations:
         answer = e.op.has_effect or (policy is not None and policy(e.op, [v.type for v in e.operands]))
@@ -144,7 +144,7 @@ def _moved(program: Program, results: Sequence[Any], kept: Sequence[Var], places
 
 
 def spliced(program: Program) -> Program:
-    """The program with the equations of those that it calls, so that a policy sees them."""
+    """The program with its calls inlined, so that a policy sees their equations."""
     if not any([type(e.op) is Call for e in program.equations]):
         return program
     env: dict[Any, Any] = {}
@@ -167,7 +167,7 @@ def spliced(program: Program) -> Program:
 
 
 class Name(LinearOp):
-    """A value, unchanged, with a name that policies can speak of."""
+    """The identity, with a name for policies."""
 
     label: str
 
@@ -191,7 +191,7 @@ class Name(LinearOp):
 
 
 class ToMemory(LinearOp):
-    """A value in another memory of the device: `pinned_host` is the host's. Where there is one memory, unchanged."""
+    """A value in another memory of the device, such as `pinned_host`. Unchanged if there is only one memory."""
 
     memory: str
 
@@ -223,7 +223,7 @@ class ToMemory(LinearOp):
 
 
 def everything_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
-    """Keep all that would be kept without a checkpoint."""
+    """Save everything, as without a checkpoint."""
     return True
 
 
@@ -233,27 +233,27 @@ def nothing_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
 
 
 def dots_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
-    """Keep the results of matrix products."""
+    """Save the results of matrix products."""
     return isinstance(op, contraction.DotGeneral)
 
 
 def dots_with_no_batch_dims_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
-    """Keep the results of matrix products without batch axes: those with weights, not those of attention."""
+    """Save the results of matrix products without batch axes: those with weights, not those of attention."""
     return isinstance(op, contraction.DotGeneral) and not op.batch_axes[0]
 
 
 def save_any_names_but_these(*names: str) -> Policy:
-    """Keep what has a name, except these."""
+    """Save named values, except those with these names."""
     return lambda op, types: isinstance(op, Name) and op.label not in names
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Keep everything, except what has one of these names."""
+    """Save everything, except values with these names."""
     return lambda op, types: not (isinstance(op, Name) and op.label in names)
 
 
 def save_only_these_names(*names: str) -> Policy:
-    """Keep what has one of these names (`checkpoint_name`)."""
+    """Save only values with these names (`checkpoint_name`)."""
     return lambda op, types: isinstance(op, Name) and op.label in names
 
 
@@ -266,7 +266,7 @@ def save_and_offload_only_these_names(
     *, names_which_can_be_saved: Sequence[str], names_which_can_be_offloaded: Sequence[str],
     offload_src: str = "device", offload_dst: str = "pinned_host",
 ) -> Policy:  # fmt: skip
-    """Keep what has one of the first names, and move what has one of the second to the host's memory meanwhile."""
+    """Save values with the first names, and offload values with the second names to host memory."""
 
     def policy(op: Any, types: Sequence[ArrayType]) -> bool | Offload:
         if not isinstance(op, Name):
@@ -279,7 +279,7 @@ def save_and_offload_only_these_names(
 
 
 def offload_dot_with_no_batch_dims(offload_src: str = "device", offload_dst: str = "pinned_host") -> Policy:
-    """Move the results of matrix products without batch axes to the host's memory meanwhile."""
+    """Offload the results of matrix products without batch axes to host memory."""
     return lambda op, types: Offload(offload_dst) if dots_with_no_batch_dims_saveable(op, types) else False
 
 
@@ -329,12 +329,12 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """A function whose intermediate values are computed again in the backward pass, instead of being kept in memory.
+    """A function whose intermediate values are recomputed in the backward pass instead of stored (remat).
 
     Args:
-        policy: which intermediate values to keep after all, one of `checkpoint_policies`; by default none.
-        prevent_cse: hold the second computation apart from the first; inside `scan`, which does that itself, it may be
-            switched off.
+        policy: which intermediate values to save, one of `checkpoint_policies`; by default none.
+        prevent_cse: keep the compiler from merging the recomputation with the original; may be off inside `scan`, which
+            separates them itself.
         static_argnums: arguments that are Python values.
 
     >>> import atled, atled.numpy as jnp
@@ -364,7 +364,7 @@ remat = checkpoint
 def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple[Any, ...], kwargs: Any) -> Any:
     dynamic = tuple([x for i, x in enumerate(args) if i not in static])
     leaves, structure = tree.flatten((dynamic, kwargs))
-    # with nothing traced around, it cannot close over what is differentiated either
+    # outside of a trace, it cannot close over a differentiated value
     if runs_in_python() or (state.level == 0 and responsible(leaves).level == 0):
         return fun(*args, **kwargs)
 
@@ -378,7 +378,7 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """x, with a name that the policies of `checkpoint` can speak of.
+    """x, with a name for the policies of `checkpoint`.
 
     >>> import atled.numpy as jnp
     >>> checkpoint_name(jnp.ones(2), "activations")

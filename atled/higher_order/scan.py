@@ -34,7 +34,7 @@ from atled.transforms.vmap import Partly, batch_program, vmap
 
 
 class Scan(Op):
-    """Repeats `body`. Operands: constants, the first carry, arrays to slice. Results: the last carry, stacks."""
+    """Repeats `body`. Operands: constants, initial carry, arrays to slice. Results: final carry, stacked outputs."""
 
     gives_tuple = True
     splits = True
@@ -60,7 +60,7 @@ class Scan(Op):
         return has_effects(self.body)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The axes of a mesh that results differ along, after as many steps as change anything."""
+        """The mesh axes along which results vary: a fixed point over the steps."""
         constants, carry, slices = self.parts(given)
         while True:
             found = of(self.body, [*constants, *carry, *slices])
@@ -119,7 +119,7 @@ class Scan(Op):
         integer = ArrayType((), np.dtype("int32"))
         if trips > 1:
             kinds = [integer, *types]
-            if effects:  # their order is carried along
+            if effects:  # the effect token is part of the carry
                 kinds, values = [*kinds, build.waited().type], [*values, build.waited()]
 
             def goes_on(b: Any, number: Any, *_: Any) -> Any:
@@ -226,7 +226,7 @@ class Scan(Op):
 
 
 def _empty(build: Any, t: ArrayType) -> Any:
-    """Room for a stack of results."""
+    """An empty buffer for stacked results."""
     made = build.apply(lambda: shape.zeros(ArrayType(*physical(t))))
     return Value(made.handle, t, made.literal)
 
@@ -239,7 +239,7 @@ def _take(x: Any, position: Any) -> Any:
 
 
 def _stacked(rows: list[list[Any]], is_reversed: bool, types: Sequence[ArrayType]) -> list[Any]:
-    """What each step gave, on a new first axis."""
+    """The outputs of all steps, stacked on a new first axis."""
     if not rows:
         return [shape.zeros(t) for t in types]
     ordered = rows[::-1] if is_reversed else rows
@@ -266,11 +266,11 @@ def scan(
     progress: bool | str = False,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` for every slice x of the arrays in `xs`; gives the last carry and all y, stacked.
+    """`carry, y = f(carry, x)` for every slice x of the arrays in `xs`; returns the final carry and all y, stacked.
 
-    The body is compiled once, however long the loop. `reverse` runs from the last slice to the first; `unroll` puts
-    several steps into one turn of the compiled loop; `progress` shows a bar while it runs, a string is its label.
-    `_split_transpose` is a wish of programs for JAX about how the way back is compiled, and changes nothing.
+    The body is compiled once, however long the loop. `reverse` runs from the last slice to the first; `unroll` runs
+    several steps per iteration of the compiled loop; `progress=True`, or a label, shows a progress bar.
+    `_split_transpose` is accepted for JAX programs and has no effect.
 
     >>> import atled.numpy as jnp
     >>> scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))
@@ -367,9 +367,9 @@ def _pair(out: Any) -> Any:
 def carried(
     name: str, f: Callable[..., Any], init: tuple[Any, ...], arrange: Callable[[Any], Any], extra: Any = None
 ) -> tuple[list[Any], tree.Structure, Recorded]:
-    """Record the body of a loop. Returns the carry at the start, its tree, and the body.
+    """Trace the body of a loop. Returns the initial carry, its tree, and the body.
 
-    The carry keeps its tree and types; Python numbers at the start take the type that the body gives them.
+    The carry keeps its tree and types; Python numbers in the initial carry take the type that the body gives them.
     `arrange(out)` is the new carry, or a pair of it and results; `extra` are further inputs: a tree and leaf types.
     """
     leaves, structure = tree.flatten(init)
@@ -387,7 +387,7 @@ def _carried(
     name: str, f: Callable[..., Any], structure: tree.Structure, inputs: tree.Structure, types: list[ArrayType],
     extra: Any, arrange: Callable[[Any], Any],
 ) -> tuple[list[ArrayType], Recorded]:  # fmt: skip
-    """The body of a loop, recorded, and the types of its carry."""
+    """The traced body of a loop, and the types of its carry."""
     cuts = [] if extra is None else list(extra[1])
 
     def run(*args: Any) -> Any:
@@ -415,7 +415,7 @@ def _carried(
             raise TypeError(_difference(name, structure, types, out))
         types = new
     settled = [a if not a.weak or b.weak else a.strong() for a, b in zip(types, out)]
-    if settled != types:  # a number that the body makes strong is strong from the start
+    if settled != types:  # a Python number that the body makes strongly typed is so from the start
         types = settled
         made = _strengthened(body, [*types, *cuts])
         body = record_tree(run, inputs, [*types, *cuts]) if made is None else made
@@ -423,7 +423,7 @@ def _carried(
 
 
 def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None:
-    """The body for other inputs, strong ones; None where the body would not do the same with them."""
+    """The body for strongly typed inputs; None if it would compute something else with them."""
     program, count = body.program, len(body.captured)
     weak = {v for v, t in zip(program.inputs[count:], types) if v.type is not t}
     for e in program.equations:
@@ -442,7 +442,7 @@ def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None
 
 
 def _gives_way(e: Any) -> bool:
-    """Whether a weak operand takes another dtype here, or further inside."""
+    """Whether a weakly typed operand is promoted to another dtype in a program."""
     if type(e.op) is conversion.Convert:
         t = e.operands[0].type
         return t.weak and t.dtype is not e.op.dtype
@@ -450,7 +450,7 @@ def _gives_way(e: Any) -> bool:
 
 
 def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:
-    """The body with a carry of exactly the types that it takes: weakness included."""
+    """The body with results cast to exactly the carry's types, including weak types."""
     program = body.program
     if list(program.output_types[: len(types)]) == list(types):
         return program
@@ -480,7 +480,7 @@ def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType],
 
 
 def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
-    """What to try for a carry that changes its type: the line with another start, if the carry is one array."""
+    """The hint for a carry that changes its type: the line with another initial value, if the carry is one array."""
     number = {"scan": 1, "while_loop": 2}.get(name)
     template, way_out = f"{{}}.astype({got.dtype.name!r})", f"x.astype({want.dtype.name!r}) in the body."
     if want.shape != got.shape:

@@ -51,7 +51,7 @@ class Halves:
     def __init__(self, op: Any, is_known: Sequence[bool]) -> None:
         self.op = op
         self.part, self.known = _settled_split(op, is_known)
-        # outputs that are ready, but belong to a carry that waits, are handed over step by step
+        # known outputs of a carry that is unknown later are stacked for the linear loop
         self.ready = self.part.known_outputs
         self.waits = [not k for k in self.known[1]] + [not r for r in self.ready[op.carries :]]
         outputs = iter(self.part.known.outputs)
@@ -60,7 +60,7 @@ class Halves:
         self.handed = sum(is_held)
         self.kept = [v for v, h in zip(now, is_held) if not h]
         self.left = [v for v, h in zip(now, is_held) if h] + list(outputs)
-        # of what is left for later, constants and slices are there already; the rest is stacked
+        # residuals that are constants or slices already exist; the others are stacked
         inputs, (n_c, n_s, _) = self.part.known.inputs, self.counts
         self.constant = {v: i for i, v in enumerate(inputs[:n_c])}
         self.slices = {v: i for i, v in enumerate(inputs[n_c + n_s :])}

@@ -16,7 +16,7 @@ from atled.transforms.masks import SOME, carried_kinds, mask_program, result_mas
 
 
 class MaskedScan:
-    """A loop over tangents or cotangents with masks: those of constants and slices come along, others are carried."""
+    """A loop over masked tangents or cotangents: masks of constants and slices are inputs, others are carried."""
 
     def __init__(self, op: Any, values: Sequence[Any], masks: Sequence[Any]) -> None:
         self.op, self.count = op, op.carries
@@ -29,7 +29,7 @@ class MaskedScan:
         self.made = mask_program(op.body, [*constants, *carry, *slices], tuple(self.has_mask))
 
     def results(self) -> tuple[Any, Any]:
-        """Results and masks; masks that no step needs are computed by another loop, if one is asked for."""
+        """Results and masks; masks that no step needs are computed lazily, by another loop."""
         n = sum(self.has_mask[: self.count])
         if self.made.has_effect:
             values, masks = self.run([True] * n, True)
@@ -54,7 +54,7 @@ class MaskedScan:
             flags = new
 
     def run(self, flags: Sequence[bool], is_stacked: bool) -> tuple[Any, Any]:
-        """Run the loop with some of the carried masks, and with the masks of stacks if they are wanted."""
+        """Run the loop with some of the carried masks, and optionally with the masks of stacked outputs."""
         op, count, both = self.op, self.count, self.made.both
         (c, s, x), (mc, ms, mx) = self.values, self.masks
         types = op.parts(op.body.input_types)
@@ -71,7 +71,7 @@ class MaskedScan:
         def body(*xs: Any) -> list[Any]:
             c, mc, s, ms, x, mx = cut(xs, sizes)
             found = iter(ms)
-            kept = [next(found) if f else np.False_ for f in flags]  # those that are missing are not read
+            kept = [next(found) if f else np.False_ for f in flags]  # missing masks are not read
             kept = [masking.filled(m, t.shape) for m, t in zip(kept, bools(types[1], s_has))]
             out = evaluate(both, [*c, *s, *x, *mc, *kept, *mx])
             carry, stacked, carry_masks, masks = cut(out, (count, ys, sum(s_has), sum(self.has_mask[count:])))

@@ -1,8 +1,8 @@
-"""`shard_map`: a function that each device of a mesh runs on its own part of the arrays.
+"""`shard_map`: a function that each device of a mesh runs on its shards of the arrays.
 
-The function becomes a program over the parts, held by one op, `ShardMap`. Collectives in it speak of the mesh's axes.
-Its derivative is taken part by part; `varying.py` says which values all devices share, so that cotangents of shared
-values are added up over the devices once, and no more than once.
+The function becomes a per-device program, held by one op, `ShardMap`. Collectives in it refer to mesh axes. It is
+differentiated per device; `varying.py` determines which values are replicated, so that their cotangents are summed
+over the devices exactly once.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Specs = tuple[PartitionSpec, ...]
 
 
 class ShardMap(Op):
-    """Runs a program on each device of a mesh, with the parts that `ins` cut; `outs` says how results fit together."""
+    """Runs a program on each device of a mesh; `ins` and `outs` are the PartitionSpecs of inputs and results."""
 
     gives_tuple = True
     splits = True
     takes_keys = True
     program: Program
     mesh: Mesh
-    axes_here: tuple[Any, ...]  # those of the mesh that the program runs over; the compiler has the others
+    axes_here: tuple[Any, ...]  # the mesh axes that are manual; the compiler partitions along the others
     ins: Specs
     outs: Specs
 
@@ -58,7 +58,7 @@ class ShardMap(Op):
         return has_effects(self.program)
 
     def again(self, program: Program, ins: Sequence[Any], outs: Sequence[Any]) -> ShardMap:
-        """The op for what a transform made of the program."""
+        """The op for a transformed program."""
         return ShardMap(program, self.mesh, self.axes_here, tuple(ins), tuple(outs))
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -140,7 +140,7 @@ class ShardMap(Op):
         return bind(op, *values, *arrays_of(masks)), tuple([ALL if b else None for b in made.is_linear])
 
     def _sets(self, specs: Specs) -> list[frozenset[Any]]:
-        """The axes that each value is split over, so that devices have different parts."""
+        """The mesh axes that split each value."""
         return [frozenset(s.names) & frozenset(self.axes_here) for s in specs]
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
@@ -152,9 +152,9 @@ class ShardMap(Op):
 
 
 class _Cut:
-    """The program of a `ShardMap` in two, and how what goes from the first to the second part is split.
+    """The program of a `ShardMap` split in two, and the specs of the residuals between the parts.
 
-    What is handed over gets one more axis, along which the parts of all devices that differ lie side by side.
+    Residuals get an extra axis, along which the values of different devices are concatenated.
     """
 
     def __init__(self, op: ShardMap, is_known: tuple[bool, ...]) -> None:
@@ -164,7 +164,7 @@ class _Cut:
         known = parts.known
         found = known.outputs[count:]
         position = {v: i for i, v in enumerate(known.inputs)}
-        self.inputs = [position[v] for v in found if v in position]  # handed over as they came in
+        self.inputs = [position[v] for v in found if v in position]  # passed on with their original specs
         is_new = [v not in position for v in found]
         sets = varying(known, [s for s, k in zip(op._sets(op.ins), is_known) if k])[count:]
         order = op.axes_here
@@ -194,19 +194,19 @@ def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
 
 
 def local(t: ArrayType, spec: PartitionSpec, mesh: Mesh) -> ArrayType:
-    """The type of one device's part."""
+    """The type of one shard."""
     return ArrayType(NamedSharding(mesh, spec).shard_shape(t.shape), t.dtype, t.weak)
 
 
 def whole(t: ArrayType, spec: PartitionSpec, mesh: Mesh) -> ArrayType:
-    """The type of an array whose parts have this type."""
+    """The type of a global array whose shards have this type."""
     counts = NamedSharding(mesh, spec).counts(len(t.shape))
     return ArrayType(tuple([n * k for n, k in zip(t.shape, counts)]), t.dtype, t.weak)
 
 
 @contextlib.contextmanager
 def scope(mesh: Mesh, axes: Sequence[Any]) -> Iterator[None]:
-    """A `with` block in which collectives can speak of a mesh's axes."""
+    """A `with` block in which collectives can refer to a mesh's axes."""
     before = state.axes
     state.axes = {**before, **{a: Axis(a, mesh.shape[a], None) for a in axes}}
     try:
@@ -228,16 +228,17 @@ def shard_map(
     axis_names: Any = None,
     check_vma: bool = True,
 ) -> Any:
-    """Run a function on each device of a mesh, with that device's part of the arguments.
+    """Run a function on each device of a mesh, with that device's shards of the arguments.
 
     `in_specs` and `out_specs` are `PartitionSpec`s, or trees of them that are prefixes of the arguments and results:
-    they say along which dimensions arguments are cut, and results put together. Inside, collectives such as `lax.psum`
-    speak of the mesh's axes. A result whose spec leaves an axis out must be the same along that axis; this is checked.
+    they say along which dimensions arguments are split, and results concatenated. Inside, collectives such as
+    `lax.psum` refer to mesh axes. A result whose spec omits a mesh axis must be replicated along that axis; this is
+    checked.
 
     Args:
-        mesh: the mesh; the one that is set if there is none.
-        axis_names: the axes that the function runs over; the compiler splits over the others as it likes.
-        check_vma: whether to check that results are the same along axes that their spec leaves out.
+        mesh: the mesh; by default the current one.
+        axis_names: the manual mesh axes; the compiler partitions along the others.
+        check_vma: whether to check that results are replicated along axes that their spec omits.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.sharding import P
@@ -267,9 +268,9 @@ def shard_map(
 def run(
     f: Callable[..., Any], mesh: Mesh, in_specs: Any, out_specs: Any, axis_names: Any, is_checked: bool, args: Any
 ) -> Any:
-    """Record a function on parts of its arguments, and run it on all of them.
+    """Trace a function on shards of its arguments, and run it on all devices.
 
-    `out_specs` may be a function of the tree of results and their types on a device.
+    `out_specs` may be a function of the result tree and the per-device result types.
     """
     name = getattr(f, "__name__", "shard_map")
     axes = tuple([a for a in mesh.axis_names if not axis_names or a in axis_names])
@@ -302,7 +303,7 @@ def _recorded(
     f: Callable[..., Any], name: str, structure: tree.Structure, types: Sequence[ArrayType], mesh: Mesh,
     axes: tuple[Any, ...], ins: Specs, out_specs: Any, is_checked: bool,
 ) -> tuple[ShardMap, list[Any], tree.Structure]:  # fmt: skip
-    """The op for a function on parts of these types, the values that it closes over, and the tree of its results."""
+    """The op for a function on shards of these types, its captured values, and the tree of its results."""
     found: list[Any] = []
 
     def flat(*parts: Any) -> list[Any]:
@@ -369,7 +370,7 @@ def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[A
 
 
 def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
-    """Complain about results that differ along an axis that their spec leaves out."""
+    """Raise an error for results that vary along a mesh axis that their spec omits."""
     sets = varying(op.program, op._sets(op.ins))
     for found, spec, t, path, out in zip(sets, op.outs, op.program.output_types, paths, op.program.outputs):
         extra = [a for a in op.axes_here if a in found and a not in spec.names and op.mesh.shape[a] > 1]
@@ -383,7 +384,7 @@ def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
 
 
 def _check_branches(op: ShardMap, name: str) -> None:
-    """Complain about collectives that some devices reach and others don't: those that do would deadlock."""
+    """Raise an error for collectives that some devices reach and others don't: those that do would deadlock."""
 
     def diverges(e: Any, axes: frozenset[Any]) -> None:
         apart = [a for a in op.axes_here if a in axes and op.mesh.shape[a] > 1]

@@ -1,4 +1,4 @@
-"""What rules with `symbolic_zeros=True` are told: which tangents are zero, and which arguments have one."""
+"""Arguments of rules with `symbolic_zeros=True`: symbolic zeros, and primals with a flag for differentiation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from atled.core.array import type_of
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, of which nothing is computed; `aval` is its type.
+    """A tangent or cotangent that is known to be zero and is never materialized; `aval` is its type.
 
     >>> SymbolicZero.from_primal_value(2.0).shape
     ()
@@ -32,7 +32,7 @@ class SymbolicZero:
 
 
 class CustomVJPPrimal:
-    """An argument of a forward rule: its value, and whether it is being differentiated by.
+    """An argument of a forward rule: its value, and whether it is being differentiated.
 
     >>> CustomVJPPrimal(1.0, True)
     CustomVJPPrimal(value=1.0, perturbed=True)

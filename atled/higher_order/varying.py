@@ -1,9 +1,9 @@
-"""Which values of a program over parts differ between devices, along which axes of the mesh.
+"""Determines which values of a per-device program vary between devices, and along which mesh axes.
 
-A value is split along the axes of its spec when it comes in. What is computed from values differs along all axes that
-these do; sums and other reductions over an axis are the same along it. `varying` finds this out. `typed` writes it into
-a program that is to be transposed: where a shared value meets one that differs, `Pvary` says so, whose transpose adds
-up the cotangents of all devices.
+An input varies along the mesh axes of its spec. A computed value varies along all axes that its operands vary along; a
+reduction over an axis is replicated along it. `varying` computes this. `typed` writes it into a program that will be
+transposed: where a replicated value is combined with a varying one, it inserts `Pvary`, whose transpose sums the
+cotangents of all devices.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from atled.ops import collectives
 
 Axes = frozenset[Any]
 _NONE: Axes = frozenset()
-# Nothing moves between devices.
+# No communication.
 _SILENT = (collectives.AxisIndex, collectives.Pvary)
-# Their results are the same along their axes.
+# Their results are replicated along their axes.
 _SHARES = (collectives.AllReduce, collectives.AllGather, collectives.Agree)
 
 
 def varying(
     program: Program, inputs: Sequence[Axes], diverges: Callable[[Equation, Axes], None] | None = None
 ) -> list[Axes]:
-    """The axes that each output differs along, given those of the inputs.
+    """The axes along which each output varies, given those of the inputs.
 
-    `diverges(equation, axes)` is called for each branch or loop whose collectives not all devices along `axes` run.
+    `diverges(equation, axes)` is called for each branch or loop with collectives that only some devices along `axes`
+    may run.
     """
     env: dict[Any, Axes] = dict(zip(program.inputs, inputs, strict=True))
     for e in program.equations:
@@ -61,7 +62,7 @@ def _results(e: Equation, given: list[Axes], diverges: Any) -> Sequence[Axes]:
 
 
 def communicates(program: Program) -> Axes:
-    """The axes along which devices wait for each other in a program."""
+    """The axes of a program's collectives."""
 
     def make() -> Axes:
         found = _NONE
@@ -77,7 +78,7 @@ def communicates(program: Program) -> Axes:
 
 
 def _used(program: Program) -> Axes:
-    """The axes that anything in a program speaks of."""
+    """All mesh axes that a program refers to."""
     found = _NONE
     for e in program.equations:
         if e.op.is_collective:
@@ -94,7 +95,7 @@ def explain(program: Program, output: Any) -> str:
 
 
 def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mesh: Any) -> Program:
-    """The program with each change between shared and differing values written out, so that it can be transposed."""
+    """The program with explicit conversions between replicated and varying values, so that it can be transposed."""
     env: dict[Any, Any] = {v: v for v in program.inputs}
     axes: dict[Any, Axes] = dict(zip(program.inputs, inputs, strict=True))
     made: list[Equation] = []

@@ -1,4 +1,4 @@
-"""Looking at arrays and programs over many devices: where shards are, and what devices send each other."""
+"""Inspection of multi-device arrays and programs: shardings and collectives."""
 
 from atled.inspect.reading import Collective
 from atled.inspect.shards import Picture, sharding

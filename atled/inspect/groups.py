@@ -1,7 +1,6 @@
-"""Which devices talk to each other: the groups of a collective in all the ways that programs write them, and the mesh
-axes that these are.
+"""The device groups of a collective, in all the notations of HLO, and the mesh axes they correspond to.
 
-Devices are counted as programs count them: by their place in the mesh, row by row.
+Devices are numbered by their row-major position in the mesh, as in programs.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def _of_mesh(text: str) -> list[tuple[int, ...]]:
     axes = [(name, int(n)) for name, n in re.findall(r"'([^']*)'=(\d+)", found[1])]
     asked = [(name, int(p or 1), int(n or 0)) for name, p, n in re.findall(r"'([^']*)'(?::\((\d+)\)(\d+))?", found[3])]
     shape: list[int] = []
-    chosen: dict[int, int] = {}  # what was asked for -> the dimension that it is
+    chosen: dict[int, int] = {}  # requested axis -> its dimension
     for name, n in axes:  # an axis of which parts are asked for becomes several dimensions
         done = 1
         for i, (_, before, count) in sorted([(i, a) for i, a in enumerate(asked) if a[0] == name], key=lambda s: s[1]):

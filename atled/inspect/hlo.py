@@ -1,6 +1,6 @@
-"""Reads the text of compiled programs: instructions by computation, who calls whom, and the user's lines.
+"""Reads the text of compiled programs: instructions by computation, the call graph, and the user's lines.
 
-Text goes in, a `Module` comes out. It knows as much of the format as collectives need.
+Text goes in, a `Module` comes out. It parses only as much of the format as collectives need.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is written there."""
+        """The text of the line."""
         return linecache.getline(self.file, self.number).strip()
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 class OpName(NamedTuple):
-    """An op of the program that was lowered, and whether the way back of reverse mode asked for it."""
+    """An op of the program that was lowered, and whether it is in the backward pass."""
 
     name: str
     is_backward: bool

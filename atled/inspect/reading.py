@@ -20,14 +20,14 @@ class Collective:
     """One collective of a compiled program."""
 
     kind: str  # "all-reduce", …
-    axes: tuple[Any, ...]  # of the mesh, that it runs over
+    axes: tuple[Any, ...]  # mesh axes that it runs over
     is_whole: bool  # whether its groups are all of these axes, rather than parts of them
-    devices: int  # that take part in one group
-    bytes: int  # on each device, of the larger of what goes in and what comes out, each time
+    devices: int  # devices per group
+    bytes: int  # bytes per device and execution: the larger of input and output
     times: int | None  # how often it runs: more than once in a loop; None if the program decides
     loop: str  # the loops and branches that it is in
-    lines: tuple[hlo.Line, ...]  # of the user's code, that it is for
-    ops: tuple[str, ...]  # on these lines, that it is for
+    lines: tuple[hlo.Line, ...]  # source lines that it is for
+    ops: tuple[str, ...]  # ops on these lines that it is for
     argument: str  # the argument that it moves as it comes in, if it does
     is_written: bool  # whether the user wrote a collective there
     why: str

@@ -1,4 +1,4 @@
-"""Why a collective is in a program, in a few words: written by the user, or put in by the partitioner for an op.
+"""Why a collective is in a program, in a few words: written by the user, or inserted by the partitioner for an op.
 
 The partitioner says for which op it put a collective in, not why. The why follows from the kind of the collective and
 what that op does: an elementwise op never needs another device, so there the split was changed on purpose.

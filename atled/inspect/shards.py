@@ -1,4 +1,4 @@
-"""Where the parts of an array are: `sharding` makes a `Picture`, which prints as blocks and is an SVG in a notebook.
+"""Drawings of shardings: `sharding` makes a `Picture`, which prints as blocks and is an SVG in a notebook.
 
 The picture is a grid of at most two dimensions, each cell with the devices that hold it; `terminal.py` and `svg.py`
 draw it.

@@ -1,4 +1,4 @@
-"""What devices send each other: `collectives` makes a table of a compiled program, `expect` holds it to numbers."""
+"""Collectives of compiled programs: `collectives` lists them in a table, `expect` asserts their number."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ HEADER = ("kind", "over", "devices", "bytes", "times", "where", "why")
 
 
 def collectives(f: Callable[..., Any]) -> Callable[..., Collectives]:
-    """A table of what devices send each other in `f`, as it is compiled for these arguments.
+    """A table of the collectives in `f`, compiled for these arguments.
 
     Each row has the kind, the mesh axes, bytes on each device, the user's line, and why the collective is there.
     Arguments may be arrays, or `ShapeDtypeStruct`s with shardings; nothing runs.

@@ -1,4 +1,4 @@
-"""Derivatives of primitives of one's own, under the names of `jax.interpreters.ad`."""
+"""Derivatives of user-defined primitives, with the API of `jax.interpreters.ad`."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """Say that a primitive is linear in all operands, and how it is transposed, given cotangent and operands."""
+    """Declare that a primitive is linear in all operands, and how it is transposed, given cotangent and operands."""
 
     def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
@@ -127,7 +127,7 @@ def deflinear(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
 
 
 def defbilinear(prim: Any, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]) -> None:
-    """Say that a primitive is linear in each of two operands, and how it is transposed by each."""
+    """Declare that a primitive is linear in each of two operands, and how it is transposed by each."""
     defjvp(
         prim,
         lambda t, x, y, **params: prim.bind(t, y, **params),

@@ -1,4 +1,4 @@
-"""Batches of primitives of one's own, under the names of `jax.interpreters.batching`."""
+"""Batches of user-defined primitives, with the API of `jax.interpreters.batching`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 
 def defvectorized(prim: Any) -> None:
-    """Say that a primitive of one batched operand works on more axes as it does on fewer."""
+    """Declare that a primitive of one batched operand works on more axes as it does on fewer."""
 
     def rule(args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         if len({d for d in dims if d is not None}) > 1 or any(d is None for d in dims):
@@ -71,7 +71,7 @@ def defvectorized(prim: Any) -> None:
 
 
 def defbroadcasting(prim: Any) -> None:
-    """Say that a primitive works on each element, so operands are brought to one shape."""
+    """Declare that a primitive works on each element, so operands are brought to one shape."""
 
     def rule(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         rank = max(type_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True))
@@ -88,7 +88,7 @@ def defbroadcasting(prim: Any) -> None:
 
 
 def defreducer(prim: Any) -> None:
-    """Say that a primitive of one operand reduces it along its parameter `axes`.
+    """Declare that a primitive of one operand reduces it along its parameter `axes`.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.extend.core import Primitive, ShapedArray

@@ -1,4 +1,4 @@
-"""How primitives of one's own are compiled, under the names of `jax.interpreters.mlir`.
+"""Lowering of user-defined primitives, with the API of `jax.interpreters.mlir`.
 
 A rule gets a context and one MLIR value for each operand, and gives a sequence of values. `lower_fun` makes a rule of
 a function that is traced. MLIR's bindings are those of `jaxlib.mlir`.
@@ -71,14 +71,14 @@ token_type = hlo.TokenType.get
 def register_lowering(
     prim: Any, rule: Callable[..., Any], platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> Callable[..., Any]:
-    """Say how a primitive is compiled, for one platform or for all."""
+    """Register the lowering of a primitive, for one platform or for all."""
     del inline, cacheable
     lowerings[prim, platform] = rule
     return rule
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., Any]:
-    """A rule that compiles what a function does."""
+    """A lowering rule made from a traced function."""
 
     def rule(context: Any, *values: Any, **params: Any) -> list[Any]:
         def flat(*operands: Any) -> list[Any]:
@@ -145,7 +145,7 @@ _constant_handlers: dict[type, ConstantHandler] = {}
 
 
 def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
-    """Say how `ir_constant` writes values of a class: a function of the value and of the type asked for, or None."""
+    """Register how `ir_constant` writes values of a class: a function of the value and the requested type or None."""
     _constant_handlers[type_] = handler_fun
 
 
@@ -310,7 +310,7 @@ def jaxpr_subcomp(
 
 
 def make_ir_context() -> Any:
-    """A context of MLIR that knows the dialects of programs.
+    """An MLIR context with the dialects that programs use.
 
     >>> with make_ir_context():
     ...     print(ir.Type.parse("!stablehlo.token"))

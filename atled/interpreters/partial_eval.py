@@ -1,4 +1,4 @@
-"""Running what is known of a function, under the names of `jax.interpreters.partial_eval`."""
+"""Partial evaluation, with the API of `jax.interpreters.partial_eval`."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class PartialVal(tuple):
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:
-        """A value that is at hand."""
+        """A concrete value."""
         return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: Any) -> PartialVal:
-        """A value of which the type is known."""
+        """A value of which only the type is known."""
         return cls((aval, None))
 
     def is_known(self) -> bool:
-        """Whether the value is at hand."""
+        """Whether the value is concrete."""
         return self[0] is None
 
     def get_known(self) -> Any:
@@ -54,7 +54,7 @@ class PartialVal(tuple):
 
 
 class _Unknowns(Recorder):
-    """Writes down what depends on unknown values; the rest is run below."""
+    """Records ops that depend on unknown values; the rest is evaluated."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class _Unknowns(Recorder):
 def trace_to_jaxpr_nounits(
     fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Program, list[PartialVal], list[Any]]:
-    """Run what depends on known arguments alone, and write down the rest.
+    """Run the ops that depend only on known arguments, and record the rest.
 
     Returns the program from unknown arguments to unknown results, the results, and the values of the program's first
     inputs.

@@ -1,4 +1,4 @@
-"""Options of the compiler for programs over several devices, under the name of `jax.interpreters.pxla`."""
+"""Options of the compiler for programs over several devices, with the API of `jax.interpreters.pxla`."""
 
 from __future__ import annotations
 

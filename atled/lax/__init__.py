@@ -453,7 +453,7 @@ def fft(x: _ArrayLike, fft_type: Any, fft_lengths: Sequence[int]) -> _Array:
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """A tree unchanged, with a wall that the compiler moves nothing across."""
+    """A tree unchanged, behind an optimization barrier."""
     leaves, structure = _tree.flatten(operand)
     return structure.unflatten(_shape.optimization_barrier(*leaves)) if leaves else operand
 

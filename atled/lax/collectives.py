@@ -57,15 +57,14 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pvary(x: Any, axis_name: Any) -> Any:
-    """A value that all places of named axes share, as one that each place has on its own."""
+    """A replicated value as a varying one along named axes: the identity."""
     return _over_tree(collectives.pvary, x, axis_name, None)
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """A value as one that varies along named axes, or as one that is summed up: the value itself.
 
-    Nothing is said here of how values vary, so that there is nothing to change. Sums that are still to be taken
-    ("unreduced") are not there.
+    Types do not track how values vary, so it is the identity. "unreduced" is not supported.
     """
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced'; got {to!r}.")
@@ -121,7 +120,7 @@ def all_gather(
 ) -> Any:
     """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`.
 
-    The result counts as shared by all places, whether `to` is "varying" or "reduced": nothing needs to be said of that.
+    The result counts as replicated, whether `to` is "varying" or "reduced".
 
     >>> import atled
     >>> atled.vmap(lambda x: all_gather(x, "i"), axis_name="i")(iota("int32", 2))
@@ -137,7 +136,7 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """The sum over a named axis, of which every place keeps its slice.
+    """Reduce-scatter: the sum over a named axis, of which every device keeps its slice.
 
     >>> import atled
     >>> atled.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
@@ -170,7 +169,8 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Slices along one axis dealt out to the places of a named axis, and those received joined along another.
+    """All-to-all: slices along one axis are sent to the devices of a named axis, and received slices concatenated along
+    another.
 
     >>> import atled
     >>> atled.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(reshape(iota("int32", 4), (2, 2)))

@@ -86,7 +86,7 @@ def conv_general_dilated(
 ) -> Array:  # fmt: skip
     """Convolution (cross-correlation) in any number of dimensions.
 
-    Operands of two float types meet in the wider one.
+    Operands of two float dtypes are promoted to the wider one.
 
     >>> import atled.numpy as jnp
     >>> conv_general_dilated(jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2)), (1,), "VALID")
@@ -159,10 +159,10 @@ def conv_transpose(
     dimension_numbers: Any = None, transpose_kernel: bool = False, precision: Any = None,
     preferred_element_type: Any = None, use_consistent_padding: bool = False,
 ) -> Array:  # fmt: skip
-    """The convolution that grows: strides put holes into the input.
+    """Transposed convolution: strides dilate the input.
 
-    Pairs of padding are those of this convolution; with `use_consistent_padding`, those of the convolution that it is
-    the transpose of, as "SAME" and "VALID" are.
+    Padding pairs apply to the dilated input; with `use_consistent_padding`, they are those of the forward convolution,
+    as for "SAME" and "VALID".
 
     >>> import atled.numpy as jnp
     >>> x, kernel = jnp.array([[[1.0], [2.0]]]), jnp.array([[[1.0]], [[10.0]]])
@@ -202,7 +202,7 @@ def conv_transpose(
 
 
 def transposed_padding(name: str, kernel: Sequence[int], strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
-    """Padding of a growing convolution as pairs, from "SAME" or "VALID"."""
+    """Padding of a transposed convolution as pairs, from "SAME" or "VALID"."""
     if padding.upper() not in ("SAME", "VALID"):
         raise ValueError(f"{name}: padding is 'SAME', 'VALID' or pairs; got {padding!r}.")
     pairs = []

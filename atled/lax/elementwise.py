@@ -1,7 +1,6 @@
 """Elementwise functions of one operand, by their short names; `arithmetic.py` has those of two.
 
-`accuracy` asks for a way of computing. There is one way on CPUs and GPUs, which is the accurate one, so there is
-nothing to choose: what is asked for is only checked.
+`accuracy` is validated but has no effect: there is only one implementation, the accurate one.
 """
 
 from __future__ import annotations

@@ -345,7 +345,7 @@ def _beta_fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def _small_beta_complement(a: Any, b: Any, x: Any) -> Any:
-    """What the incomplete beta function leaves to one, for small a and x below its mean."""
+    """One minus the incomplete beta function, for small a and x below its mean."""
     z = b + _SHIFT
     u, v = 1 / (z + a), 1 / z
     value, slope = 0.0, 0.0  # of Stirling's series, and its divided difference between u and v

@@ -26,7 +26,7 @@ def _hermitian(x: Any) -> Any:
 
 
 class EigImplementation(enum.Enum):
-    """Who computes eigenvalues of any square matrix; here it is LAPACK."""
+    """The implementation of nonsymmetric eigenvalues: always LAPACK here."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -34,7 +34,7 @@ class EigImplementation(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """How eigenvalues of Hermitian matrices are found; here it is by QR."""
+    """The algorithm for Hermitian eigenvalues: always QR here."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -42,7 +42,7 @@ class EighImplementation(enum.Enum):
 
 
 class SvdAlgorithm(enum.Enum):
-    """How singular values are found; here it is by divide and conquer, which QR stands for as well."""
+    """The algorithm for singular values: always divide and conquer here; QR is accepted as well."""
 
     DEFAULT = "default"
     QR = "QR"
@@ -52,7 +52,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 def _is_there(name: str, parameter: str, choice: Any, *known: Any) -> None:
-    """Complain about an implementation that is not there."""
+    """Raise an error for an implementation that is not there."""
     if choice is not None and choice not in known:
         said = " or ".join([str(k) for k in known])
         raise NotImplementedError(errors.explained(f"{name}: {parameter} is None or {said}; got {choice!r}."))
@@ -71,7 +71,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 def qr(
     x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
 ) -> tuple[Array, Array]:
-    """Q and R with Q R = x. `use_magma` is of GPUs."""
+    """Q and R with Q R = x. `use_magma` applies to GPUs only."""
     if pivoting:
         raise NotImplementedError("qr: columns are not exchanged here, so pivoting must be False; got True.")
     return bind(_linalg.Qr(full_matrices), x)
@@ -124,7 +124,7 @@ def eig(
 ) -> list[Array]:  # fmt: skip
     """Eigenvalues of any square matrix, left eigenvectors, right eigenvectors.
 
-    The left ones are the rows of the inverse of the right ones, which there is unless eigenvectors coincide.
+    The left eigenvectors are the rows of the inverse of the right ones, which exists unless eigenvectors coincide.
     """
     _is_there("eig", "implementation", implementation, EigImplementation.LAPACK)
     _is_there("eig", "use_magma", use_magma, False)

@@ -1,4 +1,4 @@
-"""Products by groups along one axis, and products of operands with scales for blocks of them."""
+"""Grouped (ragged) matrix products, and products of block-scaled operands."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _complain(says: str) -> None:
 
 
 def _kind(x: ArrayType, y: ArrayType, g: ArrayType, numbers: RaggedDotDimensionNumbers) -> str:
-    """Whether the axis with the groups is one of the rows, is summed over, or is batched; complains if nothing fits."""
+    """Whether the axis with the groups is one of the rows, is summed over, or is batched; raises if nothing fits."""
     (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
         _complain(f"one axis of {x} is cut into groups; got {numbers.lhs_ragged_dimensions}.")
@@ -136,10 +136,11 @@ def ragged_dot_general(
     group_offset: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Products of which one axis of `lhs` is cut into groups of given sizes.
+    """Grouped products: one axis of `lhs` is split into groups of given sizes.
 
-    Groups of rows have a matrix of `rhs` each, and rows beyond the last group give zeros. Where the axis is summed
-    over, each group has a sum, on a new leading axis. Where it is batched, groups make no difference.
+    If the axis is a row axis, each group is multiplied with its own matrix of `rhs`, and rows beyond the last group
+    give zeros. If it is contracted, each group is summed separately, on a new leading axis. If it is a batch axis,
+    groups have no effect.
 
     >>> import atled.numpy as jnp
     >>> rows = RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), (1,), ())

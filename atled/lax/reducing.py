@@ -1,7 +1,7 @@
 """Reductions over axes and windows by any function, and cumulative ones, with `lax`'s arguments.
 
-A function that adds, multiplies, compares or combines bits is recognized by its program, and XLA's reduction is used.
-Any other one is applied in rounds to neighbours, so it must be associative.
+A function that adds, multiplies, compares or combines bits is recognized by its program and lowered to XLA's
+reduction. Any other function is applied to pairs of neighbours in log2(n) rounds, so it must be associative.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REDUCE = {
 
 
 def combination(computation: Callable[[Any, Any], Any], dtype: Any) -> str | None:
-    """The name of what a function does with two numbers, if XLA has a reduction by it."""
+    """The name of a binary function, if XLA has such a reduction."""
     program, captured = record(lambda a, b: [computation(a, b)], [ArrayType((), dtype)] * 2, "reduce")
     if captured or len(program.equations) != 1 or program.output_types[0].dtype != dtype:
         return None
@@ -67,7 +67,7 @@ def _elementwise(
 
 
 def _starts(name: str, structure: Any, init_values: Any, xs: Sequence[Any]) -> list[Any]:
-    """The initial values; complains about those that an operand's dtype cannot hold."""
+    """The initial values; raises for those that an operand's dtype cannot hold."""
     starts: list[Any] = structure.flatten_up_to(init_values)
     for start, x in zip(starts, xs):
         t, dtype = type_of(start), type_of(x).dtype
@@ -182,7 +182,7 @@ def _check_sizes(ndim: int, **given: tuple[int, ...]) -> None:
 
 
 def _with_start(out: Any, start: Any, combine: str) -> Any:
-    """Combine with an initial value, unless it is the one that changes nothing."""
+    """Combine with an initial value, unless it is the identity element."""
     dtype = type_of(out).dtype
     if not hasattr(start, "interpreter"):
         host = np.asarray(start)

@@ -20,7 +20,7 @@ from atled.transforms.vmap import vmap
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How the axes of operand, indices and result of `gather` belong together.
+    """Dimension numbers of `gather`: how the axes of operand, indices and result correspond.
 
     >>> rows = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
     >>> gather(asarray([[1, 2], [3, 4], [5, 6]]), asarray([[2], [0]]), rows, (1, 2))
@@ -36,7 +36,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the axes of operand, indices and updates of `scatter` belong together.
+    """Dimension numbers of `scatter`: how the axes of operand, indices and updates correspond.
 
     >>> rows = ScatterDimensionNumbers((1,), (0,), (0,))
     >>> scatter(np.zeros((2, 2), "int32"), asarray([[1]]), asarray([[7, 8]]), rows)

@@ -1,4 +1,4 @@
-"""Tokens, sinks and values put into a program, which compute nothing; random numbers of a device."""
+"""Tokens, `dce_sink` and `stage`, which compute nothing; the device's stateful random generator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FftType(enum.IntEnum):
 
 
 def create_token(_: Any = None) -> Array:
-    """A token, which stands for what has happened so far: an array without elements. The argument is not looked at.
+    """A token: an empty array. The argument is ignored.
 
     >>> create_token().shape
     (0,)
@@ -53,7 +53,7 @@ def after_all(*operands: Any) -> Array:
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """A place where a value is used. Nothing is kept for it here: what no result needs is not computed.
+    """Marks a value as used, in JAX. No effect here: dead code is still removed.
 
     >>> dce_sink(1.0)
     """
@@ -78,9 +78,9 @@ def shape_as_value(shape: Sequence[int]) -> Array:
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Numbers from `a` up to `b` from a generator that the device keeps, other ones in each run.
+    """Numbers from `a` up to `b` from the device's stateful generator, different in each run.
 
-    Nobody can draw the same numbers again; `random.uniform` takes a key for that.
+    They are not reproducible; use `random.uniform` with a key instead.
 
     >>> bool((rng_uniform(0.0, 1.0, (3,)) < 1).all())
     True

@@ -89,7 +89,7 @@ def conv_transpose_shape_tuple(
     padding: Any,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape of a convolution that grows, with axes as `dimension_numbers` says.
+    """The shape of a transposed convolution, with axes given by `dimension_numbers`.
 
     >>> conv_transpose_shape_tuple((1, 4, 3), (2, 3, 5), (2,), "SAME", ("NWC", "WIO", "NWC"))
     (1, 8, 5)
@@ -133,7 +133,7 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """What each window of a convolution sees, in the place of its features: for each feature, all its elements.
+    """The patches of a convolution on the feature axis: for each feature, all elements of its window.
 
     >>> import atled.numpy as jnp
     >>> conv_general_dilated_patches(jnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")[0]
@@ -162,7 +162,7 @@ def conv_general_dilated_local(
     dimension_numbers: Any = None,
     precision: Any = None,
 ) -> Array:
-    """A convolution with a kernel of its own at each place of the result.
+    """A locally connected layer: a convolution with a separate kernel at each output position.
 
     The spatial axes of `rhs` are those of the result, and its input features are those of `lhs`, each with all elements
     of a window, as `conv_general_dilated_patches` gives them.

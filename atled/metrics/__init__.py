@@ -1,13 +1,13 @@
-"""Metrics that are summed up over batches: frozen structs of arrays, which are trees.
+"""Metrics accumulated over batches: frozen structs of arrays, which are pytrees.
 
-A new metric is empty. `metric.update(…)` gives another one that has seen a batch, `a.merge(b)` or `a | b` one that has
-seen what both have, and `metric.result()` what it is about. All of it is pure, and works in `jit`, `scan`, `vmap` and
-over meshes: in a `jit` over a mesh, batches that are split over devices are counted as one. In `shard_map` and `pmap`,
+A new metric is empty. `metric.update(…)` returns a metric that includes a batch, `a.merge(b)` or `a | b` combines two,
+and `metric.result()` is the value. All of it is pure, and works in `jit`, `scan`, `vmap` and over meshes: in a `jit`
+over a mesh, batches that are split over devices are counted as one. In `shard_map` and `pmap`,
 `metric.over(axis_name)` merges along a named axis; `metric.gathered()` merges over processes.
 
 Counts are int64 and sums float64 whatever the default dtypes are, so they are exact for far more than 10**12 examples;
-results are float64. `where` leaves out the padding of a batch. The result of an empty metric is NaN, and so is that of
-one that has seen NaN, or labels out of range where they would not be counted.
+results are float64. `where` excludes the padding of a batch. The result of an empty metric is NaN, and so is that of
+one that has seen NaN, or labels out of range.
 """
 
 from atled.metrics.classification import F1, Accuracy, ConfusionMatrix, IoU, Precision, Recall, TopK

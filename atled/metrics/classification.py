@@ -1,4 +1,4 @@
-"""Metrics of classes: how many predictions are right, of which classes, and what is taken for what.
+"""Classification metrics: accuracy, precision, recall, IoU, confusion matrix.
 
 Predictions are integers or booleans of the shape of the labels, or scores with the classes along one more axis, the
 last: then the class with the highest score is predicted, the first of those that are equal, and none if one is NaN.
@@ -68,7 +68,7 @@ def _predicted(
 
 
 class _Share(Metric):
-    """How many of those that were seen are hits."""
+    """The number of hits among all examples."""
 
     hits: Any
     count: Any
@@ -84,7 +84,7 @@ class _Share(Metric):
 
 @struct
 class Accuracy(_Share):
-    """The share of predictions that are right. A label out of range is never predicted, and counts as a mistake.
+    """The fraction of correct predictions. A label out of range is never predicted and counts as an error.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -106,7 +106,7 @@ class Accuracy(_Share):
 
 @struct
 class TopK(_Share):
-    """The share of labels that are among the k classes with the highest scores; of equal ones, the first are higher.
+    """The fraction of labels among the k classes with the highest scores; ties go to the lower class.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -132,13 +132,13 @@ class TopK(_Share):
 
 
 def _counted(places: Any, mask: Any, size: int) -> Any:
-    """How often each of so many places is meant."""
+    """How often each class occurs."""
     places = jnp.where(mask & (places >= 0), places, size).reshape(-1)
     return jnp.zeros(size, "int64").at[places].add(1, mode="drop")
 
 
 def _out_of_range(predicted: Any, labels: Any, mask: Any, classes: int) -> Any:
-    """How many predictions or labels are no classes; a prediction of none is -1."""
+    """The number of predictions or labels out of range; "no prediction" is -1."""
     is_bad = (labels < 0) | (labels >= classes) | (predicted < -1) | (predicted >= classes)
     return jnp.sum(is_bad & mask, dtype="int64")
 
@@ -148,7 +148,7 @@ _AVERAGES = ("binary", "micro", "macro", "weighted", None)
 
 @struct
 class _ByClass(Metric):
-    """Quotients of three counts of each class: how often it was predicted rightly, predicted, and the label."""
+    """Ratios of three counts per class: correct predictions, predictions, labels."""
 
     classes: int = static(default=2)
     average: str | None = static(default="binary")
@@ -187,7 +187,7 @@ class _ByClass(Metric):
         )
 
     def _quotient(self) -> tuple[Any, Any]:
-        """What is divided by what, for each class."""
+        """Numerator and denominator for each class."""
         raise NotImplementedError
 
     def result(self) -> Any:
@@ -210,7 +210,7 @@ class _ByClass(Metric):
 
 @struct
 class Precision(_ByClass):
-    """Of what was predicted to be a class, the share that is.
+    """Precision: the fraction of predictions of a class that are correct.
 
     `Precision()` is about class 1 of two. For more classes, `average` is "macro", the mean over classes, "weighted",
     the same by how often they are labels, "micro", all classes counted together, or None, a number for each class.
@@ -229,7 +229,7 @@ class Precision(_ByClass):
 
 @struct
 class Recall(_ByClass):
-    """Of what is a class, the share that was predicted to be. Settings are those of `Precision`.
+    """Recall: the fraction of examples of a class that were predicted as such. Settings are those of `Precision`.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -257,7 +257,7 @@ class F1(_ByClass):
 
 @struct
 class IoU(_ByClass):
-    """Intersection over union: of what was predicted to be a class or is, the share that both is true of.
+    """Intersection over union (IoU): correct predictions of a class over examples that are in it or predicted to be.
 
     The mean over classes, unless `average` says otherwise. Settings are those of `Precision`.
 
@@ -277,8 +277,7 @@ class IoU(_ByClass):
 class ConfusionMatrix(Metric):
     """How often each class, a row, was predicted to be which class, a column.
 
-    Predictions that are NaN are left out. Classes out of range make `result` complain; in compiled code, all counts
-    are then -1.
+    NaN predictions are ignored. Classes out of range make `result` raise; in compiled code, all counts are then -1.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp

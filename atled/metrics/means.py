@@ -47,7 +47,7 @@ class Mean(Metric):
 class Perplexity(Mean):
     """exp of the mean cross entropy of tokens.
 
-    For losses that are there already, `jnp.exp(metrics.Mean().update(losses).result())` is the same.
+    For losses that are already computed, `jnp.exp(metrics.Mean().update(losses).result())` is the same.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -69,8 +69,8 @@ class Perplexity(Mean):
 class R2(Metric):
     """1 - sum((target - prediction)**2) / sum((target - mean of targets)**2), over all elements.
 
-    NaN of fewer than two targets. If all targets are the same, 1 if all predictions are right and 0 if not. The mean
-    and the spread of targets are merged as such, so that targets far from 0 lose nothing.
+    NaN of fewer than two targets. If all targets are the same, 1 if all predictions are right and 0 if not. Means and
+    deviations are merged without cancellation, also for targets far from 0.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -80,7 +80,7 @@ class R2(Metric):
 
     count: Any = summed()
     mean: Any = summed()
-    spread: Any = summed()  # the sum of squares of targets less their mean
+    spread: Any = summed()  # the sum of squared deviations of targets from their mean
     error: Any = summed()
 
     def update(self, predictions: Any, targets: Any, *, where: Any = None) -> Self:
@@ -116,7 +116,7 @@ class R2(Metric):
         return type(self)(count=count, mean=mean, spread=spread, error=added(lambda part: part.error))
 
     def result(self) -> Any:
-        """The share of the spread of targets that the predictions explain."""
+        """The coefficient of determination."""
         same = jnp.where(self.error == 0, 1.0, 0.0)
         value = 1 - ratio(self.error, self.spread, 1 - same)
         return jnp.where(self.count < 2, jnp.nan, value)

@@ -1,4 +1,4 @@
-"""`Metric`: what all metrics can do, and the checks that they share."""
+"""`Metric`: the base class of metrics, and shared checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atled.core.array import describe, is_array_like, shown, type_of
 
 
 def counter() -> Any:
-    """A field that counts, from 0; it is given by name only, so that settings come first."""
+    """A counter field, initially 0; keyword-only, so that settings come first."""
     return dataclasses.field(kw_only=True, default_factory=lambda: jnp.zeros((), "int64"))
 
 
@@ -25,9 +25,10 @@ def summed() -> Any:
 
 
 class Metric:
-    """Something that is counted over batches. Subclasses are frozen structs whose arrays are sums, unless they say so.
+    """A quantity accumulated over batches. Subclasses are frozen structs whose arrays are sums, unless they override
+    `merge`.
 
-    A metric of one's own needs fields, `update` and `result`:
+    A custom metric needs fields, `update` and `result`:
 
     >>> from atled import metrics
     >>> from atled.core.struct import struct
@@ -46,15 +47,15 @@ class Metric:
     """
 
     def update(self, *args: Any, **kwargs: Any) -> Any:
-        """A metric that has seen a batch, too."""
+        """A metric that also includes a batch."""
         raise NotImplementedError
 
     def result(self) -> Any:
-        """The metric of all that was seen."""
+        """The value of the metric."""
         raise NotImplementedError
 
     def merge(self, other: Self) -> Self:
-        """A metric that has seen what both have."""
+        """The metric of both."""
         self._check(other)
         return tree.map(lambda x, y: x + y, self, other)
 
@@ -66,10 +67,10 @@ class Metric:
         return tree.map(lambda x: lax.psum(x, axis_name), self)
 
     def gathered(self) -> Self:
-        """The metric of all processes, each of which has seen batches of its own; all of them must call it.
+        """The metric merged over all processes, each with its own batches; all of them must call it.
 
         With one process it is the metric itself. A metric whose arrays are spread over the devices of all processes
-        has seen their batches already, and is refused.
+        already includes their batches, and raises.
         """
         if any([not getattr(x, "is_fully_addressable", True) for x in tree.leaves(self)]):
             raise ValueError(
@@ -85,7 +86,7 @@ class Metric:
         return functools.reduce(lambda a, b: a.merge(b), parts)
 
     def _check(self, other: Any) -> None:
-        """Complain about another kind of metric, or one with other settings."""
+        """Raise an error for a metric of another class or with other settings."""
         name = type(self).__name__
         if type(other) is not type(self):
             raise TypeError(errors.explained(f"{name}: it merges with a {name}; got {describe(other)}."))
@@ -137,7 +138,7 @@ def integers(name: str, what: str, x: Any, shape: tuple[int, ...] | None = None)
 
 
 def ratio(over: Any, under: Any, otherwise: Any = np.nan) -> Any:
-    """A quotient in float64, and something else where it is 0 / 0 or n / 0."""
+    """A quotient in float64, with a default for 0 / 0 and n / 0."""
     under = jnp.asarray(under).astype("float64")
     safe = jnp.where(under == 0, 1, under)
     return jnp.where(under == 0, otherwise, jnp.asarray(over).astype("float64") / safe)

@@ -1,4 +1,4 @@
-"""Metrics of rankings: the areas under the curves that a threshold on scores draws, exactly, with ties.
+"""Ranking metrics: exact areas under the ROC and precision-recall curves, with ties.
 
 For each threshold, the examples with scores not below it are taken for positive. Examples with equal scores come
 together: the curve goes straight through them for `auc`, and has no point among them for `average_precision`.
@@ -139,7 +139,7 @@ class _Store(Metric):
         return self._with(scores, labels, mask)
 
     def _with(self, scores: Any, labels: Any, mask: Any) -> Self:
-        """The store with more examples behind its own; what does not fit is counted only."""
+        """The store with more examples appended; those that do not fit are only counted."""
         at = jnp.where(mask, self.count + jnp.cumsum(mask.astype("int64")) - 1, self.size)
         return self.replace(  # type: ignore[attr-defined]
             scores=self.scores.at[at].set(scores.astype(self.dtype), mode="drop"),
@@ -170,7 +170,7 @@ class _Store(Metric):
         )
 
     def _finished(self, value: Any) -> Any:
-        """A result, if all examples had room: else an error, or NaN in compiled code."""
+        """A result, if all examples fit: else an error, or NaN in compiled code."""
         if not isinstance(self.count, Tracer) and jnp.any(self.count > self.size):
             name = type(self).__name__
             raise ValueError(
@@ -184,7 +184,7 @@ class _Store(Metric):
 
 @struct
 class AUC(_Store):
-    """`auc` of all examples that were seen, at most `size` of them; more are an error in `result`.
+    """`auc` of all examples, at most `size`; with more, `result` raises.
 
     Scores are kept in `dtype`, which must hold theirs: float32 holds bfloat16 and float16, neither holds the other.
 
@@ -202,7 +202,7 @@ class AUC(_Store):
 
 @struct
 class AveragePrecision(_Store):
-    """`average_precision` of all examples that were seen, at most `size` of them; more are an error in `result`.
+    """`average_precision` of all examples, at most `size`; with more, `result` raises.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp

@@ -1,4 +1,4 @@
-"""Neural networks: modules and layers; activations, the softmax family, attention, and first values of weights."""
+"""Neural networks: modules and layers; activations, the softmax family, attention, and initializers."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from atled.nn.summaries import summary
     from atled.nn.weights import load_state, state
 
-# What is loaded when it is first asked for.
+# Imported lazily.
 _NAMES = {
     "capturing": ("capture",),
     "composing": ("Lambda", "Residual", "Sequential"),

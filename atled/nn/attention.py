@@ -1,7 +1,7 @@
-"""Attention: averages of values, weighted by how well their keys answer a query.
+"""Dot-product attention: averages of values, weighted by the match of their keys with a query.
 
-Letters of shapes: B batch, T queries, S keys and values, N heads of queries, K heads of keys and values, each of which
-serves N / K heads of queries, H length of a head.
+Shape letters: B batch, T queries, S keys and values, N query heads, K key and value heads, each of which serves N / K
+query heads, H features per head.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME = "dot_product_attention"
 
 
 def _checked(what: str, x: Any, dims: tuple[int | None, ...], dtype: Any = None) -> None:
-    """Complain unless x has the lengths in dims, where None is any, and the dtype."""
+    """Raise unless x has the lengths in dims, where None is any, and the dtype."""
     t = type_of(x)
     fits = t.ndim == len(dims) and all([n is None or n == m for n, m in zip(dims, t.shape)])
     if not fits:
@@ -82,7 +82,7 @@ def _attend(
         own = _by_groups("mask", mask, groups, dims)
         allowed = own if allowed is None else allowed & own
     if allowed is not None:
-        # finite, so that a query without keys gets equal weights, and gradients that are finite
+        # finite, so that a fully masked query gets equal weights and finite gradients
         logits = jnp.where(allowed, logits, np.asarray(-0.7 * np.finfo("float32").max, wide))
     weights = softmax(logits).astype(key.dtype)
     out = jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(batch, targets, heads, length)
@@ -113,12 +113,11 @@ def dot_product_attention(
     """softmax(query @ key * scale + bias) @ value, for each head.
 
     `query` is [B, T, N, H], or [T, N, H]; `key` and `value` are [B, S, K, H], and each of their K heads serves N / K
-    heads of the query. `bias` is added to the logits, and where `mask` is False a key is not seen; both broadcast to
-    [B, N, T, S]. `is_causal` hides keys that come later, `local_window_size` those that are more than (left, right)
-    places away, and the lengths, one number for each batch, those past the end. Queries past their end give zero; one
-    that sees no key at all gives the mean of all values, as in JAX. Logits and softmax are in float32, or in float64
-    for float64 operands. With `return_residual`, the logarithms of the sums of the weights come along, [B, T, N],
-    without a derivative.
+    heads of the query. `bias` is added to the logits, and `mask` is False for masked keys; both broadcast to [B, N, T,
+    S]. `is_causal` masks later keys, `local_window_size` those more than (left, right) positions away, and the
+    sequence lengths, one per example, those past the end. Queries past their end give zero; a fully masked query gives
+    the mean of all values, as in JAX. Logits and softmax are in float32, or in float64 for float64 operands. With
+    `return_residual`, also returns the log-sum-exp of the logits, [B, T, N], without a derivative.
 
     >>> import atled.numpy as jnp
     >>> x = jnp.arange(6.0).reshape(1, 3, 1, 2)

@@ -1,8 +1,8 @@
-"""Products of numbers of few bits: blocks along the contracted axis share a scale.
+"""Block-scaled matrix products of low-precision numbers: blocks along the contracted axis share a scale.
 
 The formats are those of the Open Compute Project ("mxfp8": blocks of 32, scales that are powers of two) and of NVIDIA
-("nvfp4": blocks of 16, scales of eight bits, and one scale for the whole). Here, numbers are quantized, and multiplied
-in float32: what an accelerator with such products gives, on every device.
+("nvfp4": blocks of 16, scales of eight bits, and one scale for the whole). Here, numbers are quantized and multiplied
+in float32, which emulates hardware with such products on every device.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class BlockScaleConfig:
 
     @property
     def format(self) -> Format:
-        """All but the global scale, which is an array."""
+        """The static settings, without the global scale, which is an array."""
         return Format(self.mode, self.block_size, dtypes.canonical(self.data_type), dtypes.canonical(self.scale_type))
 
 
 @dataclasses.dataclass(frozen=True)
 class Format:
-    """What is static about a `BlockScaleConfig`."""
+    """The static part of a `BlockScaleConfig`."""
 
     mode: str
     block_size: int
@@ -91,7 +91,7 @@ def _scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, dtype: 
 def scaled_matmul(
     lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
 ) -> Array:
-    """The product of [B, M, K] and [B, N, K] over K, of which blocks have scales: [B, M, K / block], [B, N, K / block].
+    """The product of [B, M, K] and [B, N, K] over K, with block scales: [B, M, K / block], [B, N, K / block].
 
     >>> import atled.numpy as jnp
     >>> x, scale = jnp.ones((1, 1, 4)), jnp.array([[[2.0, 3.0]]])
@@ -116,7 +116,7 @@ def scaled_matmul(
 
 
 def _power_of_two_above(x: Any) -> Any:
-    """The exponent of the smallest power of two from x on, shifted by 127, for float32 x from 0 on."""
+    """The biased exponent (+ 127) of the smallest power of two >= x, for float32 x >= 0."""
     bits = x.view("uint32")
     rounded = jnp.minimum((bits + np.uint32(0x7FFFFF)) >> 23, np.uint32(254))
     rounded = jnp.where(bits <= 0x400000, np.uint32(0), rounded)  # up to 2**-127, which is the smallest
@@ -124,7 +124,7 @@ def _power_of_two_above(x: Any) -> Any:
 
 
 def quantize(x: Any, config: Format, global_scale: Any) -> tuple[Any, Any]:
-    """Numbers of few bits, and the scales of their blocks along the last axis."""
+    """Quantized numbers, and the scales of their blocks along the last axis."""
     n = x.shape[-1]
     if n == 0 or n % config.block_size:
         raise ValueError(
@@ -138,14 +138,14 @@ def quantize(x: Any, config: Format, global_scale: Any) -> tuple[Any, Any]:
     if config.mode == "mxfp8":
         exponent = _power_of_two_above(wanted)
         scales = exponent.astype("uint8").view(config.scale_type)
-        # by the inverse, because the smallest scale itself is a subnormal number; scales above 2**120 do not occur
+        # multiply by the inverse, because the smallest scale is subnormal; scales above 2**120 do not occur
         scaled = blocks * ((np.uint32(254) - jnp.minimum(exponent, np.uint32(253))) << 23).view("float32")
     else:
         scales = jnp.minimum(wanted, config.largest_scale).astype(config.scale_type)
         wide = scales.astype("float32")
         scaled = jnp.where(wide == 0, 0.0, blocks / jnp.where(wide == 0, 1.0, wide))
     clipped = jnp.clip(scaled, -config.largest, config.largest)
-    if config.mode == "nvfp4":  # to the grid first: the compiler's conversion rounds twice, by way of float16
+    if config.mode == "nvfp4":  # round explicitly first: the compiler's conversion rounds twice, through float16
         size = jnp.abs(clipped)
         step = jnp.where(size < 2, 0.5, jnp.where(size < 4, 1.0, 2.0))
         clipped = jnp.round(clipped / step) * step
@@ -167,7 +167,7 @@ def _forward(formats: Any, dtype: Any, lhs: Any, rhs: Any, scales: Any) -> Any:
 
 
 def _backward(formats: Any, dtype: Any, residuals: Any, cotangent: Any) -> Any:
-    """Rounding counts as the identity, and has the slope zero where numbers were too large for the format."""
+    """Straight-through estimator: rounding has derivative 1, and 0 where numbers were clipped."""
     lhs, rhs, scales = residuals
     if len(formats) < 3:
         raise ValueError(f"scaled_dot_general: gradients need a third config, for the cotangent; got {len(formats)}.")
@@ -204,9 +204,9 @@ def scaled_dot_general(
     configs: Any = None,
     implementation: str | None = None,
 ) -> Array:
-    """A product like `lax.dot_general`, of operands that are quantized by blocks first; without `configs` they are not.
+    """`lax.dot_general` of block-quantized operands; without `configs`, of the operands themselves.
 
-    `configs` are those of the two operands and of the cotangent. Derivatives take rounding for the identity.
+    `configs` are those of the two operands and of the cotangent. Derivatives treat rounding as the identity.
 
     >>> configs = [get_scaled_dot_general_config("mxfp8") for _ in range(2)]
     >>> scaled_dot_general(jnp.ones((1, 2, 32)), jnp.ones((1, 2, 32)), (((2,), (2,)), ((0,), (0,))), configs=configs)

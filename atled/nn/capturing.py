@@ -1,4 +1,4 @@
-"""Values from the inside of a model: `capture` runs it and also gives what some of its modules returned."""
+"""Intermediate values of a model: `capture` runs it and also returns the outputs of some of its modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atled.nn.selecting import modules, names
 
 
 class Seen:
-    """What modules returned, by path: one value for each call."""
+    """Outputs of modules, by path: one value for each call."""
 
     def __init__(self, values: dict[str, list[Any]]) -> None:
         self.values = values
@@ -25,7 +25,7 @@ class Seen:
         self.values.setdefault(path, []).append(value)
 
     def hand_on(self) -> None:
-        """Add all to what is collected outside: after a loop over layers, its values have one more axis."""
+        """Add all values to the outer collection: after a loop over layers, they have an extra axis."""
         for path, values in self.values.items():
             for value in values:
                 _collected.now.add(path, value)
@@ -43,7 +43,7 @@ _collected = _Collected()
 
 @contextlib.contextmanager
 def collecting() -> Iterator[Seen]:
-    """A block whose values go to what it gives."""
+    """A block that yields a collection of the outputs in it."""
     before, _collected.now = _collected.now, Seen({})
     try:
         yield _collected.now
@@ -64,7 +64,7 @@ def _tapped(cls: Any) -> Any:
 
 
 def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]]]:
-    """A function that calls a model, and gives its result and what the modules that a pattern names returned, by path.
+    """A function that calls a model, and returns its result and the outputs of modules that match a pattern, by path.
 
     A module that is called several times has a tuple of values. In a `Stack`, values have a first axis for the layer.
 

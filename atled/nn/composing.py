@@ -1,4 +1,4 @@
-"""Layers made of others: one after the other (`Sequential`), added to the input (`Residual`); functions (`Lambda`)."""
+"""Layers made of others: in sequence (`Sequential`), added to the input (`Residual`); functions (`Lambda`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from atled.nn.stack import Stacked
 
 
 class Sequential(Module):
-    """Layers and plain functions, one after the other: each gets what the one before it gave.
+    """Layers and plain functions in sequence: each gets the output of the previous one.
 
     A `key` of a call is split among the layers that take one. `model[1]` is the second layer, `model[:2]` a shorter
     `Sequential` with the same arrays.
@@ -55,7 +55,7 @@ class Sequential(Module):
         return len(self.layers)
 
     def __bool__(self) -> bool:
-        return True  # a model is one, also an empty one
+        return True  # a module is truthy, even an empty one
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.layers)
@@ -78,7 +78,7 @@ class Residual(Module):
         self.scale: Any = scale if scale is None or isinstance(scale, (Kind, Array)) else float(scale)
 
     def __call__(self, x: Any, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-        """The input plus what the layer gives for it; further arguments are the layer's."""
+        """The input plus the layer's output; further arguments go to the layer."""
         more = kwargs if key is None or not takes_key(self.layer) else {**kwargs, "key": key}
         y = self.layer(x, *args, **more)
         _same_shape(self, x, y)
@@ -88,9 +88,9 @@ class Residual(Module):
 
 
 class Lambda(Module):
-    """A function as a layer: what a function computes with must be its arguments, or constants.
+    """A function as a layer: it may use only its arguments and constants.
 
-    Modules and arrays that it would hide are refused: they would be neither trained nor saved.
+    Closing over modules or arrays raises: they would be neither trained nor saved.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -116,7 +116,7 @@ class Lambda(Module):
 
 
 def as_layer(where: str, layer: Any) -> Any:
-    """A module, or a function that hides neither modules nor arrays; complains about anything else."""
+    """A module, or a function that hides neither modules nor arrays; raises for anything else."""
     if isinstance(layer, Module):
         return layer
     if isinstance(layer, type) and issubclass(layer, Module):
@@ -139,7 +139,7 @@ def as_layer(where: str, layer: Any) -> Any:
 
 
 def _read_by(function: Any) -> dict[str, Any]:
-    """What a Python function reads from around it, by name."""
+    """The globals and closure variables that a Python function reads, by name."""
     if not isinstance(function, types.FunctionType):
         return {}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -172,7 +172,7 @@ def takes_key(layer: Any) -> bool:
 
 
 def _takes_key(function: Any) -> bool | None:
-    """Whether a function takes a `key` by name; None if it hands on all names, as that of a subclass may do."""
+    """Whether a function takes a `key` by name; None if it takes `**kwargs`."""
     try:
         found = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -186,7 +186,7 @@ def _takes_key(function: Any) -> bool | None:
 
 
 def _at(error: Any, i: int, layers: list[Any], x: Any) -> Any:
-    """An error of a layer, with its place and its input in the message."""
+    """An error of a layer, with its position and its input in the message."""
     if len(error.args) == 1 and isinstance(error.args[0], str):
         before = f"layers[{i - 1}], {_name(layers[i - 1])}" if i else "the call"
         text = f"\n  at layers[{i}] of Sequential, {_name(layers[i])}, for {describe(x)} from {before}"
@@ -200,7 +200,7 @@ def _name(layer: Any) -> str:
 
 
 def _same_shape(layer: Residual, x: Any, y: Any) -> None:
-    """Complain unless what the layer gave has the shape of the input."""
+    """Raise unless what the layer gave has the shape of the input."""
     try:
         is_same = type_of(x).shape == type_of(y).shape
     except TypeError:

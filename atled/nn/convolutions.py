@@ -17,7 +17,7 @@ from atled.nn.kinds import Param
 from atled.nn.layers import check_features, computing, kept, needed
 from atled.nn.module import Module
 
-_MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # paddings that `pad` makes, and its words
+_MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # paddings done by `numpy.pad`, and its modes
 
 
 def for_each_axis(
@@ -39,7 +39,7 @@ def for_each_axis(
 
 
 def padding_for_each_axis(layer: str, padding: Any, count: int, words: Sequence[str]) -> Any:
-    """A padding as layers keep it: one of the words, or (before, after) for each of `count` axes."""
+    """A normalized padding: one of the names, or (before, after) for each of `count` axes."""
     if isinstance(padding, str):
         if padding not in words:
             raise ValueError(
@@ -58,7 +58,7 @@ def padding_for_each_axis(layer: str, padding: Any, count: int, words: Sequence[
 
 
 def check_places(layer: str, x: Any, count: int) -> None:
-    """Complain unless an input has so many axes for places, and those for features and perhaps a batch."""
+    """Raise unless an input has `count` spatial axes, a feature axis and optionally a batch axis."""
     t = type_of(x)
     if t.ndim not in (count + 1, count + 2):
         raise ValueError(
@@ -72,7 +72,7 @@ def check_places(layer: str, x: Any, count: int) -> None:
 
 
 class _Sliding(Module):
-    """What `Conv` and `ConvTranspose` share: sizes, the check of an input, its dtype, and the bias."""
+    """Base of `Conv` and `ConvTranspose`: sizes, input checks, dtypes, and the bias."""
 
     weight: Array
     bias: Array | None
@@ -91,7 +91,7 @@ class _Sliding(Module):
         self.dilation = for_each_axis(name, "dilation", dilation, len(self.size))
 
     def __call__(self, x: Any) -> Any:
-        """The output; an input without a batch gives one without it."""
+        """The output; without a batch axis if the input has none."""
         check_features(self, x, self.inputs)
         check_places(type(self).__name__, x, len(self.size))
         if type_of(x).ndim == len(self.size) + 1:
@@ -105,30 +105,30 @@ class _Sliding(Module):
         raise NotImplementedError
 
     def _places(self) -> str:
-        """Letters for the axes of places."""
+        """Letters for the spatial axes."""
         n = len(self.size)
         return "DHW"[-n:] if n < 4 else "".join([chr(ord("a") + i) for i in range(n)])
 
     def _reach(self) -> list[int]:
-        """From the first to the last place that a window sees."""
+        """The extent of a dilated window."""
         return [(k - 1) * d for k, d in zip(self.size, self.dilation, strict=True)]
 
 
 class Conv(_Sliding):
-    """A convolution of (batch, *places, features), as many places as `size` has lengths.
+    """A convolution of (batch, *spatial, features), with as many spatial axes as `size` has entries.
 
     `y[p] = bias + sum over q of x[stride * p + dilation * q - before] @ weight[q]`, with a weight of shape
-    (*size, inputs / groups, outputs). With `groups=inputs` it is depthwise: each feature has windows of its own, as
-    many as `outputs` is times `inputs`.
+    (*size, inputs / groups, outputs). With `groups=inputs` it is depthwise: each feature has its own `outputs /
+    inputs` kernels.
 
     Args:
         size: the lengths of the window; one number for one axis.
-        stride, dilation: steps of the window, and between what it reads; one number, or one for each axis.
-        padding: what is beyond the ends. Zeros: "SAME" for as many outputs as inputs, divided by the stride; "VALID"
-            for none; "CAUSAL" for all of them before, so that no output sees what comes later; (before, after) for
-            each axis, or a number for all. As wide as for "SAME" with stride 1: "CIRCULAR" goes on at the other end,
-            "REFLECT" mirrors at the last place, "REPLICATE" repeats it.
-        groups: parts of the features that do not see each other.
+        stride, dilation: strides of the window, and between elements in it; one number, or one for each axis.
+        padding: the values beyond the ends. Zeros: "SAME" for as many outputs as inputs, divided by the stride; "VALID"
+            for none; "CAUSAL" for padding only at the start, so that no output depends on later inputs; (before, after)
+            for each axis, or a number for all. With the width of "SAME" at stride 1: "CIRCULAR" wraps around, "REFLECT"
+            mirrors at the last element, "REPLICATE" repeats it.
+        groups: number of feature groups that are convolved separately.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -176,7 +176,7 @@ class Conv(_Sliding):
 
 
 def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
-    """Complain about an axis that is shorter than what is repeated of it."""
+    """Raise an error for an axis that is shorter than its padding."""
     for n, r in zip(t.shape[1:-1], reach, strict=True):
         if n <= ((r + 1) // 2 if layer.padding == "REFLECT" else 0):
             raise ValueError(
@@ -189,19 +189,19 @@ def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
 
 
 class ConvTranspose(_Sliding):
-    """The transpose of a convolution, which makes places more: each input adds a window of `size` to the output.
+    """A transposed convolution, for upsampling: each input adds a window of `size` to the output.
 
     It is the transpose of `Conv(outputs, inputs, size, …)` with the same weight, of shape (*size, outputs / groups,
-    inputs); PyTorch's `ConvTranspose2d`, and flax's with `transpose_kernel=True`. With n places, and windows that
-    reach over r = dilation * (size - 1) + 1 of them, all windows together cover (n - 1) * stride + r places.
+    inputs); PyTorch's `ConvTranspose2d`, and flax's with `transpose_kernel=True`. With n inputs along an axis, and
+    windows of extent r = dilation * (size - 1) + 1, all windows together cover (n - 1) * stride + r positions.
 
     Args:
         size, stride, dilation, groups: those of the convolution that it is the transpose of.
-        padding: how much of these places is cut off. "SAME": n * stride are left. "VALID": nothing is cut, and zeros
-            follow until there are n * stride where windows are shorter than the stride. "CIRCULAR": what is beyond
-            n * stride is added at the other end. (before, after) for each axis, or a number for all: as much is cut;
-            these are the paddings of the convolution, and PyTorch's. flax's pairs are r - 1 minus these.
-        output_padding: how much less is cut at the ends, if `padding` is numbers; one number, or one for each axis.
+        padding: how much of these positions is cropped. "SAME": n * stride are left. "VALID": nothing is cropped, and
+            zeros are appended up to n * stride if windows are shorter than the stride. "CIRCULAR": positions beyond n *
+            stride are added at the other end. (before, after) for each axis, or a number for all: crop that much; these
+            are the paddings of the convolution, and PyTorch's. flax's pairs are r - 1 minus these.
+        output_padding: how much less is cropped at the ends, if `padding` is numeric; one number, or one for each axis.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -256,7 +256,7 @@ class ConvTranspose(_Sliding):
 
 
 def _cut(layer: ConvTranspose) -> list[tuple[int, int]]:
-    """How much is cut off at the ends of each axis; less than nothing where zeros follow."""
+    """How much is cropped at the ends of each axis; negative for appended zeros."""
     over = [r + 1 - s for r, s in zip(layer._reach(), layer.stride, strict=True)]
     if layer.padding == "SAME":
         return [(max(m, 0) // 2, m - max(m, 0) // 2) for m in over]
@@ -266,7 +266,7 @@ def _cut(layer: ConvTranspose) -> list[tuple[int, int]]:
 
 
 def _check_output_padding(layer: ConvTranspose) -> None:
-    """Complain about lengths that cannot be meant."""
+    """Raise an error for invalid output_padding."""
     if any(layer.output_padding) and isinstance(layer.padding, str):
         raise ValueError(
             errors.explained(
@@ -284,7 +284,7 @@ def _check_output_padding(layer: ConvTranspose) -> None:
 
 
 def _check_left(layer: ConvTranspose, t: Any, reach: list[int], cut: list[tuple[int, int]]) -> None:
-    """Complain if nothing is left of an input."""
+    """Raise if nothing is left of an input."""
     longest = [(m - 1) * s + r + 1 for m, s, r in zip(t.shape[1:-1], layer.stride, reach, strict=True)]
     if not all(t.shape[1:-1]) or any([a - sum(b) < 1 for a, b in zip(longest, cut, strict=True)]):
         raise ValueError(
@@ -297,7 +297,7 @@ def _check_left(layer: ConvTranspose, t: Any, reach: list[int], cut: list[tuple[
 
 
 def _wrapped(y: Any, axis: int, period: int, before: int) -> Any:
-    """An axis with all that is `period` places apart added up, from the place after `before` on."""
+    """Wrap an axis around: sum elements that are `period` apart, starting after `before`."""
     dims = type_of(y).shape
     y = jnp.pad(y, [(0, -n % period if i == axis else 0) for i, n in enumerate(dims)])
     turns = -(-dims[axis] // period)

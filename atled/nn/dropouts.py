@@ -1,4 +1,4 @@
-"""Layers that drop something at random while training: numbers, features, or examples."""
+"""Dropout layers: of elements, features, or examples, while training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atled.nn.module import Module
 
 
 class _Dropping(Module):
-    """What these layers share: a rate, and a key while training."""
+    """Base of these layers: a rate, and a key while training."""
 
     def __init__(self, rate: float) -> None:
         if not 0 <= rate <= 1:
@@ -26,7 +26,7 @@ class _Dropping(Module):
         self.rate = float(rate)
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
-        """The input; while training, with something dropped."""
+        """The input; while training, with dropout."""
         if not self.training or self.rate == 0.0:
             return x
         if type_of(x).kind not in "fc":
@@ -48,7 +48,7 @@ class _Dropping(Module):
         return self._kept(x, random.bernoulli(key, 1 - self.rate, drawn))
 
     def _drawn(self, dims: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of what is drawn for an input of some shape: 1 along axes that are dropped or kept as a whole."""
+        """The shape of the random mask for an input shape: 1 along axes that are dropped or kept as a whole."""
         return dims
 
     def _kept(self, x: Any, keep: Any) -> Any:
@@ -65,10 +65,10 @@ class _Dropping(Module):
 
 
 class Dropout(_Dropping):
-    """Zeros at random places while training, and the rest larger by as much.
+    """While training, sets random elements to zero and scales the others by 1 / (1 - rate).
 
     Args:
-        axes: along which everything is dropped or kept together; one number for one axis.
+        axes: axes along which elements are dropped or kept together; one number for one axis.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -94,9 +94,10 @@ class Dropout(_Dropping):
 
 
 class SpatialDropout(_Dropping):
-    """Whole features of (batch, *places, features) zero while training, at all places; the rest larger by as much.
+    """Whole features of (batch, *spatial, features) zero while training, at all positions; the others scaled by 1 / (1
+    - rate).
 
-    Neighbouring places say much the same, so single zeros would hide little.
+    Neighbouring positions are correlated, so dropping single elements would have little effect.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -106,13 +107,13 @@ class SpatialDropout(_Dropping):
     """
 
     def _drawn(self, dims: tuple[int, ...]) -> tuple[int, ...]:
-        self._check_axes(dims, "(batch, *places, features)", 3)
+        self._check_axes(dims, "(batch, *spatial, features)", 3)
         return (dims[0], *[1] * (len(dims) - 2), dims[-1])
 
 
 class StochasticDepth(_Dropping):
-    """Whole examples zero while training, and the rest larger by as much: of a residual branch, so that a block is
-    left out for some examples (DropPath). The first axis is the batch.
+    """Whole examples zero while training, the others scaled by 1 / (1 - rate). On a residual branch, this skips a block
+    for some examples (DropPath, stochastic depth). The first axis is the batch.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -126,12 +127,12 @@ class StochasticDepth(_Dropping):
         return (dims[0], *[1] * (len(dims) - 1))
 
 
-_LOWEST = -1.0507009873554805 * 1.6732632423543772  # what SELU gives far below zero
+_LOWEST = -1.0507009873554805 * 1.6732632423543772  # the limit of SELU at minus infinity
 
 
 class AlphaDropout(_Dropping):
-    """Numbers at random places become the lowest one of SELU while training; then all are scaled and shifted so that
-    mean 0 and variance 1 stay what they are.
+    """Alpha dropout: random elements become SELU's lowest value while training; then all are scaled and shifted to
+    preserve mean 0 and variance 1.
 
     With p = rate and m = -1.7581, the limit of SELU at minus infinity: `a * x + b` where x is kept, `a * m + b` where
     it is dropped; `a = 1 / sqrt((1 - p) * (1 + p * m²))`, `b = -a * p * m`.

@@ -16,8 +16,8 @@ from atled.ops.expecting import Expect
 def expected(x: Any, low: int, high: int, what: str) -> Any:
     """The integers x, which must be `low` or more and less than `high`.
 
-    Outside of transforms it raises at once if one is not. A compiled function looks in its first call only: what is
-    looked up with an integer out of range should be NaN, so that later ones are seen as well.
+    Outside of transforms it raises immediately if one is not. A compiled function checks only its first call: callers
+    should return NaN for integers out of range, so that later errors are noticed as well.
 
     >>> from atled.nn.expecting import expected
     >>> expected(jnp.array([0, 2]), 0, 3, "labels")

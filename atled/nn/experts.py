@@ -1,4 +1,4 @@
-"""`MixtureOfExperts`: many layers of one kind side by side, of which each token sees a few, which a router chooses."""
+"""`MixtureOfExperts`: many layers of one kind in parallel; a router selects a few of them for each token."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from atled.transforms.vmap import vmap
 
 
 class Experts(Stacked):
-    """`count` layers side by side: each gets its own part of an input along the first axis."""
+    """`count` layers in parallel: each gets its own slice of an input along the first axis."""
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
-        """What each expert gives for its part."""
+        """Each expert's output for its slice."""
         keys = random.split(key, self.count) if key is not None and takes_key(self.layers) else None
 
         def one(layer: Any, x: Any, key: Any) -> Any:
@@ -43,26 +43,26 @@ class Experts(Stacked):
 
 
 class MixtureOfExperts(Module):
-    """Of `count` layers that `make(key)` makes, each token sees the `k` that a router prefers.
+    """`count` experts made by `make(key)`; a router sends each token to `k` of them.
 
     `y = Σ weights[i] * experts[chosen[i]](x)`, over the k largest of `logits = x @ router`, which are taken in float32
     at least. For k of 2 or more, the weights are the softmax over the chosen logits, so they add up to 1. For k = 1, it
-    is the softmax over all logits at the chosen one: a weight of 1 would teach the router nothing.
+    is the softmax over all logits at the chosen one: a constant weight of 1 would give the router no gradient.
 
-    All axes of the input but the last count tokens. An expert takes at most `capacity * k * tokens / count` of them,
-    rounded up: all first choices come before all second ones, and earlier tokens before later ones. A choice for which
-    there is no room is dropped, and adds zeros.
+    All axes of the input but the last are token axes. An expert takes at most `capacity * k * tokens / count` tokens,
+    rounded up: first choices have priority over second ones, and earlier tokens over later ones. A choice beyond the
+    capacity is dropped and contributes zero.
 
     Args:
-        features: how long the last axis of the input is.
-        capacity: room in the experts; 1.0 is enough if all are chosen equally often. None: nothing is ever dropped,
-            and each expert has room for all tokens, which costs as much as running all of them.
-        noise: while training, normal numbers so large are added to the logits; a call then takes a `key`.
+        features: the length of the last axis of the input.
+        capacity: relative capacity of the experts; 1.0 suffices if all are chosen equally often. None: nothing is ever
+            dropped, and each expert has room for all tokens, which costs as much as running all experts.
+        noise: while training, normal noise of this scale is added to the logits; a call then takes a `key`.
         normalize: whether the weights of a token add up to 1; None is as above.
-        axis: the axis of a mesh over which the experts are spread, if one is set; the rule for their arrays is
+        axis: the mesh axis over which the experts are split, if a mesh is set; the sharding rule for their arrays is
             `{"experts": P(axis)}`.
-        groups: tokens are cut into as many runs, each with room of its own. As many as `axis` is long, and each device
-            sends tokens straight to the experts that they chose.
+        groups: tokens are split into this many groups, each with its own capacity. With as many groups as the size of
+            `axis`, each device sends tokens directly to the chosen experts.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -101,10 +101,10 @@ class MixtureOfExperts(Module):
         self.experts = Experts(make, count, key=keys[1])
 
     def __call__(self, x: Any, *, return_losses: bool = False, key: Any = None) -> Any:
-        """The weighted sum of what the chosen experts give for each token.
+        """The weighted sum of the chosen experts' outputs for each token.
 
         With `return_losses`, also a dict: "balance" (Switch Transformer; 1 if all experts are chosen equally often),
-        "z" (the mean square of `logsumexp(logits)`), and "dropped", the fraction of choices without room.
+        "z" (the mean square of `logsumexp(logits)`), and "dropped", the fraction of dropped choices.
         """
         check_features(self, x, self.features)
         if type_of(x).kind != "f":
@@ -151,7 +151,7 @@ class MixtureOfExperts(Module):
         if self.axis is None or current_mesh() is None or at is None:
             return x
         free = PartitionSpec.UNCONSTRAINED
-        others = [None, None, free, free]  # groups and experts are not split otherwise
+        others = [None, None, free, free]  # without this axis, groups and experts are not split
         return with_sharding_constraint(x, PartitionSpec(*[self.axis if i == at else s for i, s in enumerate(others)]))
 
 
@@ -166,7 +166,7 @@ def _grouped(x: Any, groups: int) -> Any:
 
 
 def _logits(router: Any, tokens: Any, noise: float, key: Any) -> Any:
-    """How well experts suit tokens, with noise of some size."""
+    """The router's logits, with noise."""
     wide = tokens.astype(jnp.promote_types(tokens.dtype, "float32"))
     logits = jnp.dot(wide, router)
     if not noise:
@@ -182,7 +182,7 @@ def _logits(router: Any, tokens: Any, noise: float, key: Any) -> Any:
 
 
 def _losses(logits: Any, total: Any, chosen: Any, is_dropped: Any) -> dict[str, Any]:
-    """How evenly experts are chosen, how large logits are, and which part of the choices is dropped."""
+    """The auxiliary losses: load balance, size of logits, and fraction of dropped choices."""
     tokens, (count, k) = max(chosen.shape[0] * chosen.shape[1], 1), (logits.shape[-1], chosen.shape[-1])
     often = one_hot(chosen, count, dtype=logits.dtype).sum((0, 1, 2)) / (tokens * k)
     likely = jnp.exp(logits - total).sum((0, 1)) / tokens
@@ -195,7 +195,7 @@ def _losses(logits: Any, total: Any, chosen: Any, is_dropped: Any) -> dict[str, 
 
 
 def _slots(chosen: Any, count: int, room: int) -> Any:
-    """For each (token, choice), its place among all experts' places; `count * room` if there is none left."""
+    """For each (token, choice), its slot among all experts' slots; `count * room` if dropped."""
     experts = chosen.T.reshape(-1)  # all first choices, then all second ones
     before = jnp.cumsum(one_hot(experts, count, dtype="int32"), 0)
     place = jnp.take_along_axis(before, experts[:, None], 1)[:, 0] - 1
@@ -204,14 +204,14 @@ def _slots(chosen: Any, count: int, room: int) -> Any:
 
 
 def _dispatched(tokens: Any, slots: Any, size: int) -> Any:
-    """The token at each place; zeros where there is none."""
+    """The token in each slot; zeros for empty slots."""
     rows = jnp.broadcast_to(jnp.arange(tokens.shape[0], dtype="int32")[:, None], slots.shape)
     source = jnp.full(size, tokens.shape[0], "int32").at[slots].set(rows, mode="drop")
     return tokens.at[source].get(mode="fill", fill_value=0)
 
 
 def _check_outputs(given: Any, out: Any) -> None:
-    """Complain unless experts gave a vector for each token."""
+    """Raise unless experts returned a vector for each token."""
     t = type_of(out) if isinstance(out, Array) else None
     if t is None or t.ndim != 3 or t.shape[:2] != type_of(given).shape[:2] or t.kind != "f":
         raise TypeError(
@@ -223,7 +223,7 @@ def _check_outputs(given: Any, out: Any) -> None:
 
 
 def _check(make: Any, count: int, k: int, capacity: float | None, noise: float, groups: int) -> None:
-    """Complain about settings that make no mixture."""
+    """Raise an error for invalid settings."""
     if isinstance(make, Module) or not callable(make):
         raise TypeError(
             errors.explained(

@@ -1,4 +1,4 @@
-"""Inputs as features: random waves of coordinates (`FourierFeatures`), pieces of images (`PatchEmbedding`)."""
+"""Input features: random Fourier features of coordinates (`FourierFeatures`), image patches (`PatchEmbedding`)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from atled.nn.module import Module
 
 
 class FourierFeatures(Module):
-    """`[cos(2π x @ frequencies), sin(2π x @ frequencies)]`: waves of random frequencies, which are not trained.
+    """`[cos(2π x @ frequencies), sin(2π x @ frequencies)]`: random Fourier features; the frequencies are not trained.
 
-    Frequencies are normal numbers times `scale`: the larger, the finer the detail that a model behind it sees. Half
-    of the `outputs` are cosines. Angles are taken in float32 at least.
+    Frequencies are normal numbers times `scale`: a larger scale resolves finer detail. Half
+    of the `outputs` are cosines. Angles are computed in float32 or wider.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -45,7 +45,7 @@ class FourierFeatures(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
-        """The waves, with `outputs` numbers along the last axis."""
+        """The features, with `outputs` numbers along the last axis."""
         check_features(self, x, self.inputs)
         dtype = jnp.result_type(x, "float32") if type_of(x).kind != "f" else type_of(x).dtype
         wide = jnp.asarray(x, jnp.promote_types(dtype, "float32"))
@@ -55,13 +55,13 @@ class FourierFeatures(Module):
 
 
 class PatchEmbedding(Module):
-    """Images (batch, *places, inputs) as (batch, patches, outputs): pieces of `size`, each times a matrix.
+    """Images (batch, *spatial, inputs) as (batch, patches, outputs): patches of `size`, each multiplied by a matrix.
 
-    `y[p] = sum(piece[p] * weight) + bias`, over pieces side by side in the order of the places, the last axis fastest:
-    a `Conv` whose stride is its size, without padding, and its weights have the same shape.
+    `y[p] = sum(piece[p] * weight) + bias`, over non-overlapping patches in row-major order: a `Conv` whose stride is
+    its size, without padding, with weights of the same shape.
 
     Args:
-        size: the lengths of a piece; one number for squares of images.
+        size: the lengths of a patch; one number for square patches.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -95,7 +95,7 @@ class PatchEmbedding(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
-        """The pieces; an image without a batch gives those of one."""
+        """The patch embeddings; without a batch axis if the input has none."""
         check_features(self, x, self.inputs)
         batch, places = _image(x, self.size)
         x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
@@ -110,7 +110,7 @@ class PatchEmbedding(Module):
 
 
 def _image(x: Any, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The lengths of the batch and of the places of an image; complains if pieces of a size do not fill it."""
+    """The batch and spatial lengths of an image; raises if patches do not divide it evenly."""
     t, n = type_of(x), len(size)
     if t.ndim not in (n + 1, n + 2):
         raise ValueError(

@@ -19,7 +19,7 @@ from atled.core.tree_code import Code
 
 
 class Static:
-    """A part of a list or dict that is not an array: a node without leaves, as long as the list is taken apart."""
+    """Wraps a static value in a list or dict while it is flattened: a node without leaves."""
 
     __slots__ = ("value",)
 
@@ -28,7 +28,7 @@ class Static:
 
 
 class _StaticCode(tree_nodes.NodeCode):
-    """In generated code, statics are not wrapped."""
+    """Generated code does not wrap static values."""
 
     def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
         if structure.meta is None or type(structure.meta) in FUNCTIONS:
@@ -51,7 +51,7 @@ tree_nodes.register_node(Static, lambda s: ((), s.value), lambda value, _: Stati
 
 
 class Form(Interned):
-    """All of a module but its children: there is one object for equal ones."""
+    """Everything of a module but its children; equal forms are one object."""
 
     __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
 
@@ -59,13 +59,13 @@ class Form(Interned):
         self, cls: type, order: tuple[str, ...], kinds: dict[str, Any], statics: dict[str, Any], mixed: tuple[str, ...]
     ) -> None:
         self.cls = cls
-        self.order = order  # in which attributes were first assigned
+        self.order = order  # attribute names in order of first assignment
         self.names = names = tuple([n for n in order if n not in statics])  # of the children
-        self.kinds = kinds  # of those that are declared
+        self.kinds = kinds  # kinds of the declared children
         self.statics = statics
         self.mixed = mixed  # children that are neither declared nor modules: lists, dicts, objects
         self.keys = [tree_nodes.FieldKey(n, kinds[n]) if n in kinds else tree_nodes.GetAttrKey(n) for n in names]
-        self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # a module before it has children
+        self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # the form of a module without children
 
     def build(self, children: Sequence[Any]) -> Any:
         """The module with these children."""
@@ -83,7 +83,7 @@ class Form(Interned):
         return make_form, (self.cls, self.order, self.kinds, self.statics, self.mixed)
 
     def parts(self) -> list[Any]:
-        """What code of the module may read: its statics."""
+        """The values that the module's code may read: its static values."""
         return list(self.statics.values())
 
 
@@ -104,7 +104,7 @@ def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, A
 
 
 def key_of(value: Any) -> Any:
-    """The key of a static value: all that is in it counts, also what its class leaves out of comparisons."""
+    """The key of a static value: covers all of its contents, also fields that its class excludes from comparison."""
     if type(value) is tuple:
         return (tuple, *[key_of(v) for v in value])
     if hasattr(type(value), "__dataclass_fields__") and hasattr(value, "__dict__"):
@@ -140,7 +140,7 @@ class _ModuleCode(tree_nodes.NodeCode):
 
 
 def _said(form: Form, name: str) -> str:
-    """What a module of a form has under a name that is static in another one."""
+    """A module's value under a name that is static in another form."""
     if name in form.statics:
         return reprlib.repr(form.statics[name])
     return "an array or a module" if name in form.names else "True" if name == "training" else "not there"

@@ -81,7 +81,7 @@ def softplus(x: Any) -> Array:
     (x,) = promote_inexact("softplus", x)
     if type_of(x).kind == "c":
         return logaddexp(x, np.zeros((), type_of(x).dtype))
-    return special.logaddexp(x, 0, refined=False)  # never near zero by a difference
+    return special.logaddexp(x, 0, refined=False)  # avoids cancellation near zero
 
 
 @_activation
@@ -214,7 +214,7 @@ hard_swish = hard_silu
 
 
 def _exponential_below(x: Any, alpha: Any, scale: Any = None) -> Any:
-    """x above zero, alpha * (exp(x / scale) - 1) below; the exponential never sees a positive number."""
+    """x above zero, alpha * (exp(x / scale) - 1) below; the exponential is never evaluated at a positive number."""
     is_positive = ew.gt(x, 0)
     safe = ew.select(is_positive, _zero(x), x)
     return ew.select(is_positive, x, ew.mul(elementary.expm1(safe if scale is None else ew.div(safe, scale)), alpha))
@@ -396,7 +396,7 @@ def logsumexp(
 
 
 def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -> tuple[Any, Any]:
-    """log(sum(weight * exp(x))) and the sign of the sum, which the logarithm leaves out if asked for."""
+    """log(abs(sum(weight * exp(x)))) and the sign of the sum."""
     t = type_of(x)
     if weight is not None:
         x = ew.select(ew.eq(weight, 0), np.asarray(-np.inf, t.dtype), x)
@@ -442,8 +442,8 @@ def standardize(
 ) -> Array:
     """x shifted and scaled to mean 0 and variance 1 over axes.
 
-    A variance that is not given is the mean of the squares of x - mean. For a mean that is given, `algorithm="fast"`
-    makes it the mean of the squares minus the square of the mean instead, as in JAX.
+    By default, the variance is the mean of (x - mean)**2. If the mean is given, `algorithm="fast"` computes it as
+    mean(x**2) - mean**2 instead, as in JAX.
 
     >>> import atled.numpy as jnp
     >>> standardize(jnp.array([1.0, 3.0])).round()
@@ -478,9 +478,9 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
-    """Each integer as a row of zeros with a one at its place; all zeros if it is out of range.
+    """Each integer as a row of zeros with a one at its index; all zeros if it is out of range.
 
-    If `axis` is the name of a mapped axis of that length, each place of it has its own element of the row.
+    If `axis` is the name of a mapped axis of that length, each position along it has its own element of the row.
 
     >>> import atled.numpy as jnp
     >>> one_hot(jnp.array([0, 2]), 3)

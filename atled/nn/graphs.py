@@ -1,9 +1,9 @@
-"""Layers over graphs: a node gets messages along the edges that lead to it.
+"""Graph layers: a node receives messages along its incoming edges.
 
-Nodes are (nodes, features). Edges are two arrays of integers: edge e leads from node `senders[e]` to node
-`receivers[e]`; an undirected edge is two, one each way. Edges whose sender or receiver is the number of nodes are
-padding and are left out, so that graphs of different sizes have arrays of one shape. A batch of graphs is `vmap`, or
-one large graph with shifted numbers. Sums and softmax are taken in float32 at least.
+Nodes are (nodes, features). Edges are two arrays of integers: edge e goes from node `senders[e]` to node
+`receivers[e]`; an undirected edge is two directed ones. Edges whose sender or receiver equals the number of nodes are
+padding and are ignored, so that graphs of different sizes can have arrays of one shape. Batch graphs with `vmap`, or
+as one large graph with shifted node indices. Sums and softmax are computed in float32 or wider.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class GraphConv(Module):
     """A graph convolution (GCN): `y[i] = Σ x[j] @ weight / sqrt(degree[j] * degree[i]) + bias`, over edges j → i.
 
     The degree of a sender counts the edges that leave it, that of a receiver those that arrive; in undirected graphs
-    they are the same. A node without edges gets the bias alone.
+    they are the same. A node without edges gets only the bias.
 
     Args:
         self_loops: each node has an edge to itself as well, which counts in degrees.
@@ -73,7 +73,7 @@ class GraphConv(Module):
         graph = _Graph(self, nodes, senders, receivers, self.self_loops)
         check_features(self, nodes, self.inputs)
         x, weight, bias = computing(self.dtype, nodes, self.weight, self.bias)
-        is_narrow = self.outputs <= self.inputs  # messages are sent where vectors are shorter
+        is_narrow = self.outputs <= self.inputs  # apply the weight on the side where vectors are shorter
         h = jnp.dot(x, weight) if is_narrow else jnp.asarray(x)
         wide = h.astype(jnp.promote_types(jnp.result_type(h, weight), "float32"))
         share = self._shares(graph, edge_weights, wide.dtype)
@@ -82,7 +82,7 @@ class GraphConv(Module):
         return y if bias is None else y + bias
 
     def _shares(self, graph: _Graph, edge_weights: Any, dtype: Any) -> Any:
-        """What each message is multiplied with."""
+        """The normalization factor of each message."""
         share = graph.shares(self, edge_weights, dtype)
         if not self.normalize:
             return share
@@ -93,9 +93,9 @@ class GraphConv(Module):
 class GraphAttention(Module):
     """Attention along edges (GATv2): `y[i] = Σ weights[j → i] * sender(x[j]) + bias`, by several heads side by side.
 
-    The weights are the softmax, over the edges that lead to i, of
-    `attention · leaky_relu(sender(x[j]) + receiver(x[i]))`, for each head. A node to which no edge leads gets the
-    bias alone. `outputs` are those of all heads together.
+    The weights are the softmax, over the incoming edges of i, of
+    `attention · leaky_relu(sender(x[j]) + receiver(x[i]))`, for each head. A node without incoming edges gets only the
+    bias. `outputs` are those of all heads together.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -151,19 +151,19 @@ class GraphAttention(Module):
 
 
 class GraphNetwork(Module):
-    """Features of edges, of nodes, and of the whole graph, each updated from the others by a module of yours.
+    """A graph network: features of edges, nodes and the whole graph, each updated by a user-supplied module.
 
-    In this order, with vectors one behind the other, and parts left out that are None:
+    In this order, with concatenated vectors, without parts that are None:
 
         edges[e] = update_edges([edges[e], nodes[senders[e]], nodes[receivers[e]], globals])
-        nodes[i] = update_nodes([nodes[i], what edges that lead to i say together, globals])
-        globals = update_globals([globals, what all nodes say together, what all edges say together])
+        nodes[i] = update_nodes([nodes[i], aggregate of the incoming edges of i, globals])
+        globals = update_globals([globals, aggregate of all nodes, aggregate of all edges])
 
-    Without `update_edges`, an edge says what its sender's node is, behind its own features. Padding edges say nothing,
+    Without `update_edges`, the message of an edge is its features and those of its sender. Padding edges send nothing,
     and their features become zeros.
 
     Args:
-        aggregate: "sum", "mean" or "max": how edges and nodes say something together; of none, zeros.
+        aggregate: "sum", "mean" or "max": how messages are aggregated; zeros if there are none.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -207,8 +207,8 @@ class GraphNetwork(Module):
         """New (nodes, edges, globals). `edges` and `globals` (features,) may be None.
 
         Args:
-            node_mask: (nodes,), False for nodes that are padding: `update_nodes` makes them zeros, whatever they
-                are, and they say nothing to `update_globals`.
+            node_mask: (nodes,), False for nodes that are padding: they become zeros, and do not contribute to
+                `update_globals`.
             key: split among the updates that take one.
         """
         graph = _Graph(self, nodes, senders, receivers)
@@ -238,7 +238,7 @@ class GraphNetwork(Module):
 
 
 class _Graph:
-    """The edges of a graph that were checked: padding has the number of nodes at both ends."""
+    """The validated edges of a graph: padding edges have the number of nodes at both ends."""
 
     def __init__(self, layer: Module, nodes: Any, senders: Any, receivers: Any, self_loops: bool = False) -> None:
         name, t = type(layer).__name__, type_of(nodes)
@@ -272,11 +272,11 @@ class _Graph:
             self.edges += self.count
 
     def of_senders(self, x: Any) -> Any:
-        """The rows of the nodes that edges come from; zeros for padding."""
+        """The rows of the sender nodes; zeros for padding."""
         return x.at[self.senders].get(mode="fill", fill_value=0)
 
     def of_receivers(self, x: Any) -> Any:
-        """The rows of the nodes that edges lead to; zeros for padding."""
+        """The rows of the receiver nodes; zeros for padding."""
         return x.at[self.receivers].get(mode="fill", fill_value=0)
 
     def summed(self, messages: Any) -> Any:
@@ -284,7 +284,7 @@ class _Graph:
         return segments.segment_sum(messages, self.receivers, self.count) + self.fault(messages.dtype)
 
     def fault(self, dtype: Any) -> Any:
-        """0, or NaN if edges lead out of the graph: later calls of compiled code cannot complain."""
+        """0, or NaN if edges have invalid node indices: compiled code cannot raise."""
         return jnp.where(self.is_odd, jnp.nan, 0).astype(dtype)
 
     def shares(self, layer: Module, edge_weights: Any, dtype: Any) -> Any:
@@ -308,7 +308,7 @@ def _inverse_root(x: Any) -> Any:
 
 
 def segment_softmax(logits: Any, ids: Any, count: int) -> Any:
-    """The softmax of numbers (edges, …) among those with the same integer; 0 for integers out of range.
+    """The softmax of numbers (edges, …) over each segment; 0 for segment ids out of range.
 
     >>> import atled.numpy as jnp
     >>> segment_softmax(jnp.array([0.0, 0.0, 5.0]), jnp.array([0, 0, 1]), 2)
@@ -322,7 +322,7 @@ def segment_softmax(logits: Any, ids: Any, count: int) -> Any:
 
 
 def segment_mean(x: Any, ids: Any, count: int) -> Any:
-    """The mean of the rows with the same integer; zeros where there are none.
+    """The mean of the rows of each segment; zeros for empty segments.
 
     >>> import atled.numpy as jnp
     >>> segment_mean(jnp.array([1.0, 3.0, 5.0]), jnp.array([0, 0, 2]), 3)
@@ -339,7 +339,7 @@ def _segment_sum(x: Any, ids: Any, count: int) -> Any:
 
 
 def _segment_max(x: Any, ids: Any, count: int) -> Any:
-    """The largest of the rows with the same integer; zeros where there are none."""
+    """The maximum of the rows of each segment; zeros for empty segments."""
     rows = segments.segment_sum(jnp.ones(type_of(ids).shape, "int32"), ids, count)
     rows = rows.reshape(-1, *[1] * (type_of(x).ndim - 1))
     return jnp.where(rows > 0, segments.segment_max(x, ids, count), 0)
@@ -352,7 +352,7 @@ _AGGREGATES: dict[str, Callable[..., Any]] = {"sum": _segment_sum, "mean": segme
 
 
 def _check_parts(graph: _Graph, edges: Any, globals: Any, node_mask: Any) -> None:
-    """Complain about features that are not those of the graph."""
+    """Raise an error for features that do not fit the graph."""
     for name, x, ndim, rows in (("edges", edges, 2, graph.edges), ("globals", globals, 1, None)):
         t = None if x is None else type_of(x)
         if t is not None and (t.ndim != ndim or t.kind != "f" or (rows is not None and t.shape[0] != rows)):
@@ -370,7 +370,7 @@ def _check_parts(graph: _Graph, edges: Any, globals: Any, node_mask: Any) -> Non
 
 
 def _selected(mask: Any, x: Any) -> Any:
-    """Rows, those that a mask leaves out as zeros, of which gradients are zeros as well; None stays None."""
+    """Rows, with masked ones set to zero, also in gradients; None stays None."""
     if mask is None or x is None:
         return x if x is None else jnp.asarray(x)
     return jnp.where(jnp.asarray(mask).reshape(-1, *[1] * (type_of(x).ndim - 1)), x, 0)
@@ -381,7 +381,7 @@ def _repeated(x: Any, count: int) -> Any:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Vectors one behind the other, without those that are None."""
+    """Concatenated vectors, without those that are None."""
     there = [p for p in parts if p is not None]
     return there[0] if len(there) == 1 else jnp.concatenate(there, -1)
 

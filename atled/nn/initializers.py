@@ -1,4 +1,4 @@
-"""First values of weights. The same numbers as JAX's for the same key, up to rounding.
+"""Weight initializers, with the same numbers as JAX's for the same key, up to rounding.
 
 An initializer is a function of a key, a shape and a dtype; most functions here make one.
 """
@@ -26,7 +26,7 @@ __all__ = [
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What makes the first value of a weight from a key, a shape and a dtype.
+    """An initializer: makes the initial value of a weight from a key, a shape and a dtype.
 
     >>> from atled import random
     >>> make: Initializer = zeros
@@ -40,7 +40,7 @@ class Initializer(Protocol):
 
 
 def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any) -> Initializer:
-    """An initializer from a function of a key, a shape and a dtype; `default` is its dtype if none is asked for."""
+    """An initializer from a function of a key, a shape and a dtype; `default` is its default dtype."""
 
     def init(key: Any, shape: Sequence[int], dtype: Any = default, out_sharding: Any = None) -> Any:
         found = dtypes.canonical(float if dtype is None else dtype)
@@ -80,7 +80,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer with numbers spread evenly over [0, scale).
+    """An initializer with uniform numbers from [0, scale).
 
     >>> from atled import random
     >>> float(uniform(0.5)(random.key(0), (100,)).max()) < 0.5
@@ -100,9 +100,9 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
-    """An initializer with normal numbers of which only those between `lower` and `upper` are kept, then scaled.
+    """An initializer with normal numbers truncated to `lower` and `upper`, then scaled.
 
-    The deviation is that of all numbers; of those that are kept it is smaller.
+    `stddev` is the deviation before truncation; afterwards it is smaller.
 
     >>> from atled import random
     >>> float(abs(truncated_normal(0.5)(random.key(0), (100, 100))).max()) <= 1.0
@@ -116,7 +116,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
 
 
 def _fans(shape: tuple[int, ...], in_axis: Any, out_axis: Any, batch_axis: Any) -> tuple[float, float]:
-    """How many inputs an output has, and how many outputs an input; other axes are places of a kernel."""
+    """The fan-in and fan-out of a shape; other axes are spatial axes of a kernel."""
     if len(shape) < 2 and isinstance(in_axis, int) and in_axis == -2:
         raise ValueError(
             f"variance_scaling: the shape needs two axes, or in_axis must say which is the input's; got shape {shape}."
@@ -133,15 +133,15 @@ _MODES = {
     "fan_avg": lambda inputs, outputs: (inputs + outputs) / 2,
     "fan_geo_avg": lambda inputs, outputs: math.sqrt(inputs * outputs),
 }
-# The standard deviation of normal numbers of which those between -2 and 2 are kept, by the moments of the distribution
+# The standard deviation of a normal distribution truncated to [-2, 2]
 _KEPT = math.sqrt(1 - 4 * math.exp(-2) / (math.sqrt(2 * math.pi) * math.erf(math.sqrt(2))))
-# What JAX divides complex ones by, of which those no larger than 2 are kept. Their deviation is larger by one part in a
-# hundred, sqrt(1 - 4 exp(-4) / (1 - exp(-4))), but the numbers are to be the same.
+# What JAX divides complex numbers truncated at absolute value 2 by. Their deviation is one per cent larger,
+# sqrt(1 - 4 exp(-4) / (1 - exp(-4))), but the numbers must be the same as JAX's.
 _KEPT_COMPLEX = math.sqrt(1 - 5 * math.exp(-4))
 
 
 def _disk(key: Any, shape: tuple[int, ...], dtype: Any, radius: Callable[[Any], Any]) -> Any:
-    """Complex numbers in all directions; their size is a function of uniform numbers."""
+    """Complex numbers with uniform phases; their absolute values are a function of uniform numbers."""
     sizes, angles = random.split(key)
     part = dtypes.real_part(dtype)
     turn = random.uniform(angles, shape, part) * np.asarray(2 * math.pi, part)
@@ -172,11 +172,12 @@ def variance_scaling(
     batch_axis: int | Sequence[int] = (),
     dtype: Any = None,
 ) -> Initializer:
-    """An initializer with mean 0 and variance scale / n, where n counts the connections of a layer.
+    """An initializer with mean 0 and variance scale / n, where n is the fan of a layer.
 
-    `mode` says which: "fan_in" those of an output, "fan_out" those of an input, "fan_avg" their mean, "fan_geo_avg"
-    their geometric mean. `distribution` is "truncated_normal" (at two deviations), "normal" or "uniform". Axes that are
-    neither `in_axis` nor `out_axis` nor `batch_axis` are places of a kernel, each with its own connections.
+    `mode` selects n: "fan_in" is the number of inputs per output, "fan_out" of outputs per input, "fan_avg" their mean,
+    "fan_geo_avg" their geometric mean. `distribution` is "truncated_normal" (at two deviations), "normal" or "uniform".
+    Axes that are neither `in_axis` nor `out_axis` nor `batch_axis` are spatial axes of a kernel, which multiply both
+    fans.
 
     >>> from atled import random
     >>> make = variance_scaling(1.0, "fan_in", "normal")
@@ -248,9 +249,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer for kernels of convolutions that is orthogonal at the middle place, and zero at others.
+    """An initializer for convolution kernels: an orthogonal matrix at the center, and zero elsewhere.
 
-    The shape is that of one to three places, inputs and outputs: Xiao et al., "Dynamical isometry" (2018).
+    The shape is one to three spatial axes, inputs and outputs: Xiao et al., "Dynamical isometry" (2018).
 
     >>> from atled import random
     >>> kernel = delta_orthogonal()(random.key(0), (3, 2, 2))

@@ -1,4 +1,4 @@
-"""`Keys`: one random key after the other."""
+"""`Keys`: a stream of random keys."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from atled.core import errors
 
 
 class Keys:
-    """Random keys one after the other: `keys()` is the next one. Of None, it gives None.
+    """A stream of random keys: `keys()` returns the next one, or None for `Keys(None)`.
 
-    Keys are for one function: a transform takes a key, and the function makes `Keys` of it.
+    Do not pass `Keys` through a transform: pass a key, and create `Keys` inside the function.
 
     >>> from atled import nn
     >>> keys = nn.Keys(0)

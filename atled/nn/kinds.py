@@ -14,7 +14,7 @@ from atled.ops import conversion
 
 
 class Kind:
-    """How an array of a module is meant: `nn.Param(x)` declares x as one. Subclass it for kinds of your own.
+    """The kind of a module's array: `nn.Param(x)` declares x as a parameter. Subclass it for custom kinds.
 
     The value may be an array, a number, or a tree of those. Numbers become arrays.
 
@@ -23,11 +23,11 @@ class Kind:
     ...     "What attention keeps of earlier tokens."
     """
 
-    is_trained = False  # whether `grad` differentiates by it if nobody says otherwise
+    is_trained = False  # whether `grad` differentiates it by default
     __slots__ = ("value",)
 
-    def __new__(cls, value: Any) -> Any:  # what is assigned is the bare value, so that is its type for checkers
-        """A declaration, which an assignment to an attribute of a module takes apart."""
+    def __new__(cls, value: Any) -> Any:  # the attribute holds the bare value, so that is the type for type checkers
+        """A declaration, which an assignment to an attribute of a module unpacks."""
         return super().__new__(cls)
 
     def __init__(self, value: Any) -> None:
@@ -48,7 +48,7 @@ class Param(Kind):
 
 
 class Buffer(Kind):
-    """Declares what a module keeps besides its parameters: statistics, counters, caches.
+    """Declares state that is not trained: statistics, counters, caches.
 
     >>> Buffer(0)
     Buffer(i32[])
@@ -56,7 +56,7 @@ class Buffer(Kind):
 
 
 class Frozen(Kind):
-    """Declares a parameter that is not trained. `nn.freeze` makes parameters such.
+    """Declares a parameter that is not trained. `nn.freeze` turns parameters into this kind.
 
     >>> Frozen(np.ones(3, "float32"))
     Frozen(f32[3])
@@ -64,7 +64,7 @@ class Frozen(Kind):
 
 
 def as_declared(x: Any) -> Any:
-    """An array of a fixed dtype: weak numbers would be compiled for again once they have met an array."""
+    """A strongly typed array: weak types would cause a recompilation after promotion with an array."""
     if isinstance(x, (ShapeDtypeStruct, Kind)):
         return x.value if isinstance(x, Kind) else x
     try:
@@ -74,5 +74,5 @@ def as_declared(x: Any) -> Any:
             errors.explained(f"nn: arrays and numbers can be declared, and trees of those; got {describe(x)}.")
         ) from None
     if not isinstance(x, Array):
-        return to_device(np.asarray(x, t.dtype), t.strong())  # memory of its own, which can be donated
+        return to_device(np.asarray(x, t.dtype), t.strong())  # its own buffer, which can be donated
     return conversion.convert(x, t.dtype) if t.weak else x

@@ -1,7 +1,7 @@
-"""Layers of one step: `Linear`, `Embedding`; and what all layers share.
+"""`Linear`, `Embedding`, and helpers shared by all layers.
 
-Every layer takes `init` for its first values, `param_dtype` in which they are kept, and `dtype` in which it computes:
-None is the dtype that its input and its parameters promote to. `key` is where random first values come from.
+Every layer takes `init`, the initializer of its parameters, `param_dtype`, their dtype, and `dtype`, in which it
+computes: None is the promoted dtype of its input and parameters. `key` is for random initial values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from atled.nn.module import Module
 
 
 def needed(layer: Module, key: Any) -> Any:
-    """The key for first values; complains if there is none."""
+    """The key for initial values; raises if there is none."""
     if key is None:
         raise TypeError(
             errors.explained(
@@ -30,18 +30,18 @@ def needed(layer: Module, key: Any) -> Any:
 
 
 def computing(dtype: Any, *arrays: Any) -> Any:
-    """Arrays in the dtype that a layer computes in, where one was asked for; one array as itself."""
+    """Arrays in the layer's compute dtype, if it has one; a single array is returned without a tuple."""
     made = arrays if dtype is None else tuple([None if x is None else jnp.asarray(x, dtype) for x in arrays])
     return made if len(arrays) > 1 else made[0]  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def kept(dtype: Any) -> Any:
-    """A dtype as layers keep it: None, or one object."""
+    """A normalized dtype, or None."""
     return None if dtype is None else dtypes.canonical(dtype)
 
 
 def check_features(layer: Module, x: Any, count: int) -> None:
-    """Complain unless the last axis of the input is as long as the layer was made for."""
+    """Raise unless the last axis of the input has the layer's number of inputs."""
     t = type_of(x)
     if not t.ndim or t.shape[-1] != count:
         raise ValueError(
@@ -95,7 +95,7 @@ Dense = Linear
 
 
 class Embedding(Module):
-    """A row of `weight` for each integer; `attend` gives how well vectors fit each row.
+    """A row of `weight` for each integer; `attend` multiplies vectors with all rows.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -129,7 +129,7 @@ class Embedding(Module):
             )
         ids = expected(ids, 0, self.count, "Embedding: ids")
         rows = self.weight.at[ids].get(mode="fill", wrap_negative_indices=False)
-        return computing(self.dtype, rows)  # gradients of rows are added up as wide as they are kept
+        return computing(self.dtype, rows)  # gradients of rows are summed in the parameters' dtype
 
     def attend(self, x: Any) -> Any:
         """The products of vectors with all rows: the logits of a model whose output is tied to its input."""

@@ -1,4 +1,4 @@
-"""Attention for long sequences: queries in chunks, so that the weights of all queries are never there at once."""
+"""Attention for long sequences: queries in chunks, so that not all weights are in memory at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atled.higher_order.remat import checkpoint, checkpoint_name, save_only_thes
 from atled.nn.attention import dot_product_attention
 from atled.transforms.grad import stop_gradient
 
-_BANDS = 4  # parts of a causal sequence, each of which looks no further than its own end
+_BANDS = 4  # parts of a causal sequence, each of which attends only up to its own end
 
 
 def memory_efficient_attention(
@@ -35,15 +35,16 @@ def memory_efficient_attention(
 
     `query` is [B, T, N, H], `key` and `value` are [B, S, K, H]; each of the K heads serves N / K heads of the query.
     Plain attention holds B·N·T·S weights, and more in the backward pass. This one holds B·N·chunk·S at a time, and
-    computes them again in the backward pass.
+    recomputes them in the backward pass.
 
     Args:
-        bias, mask: are added to the logits, and say where a query may look, in shapes that broadcast to [B, N, T, S];
-            or functions of the places of queries and of keys, two arrays of integers, [t, 1] and [s], that give the
-            part for these, in a shape that broadcasts to [B, N, t, s]. A query that may look nowhere gets a mean.
+        bias, mask: a bias for the logits, and a boolean mask, in shapes that broadcast to [B, N, T, S]; or functions of
+            the positions of queries and keys, two integer arrays, [t, 1] and [s], that return the block for these, in a
+            shape that broadcasts to [B, N, t, s]. A fully masked query gives a mean of values.
         scale: 1 / sqrt(H) if it is not given.
-        is_causal: no query looks at what comes later.
-        window: how many places a query looks back and ahead. Work and memory are then those of the window.
+        is_causal: queries do not attend to later keys.
+        window: how many positions a query attends to before and after its own; work and memory then scale with the
+            window.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -61,7 +62,7 @@ def memory_efficient_attention(
     query = jnp.asarray(query).reshape(batch, targets, heads // groups, groups, length)
 
     def run(queries: Any, first: int, keys: Any, values: Any) -> Any:
-        """The results of some queries, the first of which is at a place."""
+        """The results of some queries, the first of which is at position `at`."""
         count = type_of(queries).shape[1]
         parts = -(-count // chunk)
         padded = jnp.pad(queries, [(0, 0), (0, parts * chunk - count), (0, 0), (0, 0), (0, 0)])
@@ -80,9 +81,9 @@ def memory_efficient_attention(
 def _attended(
     query: Any, key: Any, value: Any, first: Any, scale: Any, bias: Any, mask: Any, is_causal: bool, window: Any
 ) -> Any:
-    """The results of a chunk of queries, the first of which is at a place."""
+    """The results of a chunk of queries, the first of which is at position `at`."""
     (chunk, sources), start = (query.shape[1], key.shape[1]), 0
-    if window is not None:  # only what some query of the chunk sees
+    if window is not None:  # only keys that some query of the chunk attends to
         span = min(sources, chunk + window[0] + window[1])
         start = jnp.clip(first - window[0], 0, sources - span)
         key, value = [lax.dynamic_slice_in_dim(x, start, span, 1) for x in (key, value)]
@@ -98,7 +99,7 @@ def _attended(
     rules += [targets <= places + window[0], targets >= places - window[1]] if window is not None else []
     for rule in rules:
         logits = jnp.where(rule, logits, np.asarray(-0.7 * np.finfo("float32").max, wide))
-    # The sum of weights divides at the end, so that weights are computed in one pass, and gradients in another one
+    # Normalize at the end, so that weights are computed in one pass, and gradients in another
     highest = checkpoint_name(stop_gradient(logits.max(-1, keepdims=True)), "highest")
     weights = jnp.exp(logits - highest)
     out = jnp.einsum("bkgts,bskh->btkgh", weights.astype(value.dtype), value, preferred_element_type=wide)
@@ -107,7 +108,7 @@ def _attended(
 
 
 def boolean(mask: Any) -> Any:
-    """A mask; complains about numbers, which may be meant to be added."""
+    """A boolean mask; raises for numbers, which may be an additive mask."""
     if type_of(mask).kind != "b":
         raise TypeError(
             errors.explained(
@@ -119,7 +120,7 @@ def boolean(mask: Any) -> Any:
 
 
 def _part(what: str, x: Any, dims: tuple[int, int, int, int]) -> Callable[[Any, Any], Any] | None:
-    """A bias or a mask as a function of places."""
+    """A bias or a mask as a function of positions."""
     if x is None or callable(x):
         return x
     x = jnp.asarray(x)
@@ -137,7 +138,7 @@ def _part(what: str, x: Any, dims: tuple[int, int, int, int]) -> Callable[[Any, 
 
 
 def _checked(query: Any, key: Any, value: Any, chunk: int, window: Any) -> tuple[tuple[int, ...], int]:
-    """The shape of the query, and how many of its heads a head of the keys serves."""
+    """The shape of the query, and the number of query heads per key head."""
     q, k, v = [type_of(x) for x in (query, key, value)]
     fits = q.ndim == k.ndim == 4 and k.shape[:3] == v.shape[:3] and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
     if not fits or v.ndim != 4 or q.shape[2] % max(k.shape[2], 1):

@@ -1,4 +1,4 @@
-"""`LoRA`: a layer whose weights stay as they are, plus a product of two small matrices that is trained."""
+"""`LoRA`: a frozen layer plus a trained product of two small matrices."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from atled.nn.selecting import freeze
 
 
 class LoRA(Module):
-    """`base(x) + alpha / rank * up(down(x))`: the base is frozen, `down` to `rank` numbers and `up` again are trained.
+    """`base(x) + alpha / rank * up(down(x))`: the base is frozen; `down` (to `rank` features) and `up` are trained.
 
     The base is a `Linear`, an `Embedding`, or a `Conv` without groups; then `down` is one of the same kind, and `up` a
     `Linear` that starts with zeros, so that nothing changes at first. The output has the dtype of the base's.
     `merged()` gives the plain layer with the product in its weight.
 
     Args:
-        alpha: how much the product counts; None is `rank`, a factor of 1.
+        alpha: the scale of the product; None is `rank`, a factor of 1.
         dropout: of the input of `down`, while training; a call then takes a `key`.
-        init: first values of `down`; None is what layers of its kind start with.
+        init: the initializer of `down`; None is the default of its layer.
         param_dtype: of `down` and `up`; None is that of the base.
 
     >>> from atled import nn, random
@@ -66,7 +66,7 @@ class LoRA(Module):
         self.scale = 1.0 if alpha is None else float(alpha) / int(rank)
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
-        """What the base gives, and the product."""
+        """The output of the base plus that of the product."""
 
         def of(layer: Any, x: Any, i: int) -> Any:
             return layer(x, key=random.fold_in(key, i)) if key is not None and takes_key(layer) else layer(x)
@@ -82,7 +82,7 @@ class LoRA(Module):
 
     @property
     def weight(self) -> Any:
-        """The weight of the plain layer: the base's and the product."""
+        """The weight of the plain layer: the base's plus the product."""
         return (self.base.weight + self.scale * jnp.dot(self.down.weight, self.up.weight)).astype(
             self.base.weight.dtype
         )
@@ -115,7 +115,7 @@ def _narrow(base: Any, rank: int, **settings: Any) -> Any:
 
 
 def _check(base: Any, rank: int, dropout: float) -> None:
-    """Complain about a layer that has no such product, and about numbers that make none."""
+    """Raise an error for an unsupported layer or rank."""
     if not isinstance(base, (Linear, Embedding, Conv)):
         raise TypeError(
             errors.explained(

@@ -1,11 +1,11 @@
-"""`Module`: a plain class with `__init__` and `__call__` that is a tree, so every transform takes it as it is.
+"""`Module`: a plain class with `__init__` and `__call__` that is a pytree, so every transform accepts it.
 
-Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and notes its kind. Declared arrays, modules, and
-lists and dicts that hold them are the children; everything else is static, and compared by value. A module that is
-settled holds its children and a `Form`: class, names of children, kinds and statics, one object for equal ones. "Is
-this the same structure?" is then one comparison of identity, and launch code takes modules apart in straight lines.
+Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and notes its kind. Declared arrays, modules,
+and lists and dicts that hold them are the children; everything else is static and compared by value. A constructed
+module holds its children and a `Form`: class, names of children, kinds and static values, with equal forms interned.
+Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
 
-A transformed function gets copies of its own, to which it may assign; what is to last, it returns.
+A transformed function gets copies of its module arguments, to which it may assign; only what it returns persists.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from atled.nn.kinds import Kind, as_declared
 
 
 class _Building(threading.local):
-    depth = 0  # of constructors that are running
+    depth = 0  # the depth of running constructors
 
 
 _building = _Building()
 
 
 class Module:
-    """A layer, a model, or a part of one: a class of your own with `__init__` and `__call__`, which is a tree.
+    """Base class of layers and models: a class with `__init__` and `__call__` that is a pytree.
 
     >>> from atled import nn, random, grad
     >>> import atled.numpy as jnp
@@ -70,7 +70,7 @@ class Module:
             cls.__call__ = _renamed  # type: ignore[attr-defined]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """An empty module, which remembers the transformation that it is made in."""
+        """An empty module, which remembers the trace that it was created in."""
         made = super().__new__(cls)
         if state.innermost is not None:
             made.__dict__["_home"] = (state.innermost, False)
@@ -100,11 +100,11 @@ class Module:
         return [n for n in super().__dir__() if n not in _HIDDEN]
 
     def train(self, mode: bool = True) -> Self:
-        """A copy that trains: dropout drops, and batch statistics are those of the batch. The arrays are shared."""
+        """A copy in training mode: dropout is active, and batch norm uses batch statistics. The arrays are shared."""
         return _with_training(self, bool(mode))
 
     def eval(self) -> Self:
-        """A copy for use, not for training. The arrays are shared.
+        """A copy in evaluation mode, for inference. The arrays are shared.
 
         >>> from atled import nn
         >>> nn.Dropout(0.5).eval().training
@@ -146,7 +146,7 @@ def _kinds_of(module: Any) -> dict[str, Any]:
 
 
 def _unsettled(module: Any) -> dict[str, Any]:
-    """Take the form from a module; gives its kinds, to change."""
+    """Unset the form of a module; returns its kinds, to modify."""
     values = module.__dict__
     with lock:
         form = values.pop("_form", None)
@@ -157,7 +157,7 @@ def _unsettled(module: Any) -> dict[str, Any]:
 
 def _assign(module: Any, name: str, value: Any) -> None:
     own = getattr(type(module), name, None)
-    if hasattr(type(own), "__set__"):  # a property, which knows what to do
+    if hasattr(type(own), "__set__"):  # a property with its own setter
         object.__setattr__(module, name, value)
         return
     values, kinds = module.__dict__, _kinds_of(module)
@@ -207,7 +207,7 @@ def _undeclared(module: Any, where: str) -> TypeError:
 
 
 def _may_assign(module: Any, name: str, value: Any) -> None:
-    """Complain about a value of a transformation that a module from outside of it would keep."""
+    """Raise an error if a tracer is assigned to a module from outside its transformation."""
     if state.innermost is None:
         return
     home: Interpreter | None = module.__dict__.get("_home", (None,))[0]
@@ -224,7 +224,7 @@ def _may_assign(module: Any, name: str, value: Any) -> None:
 
 
 def _told(module: Any, name: str, function: str, results: Any) -> bool:
-    """Warn of an assignment that is lost: the function that made it returns neither the value nor such a module."""
+    """Warn about a lost assignment: the function returns neither the value nor the module."""
     mine = {id(x) for x in tree.leaves(module.__dict__.get(name))}
     leaves, structure = tree.flatten(results)
     if any([id(x) in mine for x in leaves]) or _has(structure, type(module)):
@@ -256,7 +256,7 @@ def _renamed(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _watched(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that settles what it made; the outermost one looks for arrays that are at two places."""
+    """A constructor that finalizes the module; the outermost one checks for arrays that occur twice."""
 
     @functools.wraps(init)
     def watched(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -269,7 +269,7 @@ def _watched(init: Callable[..., None]) -> Callable[..., None]:
             raise
         finally:
             _building.depth -= 1
-        if type(self).__init__ is watched:  # and not one that a subclass calls
+        if type(self).__init__ is watched:  # not a base-class constructor called by a subclass
             settled(self)
             if not _building.depth:
                 _refuse_ties(self)
@@ -278,7 +278,7 @@ def _watched(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _misfit(module: Any, init: Any, error: TypeError) -> TypeError:
-    """What to say about arguments that a constructor does not take."""
+    """The message for unexpected constructor arguments."""
     name = type(module).__name__
     problem = str(error).partition("__init__() ")[2] or str(error)
     bare = [p.replace(annotation=p.empty, default=p.empty) for p in inspect.signature(init).parameters.values()]
@@ -286,7 +286,7 @@ def _misfit(module: Any, init: Any, error: TypeError) -> TypeError:
 
 
 def settled(module: Any) -> Form:
-    """The form of a module, which it gets now if it has none."""
+    """The form of a module, created if it has none."""
     form = module.__dict__.get("_form")
     return form if form is not None else _settle(module)
 
@@ -326,16 +326,16 @@ def _settle(module: Any) -> Form:
 
 
 class _Sorted:
-    """What an attribute that is not declared as a whole consists of."""
+    """The parts of an attribute that is not declared as a whole."""
 
     def __init__(self, module: Any, name: str) -> None:
         self.module, self.name = module, name
-        self.kinds: set[Any] = set()  # of arrays that are declared in a list
+        self.kinds: set[Any] = set()  # kinds of arrays declared in a list
         self.has_children = self.has_modules = False
-        self.is_pure = True  # no statics in containers
+        self.is_pure = True  # containers without static values
 
     def kind(self) -> Any:
-        """The one kind of its arrays."""
+        """The common kind of its arrays."""
         if len(self.kinds) == 1 and self.is_pure and not self.has_modules:
             return next(iter(self.kinds))
         got = [k.__name__ for k in self.kinds] + (["something else"] if self.has_modules or not self.is_pure else [])
@@ -360,7 +360,7 @@ class _Sorted:
                 value[i] = self.resolved(v, f"{path}[{i}]")
         elif type(value) is dict:
             found = {k: self.resolved(v, f"{path}[{k!r}]") for k, v in value.items()}
-            if self.has_children:  # in the order of trees, so that a loop over it is the same under every transform
+            if self.has_children:  # in tree order, so that iteration is the same under every transform
                 found = dict(sorted(found.items()))
             value.clear()
             value.update(found)
@@ -393,7 +393,7 @@ class _Sorted:
 
 
 def _hidden(value: Any, depth: int = 0) -> Any:
-    """A module or an array inside of a value that is static; of what functions close over, only a module."""
+    """A module or an array inside a static value; for closures of functions, only a module."""
     if isinstance(value, (Module, Array)):
         return value
     if depth > 3:
@@ -426,7 +426,7 @@ _FIXED = {int, float, complex, bool, str, bytes, type(None), type(...), range, s
 
 
 def _is_fixed(value: Any) -> bool:
-    """Whether a static value cannot change; lists, dicts, sets and dataclasses are looked at again each time."""
+    """Whether a static value is immutable; lists, dicts, sets and dataclasses are compared on every call."""
     if type(value) in (tuple, frozenset):
         return all([_is_fixed(v) for v in value])
     if isinstance(value, functools.partial):
@@ -448,7 +448,7 @@ def _taken_apart(module: Any) -> tuple[list[Any], Form]:
 
 
 def _wrapped(module: Any, path: str, value: Any) -> Any:
-    """A container with its statics wrapped; a container of statics alone is one."""
+    """A container with its static values wrapped; a container of only static values is itself static."""
     if isinstance(value, Module) or value is None:
         return value
     if isinstance(value, (Array, Kind)):  # put there later
@@ -468,7 +468,7 @@ def _holds_children(value: Any) -> bool:
 
 
 def _refuse_ties(module: Any) -> None:
-    """Complain about an array or a module that is at two places: as a tree they would become two."""
+    """Raise an error for an array or a module that occurs twice: as a pytree they would become two."""
     seen: dict[int, str] = {}
     for path, x in walk(module):
         if isinstance(x, (Module, Array)) and id(x) in seen:
@@ -486,7 +486,7 @@ def _refuse_ties(module: Any) -> None:
 
 
 def walk(module: Any) -> Iterator[tuple[str, Any]]:
-    """Paths such as `blocks/0/weight` with the modules and leaves that they lead to, from the outside in."""
+    """Paths such as `blocks/0/weight` with their modules and leaves, outermost first."""
     waiting: list[tuple[tuple[str, ...], Any]] = [((), module)]
     while waiting:
         path, x = waiting.pop()
@@ -500,7 +500,7 @@ def walk(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def changed(module: Any, change: Callable[[str, Any], Any]) -> Any:
-    """A copy in which modules are what `change(path, copy)` gives for them, from the inside out; arrays are shared."""
+    """A copy in which each module is replaced by `change(path, copy)`, innermost first; arrays are shared."""
 
     def of(x: Any, path: tuple[str, ...]) -> Any:
         node = tree_nodes.node_of(type(x))
@@ -530,7 +530,7 @@ def _with_training(module: Any, training: bool) -> Any:
 
 
 def with_kinds(module: Any, kinds: dict[str, Any]) -> Any:
-    """A module with some of its arrays declared otherwise: itself, changed."""
+    """Change the declared kinds of some arrays, in place."""
     if kinds:
         _unsettled(module).update(kinds)
         settled(module)
@@ -538,7 +538,7 @@ def with_kinds(module: Any, kinds: dict[str, Any]) -> Any:
 
 
 def with_statics(module: Any, statics: dict[str, Any]) -> Any:
-    """A module with other static values: itself, changed."""
+    """Change static values of a module, in place."""
     _unsettled(module)
     module.__dict__.update(statics)
     settled(module)
@@ -546,7 +546,7 @@ def with_statics(module: Any, statics: dict[str, Any]) -> Any:
 
 
 def retyped(module: Any, cls: Any, name: str, value: Any) -> Any:
-    """The module as one of a subclass, with a static value more."""
+    """Turn the module into an instance of a subclass, with one more static value, in place."""
     made = cls.__new__(cls)
     made.__dict__.update({**module.__getstate__(), name: value})
     return made

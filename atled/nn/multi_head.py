@@ -1,4 +1,4 @@
-"""`MultiHeadAttention`, and decoding step by step with what it kept of earlier steps."""
+"""`MultiHeadAttention`, and incremental decoding with a key-value cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from atled.nn.replacing import replace
 
 
 class Cache(Buffer):
-    """Declares what attention keeps of earlier steps.
+    """Declares the key-value cache of attention.
 
     >>> Cache(jnp.zeros((2, 8)))
     Cache(f32[2,8])
@@ -36,19 +36,18 @@ class MultiHeadAttention(Module):
     """Attention of (batch, time, features), by several heads side by side.
 
     Each head has queries, keys and values of length features / heads: `softmax(query @ key / sqrt(length)) @ value`. A
-    query that sees nothing, because a mask or window hides all keys, gives the mean of all values; in parts, with
-    `memory_efficient`, of some of them.
+    fully masked query gives the mean of all values; with `memory_efficient`, the mean of some of them.
 
     Args:
-        context: features of what is attended to, if they are not those of the input.
-        kv_heads: heads of keys and values; each serves heads / kv_heads heads of queries (grouped queries). 1 is
-            multi-query attention, None is as many as `heads`.
-        dropout: the part of the weights of attention that is dropped while training.
-        positions: `RoPE`, which turns queries and keys, or `RelativePositions` or `ALiBi`, which add to the logits; or
-            a module that gives such a bias, (heads, queries, keys), for integer positions of queries and of keys and
+        context: number of features of the context, if different from the input.
+        kv_heads: number of key and value heads; each serves heads / kv_heads query heads (grouped-query attention). 1
+            is multi-query attention, None is `heads`.
+        dropout: the dropout rate while training.
+        positions: `RoPE`, which rotates queries and keys, or `RelativePositions` or `ALiBi`, which add to the logits;
+            or a module that gives such a bias, (heads, queries, keys), for integer positions of queries and of keys and
             a dtype.
-        window: how many places before and after its own a query sees; (left, right) if they differ.
-        memory_efficient: compute by `memory_efficient_attention`, which never has all weights at once.
+        window: how many positions before and after its own a query attends to; (left, right) if they differ.
+        memory_efficient: use `memory_efficient_attention`, which never materializes all weights.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -96,11 +95,11 @@ class MultiHeadAttention(Module):
     def __call__(
         self, x: Any, context: Any = None, *, mask: Any = None, is_causal: bool = False, key: Any = None
     ) -> Any:
-        """What the queries of `x` find in `context`, or in `x` itself.
+        """Attention from `x` to `context`, or to `x` itself.
 
         Args:
-            mask: True where a query may look, in a shape that broadcasts to (batch, heads, queries, keys).
-            is_causal: no query looks at what comes later.
+            mask: True where a query may attend, in a shape that broadcasts to (batch, heads, queries, keys).
+            is_causal: queries do not attend to later positions.
             key: for dropout, while training.
         """
         source, length = x if context is None else context, self.features // self.heads
@@ -136,7 +135,7 @@ class MultiHeadAttention(Module):
 def _attended_in_parts(
     at: Any, query: Any, key: Any, value: Any, by_place: Any, mask: Any, is_causal: bool, window: Any
 ) -> Any:
-    """Attention that never has all weights, nor the bias of all positions; the first query is at `at`."""
+    """Attention that never materializes all weights or the whole bias; the first query is at position `at`."""
     if query.ndim != 4:
         raise ValueError(
             errors.explained(
@@ -159,12 +158,12 @@ def _attended_in_parts(
 def _attended(
     query: Any, key: Any, value: Any, bias: Any, mask: Any, is_causal: bool, dropout: Callable[[Any], Any] | None
 ) -> Any:
-    """Means of values by the softmax of logits, which is taken in float32 at least."""
+    """Values averaged by the softmax of logits, which is computed in float32 or wider."""
     t, kv_heads = type_of(query), type_of(key).shape[-2]
     heads, groups = t.shape[-2], t.shape[-2] // kv_heads
     if groups == 1:
         logits = jnp.einsum("...tnh,...snh->...nts", query, key) * (1 / math.sqrt(t.shape[-1]))
-    else:  # keys are not repeated; heads of queries are in groups, one after the other
+    else:  # keys are not repeated; query heads are grouped
         query = query.reshape(*t.shape[:-2], kv_heads, groups, t.shape[-1])
         logits = jnp.einsum("...tkgh,...skh->...kgts", query, key) * (1 / math.sqrt(t.shape[-1]))
         logits = logits.reshape(*logits.shape[:-4], heads, *logits.shape[-2:])
@@ -186,7 +185,7 @@ def _attended(
 
 
 def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """All keys and values so far, which of them each query may see, and what to keep for the next step."""
+    """All keys and values so far, the mask for each query, and the new cache."""
     if mask is not None:
         raise ValueError(errors.explained("MultiHeadAttention: masks are not for decoding; everything so far is seen."))
     at, (count, length) = cache["at"], [type_of(v).shape[-3] for v in (key, cache["key"])]
@@ -215,13 +214,13 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
         for n, v in (("key", key), ("value", value))
     ]
     seen = jnp.arange(length) <= at + jnp.arange(count)[:, None]
-    fits = jnp.where(at + count <= length, 0, jnp.nan).astype(value.dtype)  # compiled code cannot complain
+    fits = jnp.where(at + count <= length, 0, jnp.nan).astype(value.dtype)  # compiled code cannot raise
     after = {"key": keys, "value": values, "at": at + count}
     return keys, values + fits if isinstance(at, Tracer) else values, seen[None, None], after
 
 
 def _check_heads(features: int, heads: int, kv_heads: int) -> None:
-    """Complain about numbers of heads that do not go together."""
+    """Raise an error for incompatible numbers of heads."""
     if heads < 1 or features % heads:
         way = next(n for n in range(max(heads, 1), 0, -1) if features % n == 0)
         raise ValueError(
@@ -239,7 +238,7 @@ def _check_heads(features: int, heads: int, kv_heads: int) -> None:
 
 
 def _check_context(layer: MultiHeadAttention) -> None:
-    """Complain about a context in decoding, if it matters where queries are."""
+    """Raise an error for a context in decoding, if the result depends on query positions."""
     if layer.positions is not None or layer.window is not None:
         raise ValueError(
             errors.explained(
@@ -258,7 +257,7 @@ def _near(window: tuple[int, int], queries: Any, keys: Any, mask: Any) -> Any:
 
 
 def _pair(window: Any) -> tuple[int, int] | None:
-    """How many places are seen before and after; None if all are."""
+    """The window before and after a query; None if unlimited."""
     if window is None:
         return None
     pair = tuple(window) if isinstance(window, (tuple, list)) else (window, window)
@@ -273,7 +272,7 @@ def _pair(window: Any) -> tuple[int, int] | None:
 
 
 def _check_options(positions: Any, heads: int, length: int, memory_efficient: bool, dropout: float) -> None:
-    """Complain about options that do not go together."""
+    """Raise an error for incompatible options."""
     if positions is not None:
         _check_positions(positions, heads, length)
     if memory_efficient and dropout:
@@ -286,7 +285,7 @@ def _check_options(positions: Any, heads: int, length: int, memory_efficient: bo
 
 
 def _check_positions(positions: Any, heads: int, length: int) -> None:
-    """Complain about positions that do not fit the heads."""
+    """Raise an error for positions that do not fit the heads."""
     what = type(positions).__name__
     if not isinstance(positions, Module) or isinstance(positions, SinusoidalPositions):
         raise TypeError(
@@ -313,10 +312,10 @@ def _check_positions(positions: Any, heads: int, length: int) -> None:
 
 
 def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> Any:
-    """A copy of a model, not training, whose attention keeps keys and values: it takes a text part by part.
+    """A copy of a model in evaluation mode with a key-value cache, which takes a text in chunks.
 
-    Each part sees itself up to each place, and all before it, as with `is_causal=True`. Beyond `length` steps, it
-    raises; compiled code gives NaN.
+    Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `length` steps, it raises;
+    compiled code gives NaN.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp

@@ -1,4 +1,4 @@
-"""Layers that bring numbers to mean 0 and variance 1: over features, groups of them, places, or a batch."""
+"""Normalization layers: over features, feature groups, spatial positions, or a batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atled.transforms.grad import stop_gradient
 
 
 class _Norm(Module):
-    """A layer with a scale and a bias for each feature, which can be left out."""
+    """A layer with an optional scale and bias for each feature."""
 
     scale: Array | None
     bias: Array | None
@@ -42,7 +42,7 @@ class _Norm(Module):
 
 
 class LayerNorm(_Norm):
-    """Each vector along the last axis brought to mean 0 and variance 1, then scaled and shifted by parameters.
+    """Normalizes each vector along the last axis to mean 0 and variance 1, then scales and shifts by parameters.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -51,19 +51,19 @@ class LayerNorm(_Norm):
     """
 
     def __call__(self, x: Any) -> Any:
-        """The normalized input. Mean and variance are taken in float32 at least."""
+        """The normalized input. Mean and variance are computed in float32 or wider."""
         return _finished(self, x, _normalized(_taken(self, x), -1, self.eps))
 
 
 def wide(x: Any) -> Any:
-    """An input for sums: half precision is too coarse for them, and integers run over."""
+    """An input for sums: half precision is too coarse, and integers overflow."""
     t = type_of(x)
     is_short = t.kind in "iub" or (t.kind == "f" and t.dtype.itemsize < 4)
     return jnp.asarray(x, "float32") if is_short else jnp.asarray(x)
 
 
 def _taken(layer: Any, x: Any) -> Any:
-    """An input of a layer for statistics, after a look at its type."""
+    """An input of a layer for statistics, with its dtype checked."""
     check_features(layer, x, layer.features)
     if type_of(x).kind == "c":
         raise TypeError(
@@ -75,7 +75,7 @@ def _taken(layer: Any, x: Any) -> Any:
 
 
 def _normalized(x: Any, axes: Any, eps: float, is_centered: bool = True) -> Any:
-    """Numbers brought to mean 0, or as they are, and then to a mean square of 1."""
+    """Numbers optionally centered, then scaled to a mean square of 1."""
     if is_centered:
         x = x - x.mean(axes, keepdims=True)
     return x * elementary.rsqrt((x * x).mean(axes, keepdims=True) + eps)
@@ -95,7 +95,7 @@ def _finished(layer: Any, x: Any, y: Any) -> Any:
 
 
 class RMSNorm(Module):
-    """Each vector along the last axis brought to a mean square of 1, then scaled: `x / sqrt(mean(x²) + eps) * scale`.
+    """RMS norm: scales each vector along the last axis to a mean square of 1: `x / sqrt(mean(x²) + eps) * scale`.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -122,13 +122,13 @@ class RMSNorm(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
-        """The normalized input. The mean square is taken in float32 at least."""
+        """The normalized input. The mean square is computed in float32 or wider."""
         return _finished(self, x, _normalized(_taken(self, x), -1, self.eps, is_centered=False))
 
 
 class GroupNorm(_Norm):
-    """The features of (batch, *places, features) in groups: each brought to mean 0 and variance 1 over its features and
-    all places, for each example by itself; then scaled and shifted by a parameter for each feature.
+    """The features of (batch, *spatial, features) in groups: each group is normalized to mean 0 and variance 1 over its
+    features and all positions, separately for each example; then scaled and shifted by a parameter for each feature.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -159,7 +159,7 @@ class GroupNorm(_Norm):
         self.groups = int(groups)
 
     def __call__(self, x: Any) -> Any:
-        """The normalized input. Means and variances are taken in float32 at least."""
+        """The normalized input. Means and variances are computed in float32 or wider."""
         wide, t = _taken(self, x), type_of(x)
         _check_sizes(self, t, 2, t.shape[1:-1], self.features // self.groups)
         split = wide.reshape(*t.shape[:-1], self.groups, self.features // self.groups)
@@ -168,8 +168,8 @@ class GroupNorm(_Norm):
 
 
 class InstanceNorm(_Norm):
-    """Each feature of (batch, *places, features) brought to mean 0 and variance 1 over all places, for each example by
-    itself; then scaled and shifted by a parameter for each feature. No statistics are kept.
+    """Each feature of (batch, *spatial, features) normalized to mean 0 and variance 1 over all positions, separately
+    for each example; then scaled and shifted by a parameter for each feature. There are no running statistics.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -178,17 +178,17 @@ class InstanceNorm(_Norm):
     """
 
     def __call__(self, x: Any) -> Any:
-        """The normalized input. Means and variances are taken in float32 at least."""
+        """The normalized input. Means and variances are computed in float32 or wider."""
         wide, t = _taken(self, x), type_of(x)
         _check_sizes(self, t, 3, t.shape[1:-1], 1)
         return _finished(self, x, _normalized(wide, tuple(range(1, t.ndim - 1)), self.eps))
 
 
 def _check_sizes(layer: Any, t: Any, least: int, places: Any, features: int) -> None:
-    """Complain of an input without the axes that a layer normalizes over, or with one number along them."""
+    """Raise for an input without the axes that a layer normalizes over, or with one number along them."""
     name = type(layer).__name__
     if t.ndim < least:
-        axes = "(batch, *places, features)" if least == 3 else "(batch, …, features)"
+        axes = "(batch, *spatial, features)" if least == 3 else "(batch, …, features)"
         raise ValueError(errors.explained(f"{name}: the input must have the axes {axes}; got {t}.", "x[None]."))
     if math.prod(places) * features < 2:
         raise ValueError(
@@ -200,11 +200,11 @@ def _check_sizes(layer: Any, t: Any, least: int, places: Any, features: int) -> 
 
 
 class BatchNorm(_Norm):
-    """Each feature brought to mean 0 and variance 1 over a batch; in use, with the statistics that training left.
+    """Normalizes each feature to mean 0 and variance 1 over a batch; in evaluation, with the running statistics.
 
-    All axes but the last count as batch. While training, `mean` and `variance` are assigned, so the module is to be
-    returned (`train.gradients` does that). With `axis_name`, the batch is that of all parts along a named axis; in a
-    `jit` over a mesh it always is.
+    All axes but the last count as batch. While training, `mean` and `variance` are assigned, so the module must be
+    returned (`train.gradients` does that). With `axis_name`, statistics are taken over all devices along a named axis;
+    in a `jit` over a mesh they always are.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -258,12 +258,12 @@ class BatchNorm(_Norm):
         return mean, variance
 
     def _of_all(self, mean: Any) -> Any:
-        """A mean over the batch, over those of all devices as well."""
+        """A mean over the batch, and over all devices."""
         return mean if self.axis_name is None else lax.pmean(mean, self.axis_name)
 
 
 def _batch_axes(t: Any) -> tuple[int, ...]:
-    """The axes that count as batch; complains if there is nothing in it."""
+    """The axes that count as batch; raises if there is nothing in it."""
     if t.ndim < 2 or not t.size:
         raise ValueError(
             errors.explained(

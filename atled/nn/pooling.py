@@ -1,5 +1,5 @@
-"""Maxima and means of windows: `max_pool`, `avg_pool`, and layers of these, for windows of one size, as many as one
-asks for, or one over all places. Inputs are (batch, *places, features), or without a batch.
+"""Max and average pooling: `max_pool`, `avg_pool`, and layers with a fixed window, a fixed output size (adaptive), or
+one window over all positions (global). Inputs are (batch, *spatial, features), or without a batch.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def avg_pool(
     *,
     count_padding: bool = False,
 ) -> Any:
-    """The mean of each window, for each feature; sums are taken in float32 at least. Other arguments: `max_pool`.
+    """The mean of each window, for each feature; sums are computed in float32 or wider. Other arguments: `max_pool`.
 
     Args:
-        count_padding: whether padding counts, as zeros; if not, means are of what is there.
+        count_padding: whether padding counts, as zeros; if not, means are over the elements inside the input.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -71,7 +71,7 @@ def _windows(name: str, size: Any, stride: Any, padding: Any) -> tuple[tuple[int
     padding = padding_for_each_axis(name, padding, len(size), ("VALID", "SAME"))
     if not isinstance(padding, str):
         for n, pair in zip(size, padding, strict=True):
-            if not 0 <= min(pair) <= max(pair) < n:  # or there would be windows of padding alone
+            if not 0 <= min(pair) <= max(pair) < n:  # or a window could contain only padding
                 raise ValueError(
                     errors.explained(
                         f"{name}: padding must be 0 or more, and less than the size of the window; got {padding} for "
@@ -82,7 +82,7 @@ def _windows(name: str, size: Any, stride: Any, padding: Any) -> tuple[tuple[int
 
 
 def _pairs(name: str, x: Any, size: Any, stride: Any, padding: Any) -> list[tuple[int, int]]:
-    """The padding of each axis of an input, features and a batch included, after a look at its shape."""
+    """The padding of each axis of an input, including features and batch; checks the shape."""
     check_places(name, x, len(size))
     t = type_of(x)
     lengths = t.shape[-1 - len(size) : -1]
@@ -118,7 +118,7 @@ def _avg(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padd
 
 
 def _counts(windows: int, length: int, padding: tuple[int, int], size: int, stride: int) -> np.ndarray:
-    """How many places of an axis each of its windows has."""
+    """The number of elements in each window of an axis."""
     start = np.arange(windows) * stride - padding[0]
     return np.minimum(start + size, length) - np.maximum(start, 0)
 
@@ -174,7 +174,7 @@ class AvgPool(Module):
 
 
 class _Adaptive(Module):
-    """Windows that are as many as asked for, of about the same length, and cover the input."""
+    """Adaptive pooling: a given number of windows of about equal length that cover the input."""
 
     _is_mean: bool
 
@@ -195,7 +195,7 @@ class _Adaptive(Module):
         return y.astype(_float(x)) if self._is_mean else y
 
     def _reduced(self, x: Any, axis: int, count: int) -> Any:
-        """What so many windows over an axis give: those of the same length together, then in their order."""
+        """The results of a given number of windows over an axis, computed together for windows of equal length."""
 
         def of(rows: Any) -> Any:
             return rows.mean(axis + 1) if self._is_mean else rows.max(axis + 1)
@@ -211,10 +211,10 @@ class _Adaptive(Module):
 
 
 class AdaptiveAvgPool(_Adaptive):
-    """Means of windows that are as many as `size` says, for each axis; None leaves an axis as it is.
+    """Adaptive average pooling to `size` outputs along each axis; None leaves an axis unchanged.
 
-    Of n places, window i of m is from floor(i * n / m) up to, and without, ceil((i + 1) * n / m). Sums are taken in
-    float32 at least.
+    For n inputs and m outputs, window i is from floor(i * n / m) up to, but not including, ceil((i + 1) * n / m). Sums
+    are taken in float32 at least.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -226,7 +226,7 @@ class AdaptiveAvgPool(_Adaptive):
 
 
 class AdaptiveMaxPool(_Adaptive):
-    """Maxima of windows that are as many as `size` says, for each axis: those of `AdaptiveAvgPool`.
+    """Adaptive max pooling to `size` outputs along each axis, with the windows of `AdaptiveAvgPool`.
 
     At ties, the gradient is shared by the largest of a window, evenly along each axis, one axis after the other.
 
@@ -245,7 +245,7 @@ def _all_places(layer: Module, x: Any) -> tuple[int, ...]:
     if t.ndim < 3 or not all(t.shape[1:-1]):
         raise ValueError(
             errors.explained(
-                f"{type(layer).__name__}: the input must be (batch, *places, features), with places; got {t}.",
+                f"{type(layer).__name__}: the input must be (batch, *spatial, features), with places; got {t}.",
                 "x[None] if there is no batch.",
             )
         )
@@ -253,7 +253,7 @@ def _all_places(layer: Module, x: Any) -> tuple[int, ...]:
 
 
 class GlobalAvgPool(Module):
-    """The mean over all places of (batch, *places, features): (batch, features). Sums are in float32 at least.
+    """The mean over all places of (batch, *spatial, features): (batch, features). Sums are in float32 or wider.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -270,7 +270,7 @@ class GlobalAvgPool(Module):
 
 
 class GlobalMaxPool(Module):
-    """The maximum over all places of (batch, *places, features): (batch, features).
+    """The maximum over all places of (batch, *spatial, features): (batch, features).
 
     >>> from atled import nn
     >>> import atled.numpy as jnp

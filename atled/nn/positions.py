@@ -1,7 +1,7 @@
-"""Where things are in a sequence: `RoPE`, `RelativePositions`, `ALiBi` for attention, `SinusoidalPositions` for inputs.
+"""Position encodings: `RoPE`, `RelativePositions`, `ALiBi` for attention, `SinusoidalPositions` for inputs.
 
-`RoPE` turns queries and keys; `RelativePositions` and `ALiBi` give a bias for the logits of attention. The option
-`positions` of `MultiHeadAttention` takes any of these three. Angles and distances are in float32 at least.
+`RoPE` rotates queries and keys; `RelativePositions` and `ALiBi` give a bias for the logits of attention. The option
+`positions` of `MultiHeadAttention` takes any of these three. Angles and distances are in float32 or wider.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from atled.nn.module import Module
 
 
 class RoPE(Module):
-    """Rotary positions: pairs of features turned by angles that grow with the position (Su et al., 2021).
+    """Rotary positions: pairs of features rotated by angles proportional to the position (Su et al., 2021).
 
-    Pair i of n turns by `angle = position * base ** (-i / n)`: (a, b) becomes
-    `(a cos(angle) - b sin(angle), b cos(angle) + a sin(angle))`. The product of a query and a key that were turned
-    depends on how far they are apart, not on where they are.
+    Pair i of n is rotated by `angle = position * base ** (-i / n)`: (a, b) becomes
+    `(a cos(angle) - b sin(angle), b cos(angle) + a sin(angle))`. The product of a rotated query and key depends only
+    on their distance.
 
     Args:
         features_per_head: the length of the last axis.
         base: the wave length of the slowest pair is about 2 pi times as long.
-        part: how many features are turned, from the first one on; all if it is not given.
+        part: how many leading features are rotated; by default all.
         interleaved: pairs are neighbours, as in GPT-J; otherwise feature i goes with i + n, as in Llama and GPT-NeoX.
 
     >>> from atled import nn
@@ -57,7 +57,7 @@ class RoPE(Module):
             )
 
     def __call__(self, x: Any, positions: Any = None) -> Any:
-        """Queries or keys (…, time, heads, length), turned.
+        """Rotated queries or keys (…, time, heads, length).
 
         Args:
             positions: a number for each place in time, (time,) or (…, time); 0, 1, 2 and so on if they are not given.
@@ -80,10 +80,10 @@ class RoPE(Module):
 class RelativePositions(Module):
     """A learned bias for the logits of attention, by how far a key is from its query (T5; Raffel et al., 2020).
 
-    Distances have numbers, `buckets` in all. With n buckets for a direction, distances below n // 2 have one each;
-    a longer distance d has the number `n // 2 + floor(log(d / (n // 2)) / log(distance / (n // 2)) * (n - n // 2))`,
-    and all from `distance` on have the last one. With `bidirectional`, one half of the buckets is for keys that come
-    later; without, those have the number of the query's own place.
+    Distances are grouped into `buckets` buckets. With n buckets per direction, distances below n // 2 have one each; a
+    longer distance d is in bucket `n // 2 + floor(log(d / (n // 2)) / log(distance / (n // 2)) * (n - n // 2))`, and
+    all from `distance` on are in the last one. With `bidirectional`, half of the buckets are for later keys;
+    otherwise, later keys are in the bucket of distance 0.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -204,7 +204,7 @@ class SinusoidalPositions(Module):
 
 
 def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
-    """Complain about distances that cannot have such numbers."""
+    """Raise an error for invalid buckets and distances."""
     if buckets < 2 * (1 + bidirectional) or (bidirectional and buckets % 2):
         wanted = "an even number of 4 or more" if bidirectional else "2 or more"
         raise ValueError(errors.explained(f"RelativePositions: buckets must be {wanted}; got {buckets}."))
@@ -219,7 +219,7 @@ def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
 
 
 def _placed(layer: RoPE, x: Any, positions: Any) -> tuple[Any, Any]:
-    """The type of what is turned, and the position of each place; complains if they do not fit."""
+    """The type of the input, and its positions; raises if they do not fit."""
     t = type_of(x)
     if t.ndim < 3 or t.shape[-1] != layer.features_per_head or t.kind != "f":
         raise ValueError(
@@ -249,12 +249,12 @@ def _heads(layer: Module, heads: int) -> int:
 
 
 def _angles(positions: Any, count: int, base: float, dtype: Any) -> Any:
-    """The angles (…, count) of positions (…): slower and slower ones."""
+    """The angles (…, count) of positions (…), with decreasing frequencies."""
     return positions.astype(dtype)[..., None] * jnp.asarray(base ** (-np.arange(count) / count), dtype)
 
 
 def _distances(layer: Module, queries: Any, keys: Any) -> Any:
-    """How far each key is behind each query, (…, queries, keys): positive for keys that come later."""
+    """Key position minus query position, (…, queries, keys): positive for later keys."""
     for what, x in (("queries", queries), ("keys", keys)):
         if type_of(x).kind not in "iu" or not type_of(x).ndim:
             raise TypeError(

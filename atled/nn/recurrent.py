@@ -1,7 +1,7 @@
-"""Layers with a state that goes on from step to step: cells for one step; `RNN` and `Bidirectional`, which run them.
+"""Recurrent layers: cells for one step; `RNN` and `Bidirectional`, which run them over time.
 
-A cell is called as `state, y = cell(state, x)`. What it makes of its input alone, `prepared`, is done for all steps at
-once; `stepped` is the rest. A cell of your own needs `start` and `__call__`, or all of them.
+A cell is called as `state, y = cell(state, x)`. The part that depends only on the input, `prepared`, is computed for
+all steps at once; `stepped` is the rest. A custom cell needs `start` and `__call__`, or all of them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from atled.nn.module import Module
 
 
 class _Cell(Module):
-    """What cells share: sizes, arrays for all gates side by side, and the state before the first step."""
+    """Base of cells: sizes, concatenated arrays of all gates, and the initial state."""
 
     input_weight: Array
     state_weight: Array
     bias: Array
     gate_count, biases = 1, ("bias",)
-    feature_axes = 1  # of an input of one step: features, and places if there are any
+    feature_axes = 1  # number of axes of one step's input: features and spatial axes
     is_pair = False  # whether a state is (cell, output); otherwise it is the output
 
     def __init__(
@@ -57,7 +57,7 @@ class _Cell(Module):
         self.dtype = kept(dtype)
 
     def start(self, batch: tuple[int, ...] = (), dtype: Any = None) -> Any:
-        """The state before the first step: zeros, in the dtype that the layer computes in if none is given."""
+        """The initial state: zeros, by default in the compute dtype of the layer."""
         dtype = dtype or self.dtype or tree.leaves(self)[0].dtype
         made = [jnp.zeros((*batch, self.features), dtype) for _ in range(1 + self.is_pair)]
         return tuple(made) if self.is_pair else made[0]
@@ -69,7 +69,7 @@ class _Cell(Module):
         return self.stepped(state, self.prepared(x))
 
     def check_state(self, state: Any) -> None:
-        """Complain unless a value is a state of this cell."""
+        """Raise unless a value is a valid state of this cell."""
         parts = state if self.is_pair and isinstance(state, (tuple, list)) else (state,)
         fits = len(parts) == 1 + self.is_pair and all([is_array_like(x) for x in parts])
         if fits and all([type_of(x).shape[-1:] == (self.features,) for x in parts]):
@@ -85,7 +85,7 @@ class _Cell(Module):
         )
 
     def prepared(self, x: Any) -> Any:
-        """What a step needs of its input; `RNN` takes it for all steps at once."""
+        """The part of a step that depends only on its input; `RNN` computes it for all steps at once."""
         x, weight = computing(self.dtype, x, self.input_weight)
         return _plus(jnp.dot(x, weight), self.bias)
 
@@ -95,7 +95,7 @@ class _Cell(Module):
 
 
 def _plus(y: Any, bias: Any) -> Any:
-    """A sum in the dtype of y, with a bias as it is: its gradient is a sum over all steps."""
+    """A sum in the dtype of y, with an unconverted bias, because its gradient is a sum over all steps."""
     return (y + bias).astype(y.dtype)
 
 
@@ -190,7 +190,7 @@ class GRUCell(_Cell):
     gate_count, biases = 3, ("input_bias", "state_bias")
 
     def prepared(self, x: Any) -> Any:
-        """What a step needs of its input; `RNN` takes it for all steps at once."""
+        """The part of a step that depends only on its input; `RNN` computes it for all steps at once."""
         x, weight = computing(self.dtype, x, self.input_weight)
         return _plus(jnp.dot(x, weight), self.input_bias)
 
@@ -205,7 +205,7 @@ class GRUCell(_Cell):
 
 
 class ConvLSTMCell(_Cell):
-    """One step of an LSTM over images: (batch, *places, features), with convolutions for products (Shi et al., 2015).
+    """One step of an LSTM over images: (batch, *spatial, features), with convolutions for products (Shi et al., 2015).
 
     As `LSTMCell`, with `input` and `state`, convolutions for all four gates, and without the paper's products of gates
     with the cell.
@@ -253,7 +253,7 @@ class ConvLSTMCell(_Cell):
         self.dtype = kept(dtype)
 
     def prepared(self, x: Any) -> Any:
-        """What steps need of their inputs, (…, *places, features): a convolution."""
+        """What steps need of their inputs, (…, *spatial, features): a convolution."""
         return self._convolved(self.input, x)
 
     def stepped(self, state: tuple[Any, Any], gates: Any) -> tuple[tuple[Any, Any], Any]:
@@ -273,11 +273,11 @@ class ConvLSTMCell(_Cell):
 
 
 class RNN(Module):
-    """A cell run over time: (batch, time, features), or (batch, time, *places, features) for a `ConvLSTMCell`.
+    """A cell run over time: (batch, time, features), or (batch, time, *spatial, features) for a `ConvLSTMCell`.
 
     Args:
         reverse: from the last step to the first; outputs stay where their inputs are.
-        unroll: steps that are written out in one turn of the loop.
+        unroll: steps per iteration of the compiled loop.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -305,8 +305,8 @@ class RNN(Module):
 
         Args:
             state: before the first step; the cell's `start` if it is not given.
-            lengths: how many steps each sequence has, integers (batch,). What comes after them does not matter:
-                outputs are zero there, and states stay as they are. Backwards, each sequence starts at its own end.
+            lengths: how many steps each sequence has, integers (batch,). Inputs after the end are ignored: outputs are
+                zero there, and states do not change. In reverse, each sequence starts at its own end.
         """
         cell, t = self.cell, type_of(x)
         count = t.ndim - 1 - getattr(cell, "feature_axes", 1)  # of axes before time
@@ -316,7 +316,7 @@ class RNN(Module):
             check_features(cell, x, cell.inputs)
         is_inside = None if lengths is None else self._inside(lengths, t.shape[: count + 1])
         if is_inside is not None:
-            x = jnp.where(_with_axes(is_inside, t.ndim), x, 0)  # else gradients would be NaN if it is NaN there
+            x = jnp.where(_with_axes(is_inside, t.ndim), x, 0)  # else gradients would be NaN if the padding is NaN
         has_parts = hasattr(cell, "prepared")
         steps: Any = jnp.moveaxis(cell.prepared(x) if has_parts else jnp.asarray(x), count, 0)
         batch, start = (*t.shape[:count], *t.shape[count + 1 : -1]), state
@@ -324,7 +324,7 @@ class RNN(Module):
             start = cell.start(batch, steps.dtype) if has_parts else cell.start(batch)
         elif hasattr(cell, "check_state"):
             cell.check_state(state)
-        if has_parts:  # a state in another dtype, such as one that was kept in float32
+        if has_parts:  # a state in another dtype, such as float32
             start = tree.map(lambda x: jnp.asarray(x, steps.dtype), start)
         step = cell.stepped if has_parts else cell
         if is_inside is not None:
@@ -346,12 +346,12 @@ class RNN(Module):
 
 
 def _with_axes(x: Any, ndim: int) -> Any:
-    """An array with axes of length 1 at its end, so many in all."""
+    """An array with trailing axes of length 1, up to `ndim` axes."""
     return x.reshape(*x.shape, *(1,) * (ndim - x.ndim))
 
 
 def _frozen(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step that changes states, and gives outputs, only of sequences that have not ended."""
+    """A step that updates states, and returns outputs, only for sequences that have not ended."""
 
     def frozen(state: Any, both: tuple[Any, Any]) -> tuple[Any, Any]:
         x, is_inside = both

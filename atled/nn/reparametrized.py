@@ -1,7 +1,7 @@
 """Layers whose weight is computed from other parameters: `WeightNorm`, `SpectralNorm`.
 
-They wrap any module. The wrapped one has None in place of its own weight, so there is one owner of each array; a call
-puts the computed weight into a copy of it.
+They wrap any module. The wrapped module has None in place of its own weight, so each array has one owner; a call puts
+the computed weight into a copy of it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from atled.transforms.grad import stop_gradient
 
 
 class Reparametrized(Module):
-    """A layer with a weight that `computed` gives."""
+    """A layer whose weight is the result of `computed`."""
 
     def _take(self, layer: Any, name: str, axis: int) -> tuple[Any, type]:
-        """Keep a copy of a layer without the array of a name; gives the array and its kind."""
+        """Store a copy of a layer without the named array; returns the array and its kind."""
         own = type(self).__name__
         if not isinstance(layer, Module):
             raise TypeError(
@@ -52,7 +52,7 @@ class Reparametrized(Module):
                     f"{type_of(weight)}."
                 )
             )
-        self.axis = axis if axis < 0 else axis - n  # from the end, which a Stack leaves alone
+        self.axis = axis if axis < 0 else axis - n  # counted from the end, so that it is valid in a Stack
         setattr(owner, last, None)
         return weight, kind
 
@@ -61,7 +61,7 @@ class Reparametrized(Module):
         raise NotImplementedError
 
     def merged(self) -> Any:
-        """The wrapped layer by itself, with the weight as it is now.
+        """The wrapped layer with its current weight, without the wrapper.
 
         >>> from atled import nn, random
         >>> layer = nn.Linear(2, 3, key=random.key(0))
@@ -74,13 +74,13 @@ class Reparametrized(Module):
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the wrapped layer gives for these arguments."""
+        """The output of the wrapped layer."""
         layer = self.merged()
         out = layer(*args, **kwargs)
         owner, last = _owner(layer, self.name)
         setattr(owner, last, None)
         pairs = zip(tree.leaves(self.layer), tree.leaves(layer), strict=True)
-        if any([a is not b for a, b in pairs]):  # statistics that it keeps
+        if any([a is not b for a, b in pairs]):  # statistics of the wrapped layer
             self.layer = layer
         return out
 
@@ -102,7 +102,8 @@ def _owner(layer: Any, name: str) -> tuple[Any, str]:
 
 
 class WeightNorm(Reparametrized):
-    """A layer whose weight has its length apart from its direction: `weight = scale * direction / norm(direction)`.
+    """Weight normalization: the weight's norm and direction are separate parameters: `weight = scale * direction /
+    norm(direction)`.
 
     Norms are over all axes but one: with `axis=-1`, each output feature of `Linear` and `Conv` has a length of its own.
     Both are parameters, in place of the layer's own; at first, the weight is what it was. A direction of zeros has no
@@ -140,11 +141,11 @@ class WeightNorm(Reparametrized):
 
 
 class SpectralNorm(Reparametrized):
-    """A layer whose weight is divided by its largest singular value: it makes no difference longer than that was.
+    """Spectral normalization: the weight is divided by its largest singular value.
 
     The weight is taken as a matrix, with one axis for its columns and all others for its rows. Each call while training
     moves `u` and `v`, two vectors, by power iteration towards those that belong to the largest singular value, which
-    is `v @ weight @ u`; gradients take these for constants. They are assigned, so the module is to be returned.
+    is `v @ weight @ u`; gradients treat these as constants. They are assigned, so the module must be returned.
     PyTorch's `parametrizations.spectral_norm`.
 
     Args:
@@ -211,7 +212,7 @@ class SpectralNorm(Reparametrized):
         return (weight / jnp.where(largest == 0, 1, largest)).astype(self.weight.dtype)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the wrapped layer gives for these arguments."""
+        """The output of the wrapped layer."""
         if self.training:
             u, v = self._iterated(self._matrix(), self.u, self.v, self.iterations)
             self.u, self.v = u.astype(self.u.dtype), v.astype(self.v.dtype)

@@ -1,4 +1,4 @@
-"""`replace`: other modules in place of some, also inside of stacks."""
+"""`replace`: substitutes modules, also inside stacks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from atled.nn.stack import Stacked
 
 
 def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any = None) -> Any:
-    """A copy in which the modules that a pattern names, or of a class, are what `make(module)` gives for them.
+    """A copy in which modules that match a pattern or a class are replaced by `make(module)`.
 
-    With a `key`, `make(module, key)` gets one of its own. In a `Stack`, it makes all layers at once.
+    With a `key`, `make(module, key)` is called with a separate key for each. In a `Stack`, it runs under `vmap` for
+    all layers.
 
     >>> from atled import nn, random
     >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))

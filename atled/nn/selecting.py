@@ -1,8 +1,8 @@
 """Parts of modules: by kind, by path, by class.
 
-Patterns name nodes by the last steps of their paths: `attention/query` is every `query` in an `attention`. `*` stands
-for one step or for a part of one, `**` for any number of steps; a leading `/` begins at the root. A pattern that names
-a module means everything in it, and one that names nothing raises.
+Patterns match the last components of paths: `attention/query` is every `query` in an `attention`. `*` matches one
+component or a part of one, `**` any number of components; a leading `/` anchors at the root. A pattern that matches a
+module selects everything in it, and one that matches nothing raises.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from atled.nn.module import Module, changed, settled, walk, with_kinds, with_sta
 
 
 def only(module: Any, *kinds: type[Kind]) -> Any:
-    """The module with None in place of all arrays that are declared as something else: the tree of its gradients.
+    """The module with None in place of all arrays of other kinds; gradients have the same structure.
 
     >>> from atled import nn, random
     >>> nn.only(nn.Linear(2, 3, key=random.key(0)), nn.Buffer)
@@ -31,7 +31,7 @@ def only(module: Any, *kinds: type[Kind]) -> Any:
 
 
 def params(module: Any) -> Any:
-    """The parameters of a module: itself with None in place of all that is not trained.
+    """The parameters of a module: the module with None in place of all other arrays.
 
     >>> from atled import nn, random
     >>> nn.params(nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight"))
@@ -41,7 +41,7 @@ def params(module: Any) -> Any:
 
 
 def buffers(module: Any) -> Any:
-    """What a module keeps besides parameters: itself with None in place of these.
+    """The buffers of a module: the module with None in place of all other arrays.
 
     >>> from atled import nn, random
     >>> nn.buffers(nn.declare(nn.Linear(2, 3, key=random.key(0)), "bias", nn.Buffer))
@@ -53,7 +53,7 @@ def buffers(module: Any) -> Any:
 
 
 def merge(*parts: Any) -> Any:
-    """A module from parts: at each place, the first that is not None.
+    """A module from parts: for each leaf, the first that is not None.
 
     >>> from atled import nn, random
     >>> layer = nn.Linear(2, 3, key=random.key(0))
@@ -93,7 +93,7 @@ def modules(module: Any) -> list[tuple[str, Module]]:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a pattern names a path, or something that the path leads through.
+    """Whether a pattern matches a path or a prefix of it.
 
     >>> matches("layers/*/weight", "layers/0/weight"), matches("layers", "layers/0/weight"), matches("bias", "weight")
     (True, True, False)
@@ -113,7 +113,7 @@ def _ends(wanted: list[str], steps: list[str], is_rooted: bool) -> bool:
 
 
 def checked(where: str, patterns: Iterable[str], paths: Sequence[str]) -> None:
-    """Complain about a pattern that matches none of the paths."""
+    """Raise an error for a pattern that matches none of the paths."""
     for pattern in patterns:
         if not any([matches(pattern, p) for p in paths]):
             some = ", ".join([p for p in paths if p][:6])
@@ -168,7 +168,7 @@ _depths: dict[tuple[tree.Structure, type], list[int]] = {}
 
 
 def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
-    """A copy in which the arrays that a pattern names are declared as another kind. The arrays are shared.
+    """A copy in which the arrays that match a pattern have another kind. The arrays are shared.
 
     >>> from atled import nn, random
     >>> nn.declare(nn.Linear(2, 3, key=random.key(0)), "bias", nn.Buffer)
@@ -178,7 +178,7 @@ def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
 
 
 def freeze(module: Any, pattern: str = "**") -> Any:
-    """A copy in which the parameters that a pattern names are not trained: `grad` leaves them out.
+    """A copy in which the parameters that match a pattern are frozen: `grad` does not differentiate them.
 
     >>> from atled import nn, random
     >>> nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight")
@@ -188,7 +188,7 @@ def freeze(module: Any, pattern: str = "**") -> Any:
 
 
 def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[Kind]) -> Any:
-    """A copy in which arrays of a kind that a pattern names are of another one; complains if there are none."""
+    """A copy in which arrays of one kind that match a pattern get another kind; raises if there are none."""
     checked(where, [pattern], paths_of(module))
     count = [0]
 

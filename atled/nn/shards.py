@@ -1,4 +1,4 @@
-"""Models over a mesh: how each array is split, by rules, and models that are made split."""
+"""Sharded models: sharding rules by path, and creation of sharded models."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from atled.staging.jit import eval_shape, jit
 def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
     """A tree like a model's, or like that of its shapes, with a sharding for each array.
 
-    Rules are patterns and specs; the first pattern that matches holds, and what none matches is whole everywhere. The
-    axis that a `Stack` adds is not split: a spec speaks of one layer.
+    Rules are patterns and specs; the first pattern that matches applies, and arrays that match none are replicated.
+    The axis that a `Stack` adds is not split: a spec describes one layer.
 
     >>> import atled
     >>> from atled import nn, random
@@ -59,7 +59,7 @@ def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) ->
 
 
 def creator(make: Callable[[Any], Module], rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
-    """A compiled function of a key that makes a model split by rules: no device and no host ever holds all of it.
+    """A compiled function of a key that creates a model sharded by rules: no device or host ever holds all of it.
 
     >>> import atled
     >>> from atled import nn, random
@@ -75,7 +75,7 @@ def creator(make: Callable[[Any], Module], rules: Mapping[str, Any], mesh: Mesh 
 
 
 def create(make: Callable[[Any], Module], key: Any, *, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
-    """A model that `make(key)` makes, split over a mesh by rules from the start.
+    """The model `make(key)`, created with the shardings given by rules.
 
     >>> import atled
     >>> from atled import nn, random

@@ -1,4 +1,4 @@
-"""`Stack`: equal layers one after the other, as one layer with longer arrays; the program is as long as one of them."""
+"""`Stack`: a sequence of identical layers, stored as one layer with stacked arrays and run by a scan."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Stacked(Module):
         return tree.map(lambda x: x[i], self.layers)
 
     def mapped(self, change: Callable[[Any, Any], Any], key: Any = None) -> Any:
-        """A copy whose layers are what `change(layer, key)` gives for each."""
+        """A copy with each layer replaced by `change(layer, key)`."""
         made = self.__copy__()
         if key is None:
             made.layers = vmap(lambda layer: change(layer, None))(self.layers)
@@ -59,14 +59,14 @@ class Stacked(Module):
         return made
 
     def assign(self, assigned: dict[int, Any]) -> None:
-        """Give the layers other leaves, by number: those that were assigned in a call."""
+        """Update leaves of the layers, by number: those that were assigned in a call."""
         if assigned:
             leaves, structure = tree.flatten(self.layers)
             self.layers = structure.unflatten([assigned.get(i, x) for i, x in enumerate(leaves)])
 
 
 def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
-    """What a call gives, and which leaves of the layer it assigned, by number."""
+    """The result of a call, and the leaves of the layer that it assigned, by number."""
     before, structure = tree.flatten(layer)
     y = call()
     after, kept = tree.flatten(layer)
@@ -82,13 +82,14 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
 
 
 class Stack(Stacked):
-    """`count` layers that `make(key)` makes, run one after the other: `x = layer(x, *args, **kwargs)`.
+    """`count` layers made by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
 
-    `layers` is one of them whose arrays have a first axis for the layer. A `key` of a call is split into one for each.
+    `layers` is one layer whose arrays have a leading axis for the layer index. A `key` of a call is split into one for
+    each.
 
     Args:
-        remat: compute values of the forward pass again in the backward pass; or a checkpoint policy.
-        unroll: layers that are written out in one turn of the loop.
+        remat: recompute the forward pass in the backward pass; or a checkpoint policy.
+        unroll: layers per iteration of the compiled loop.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp

@@ -1,4 +1,4 @@
-"""`summary`: a table of a model's modules, with what they return, their parameters, bytes and operations."""
+"""`summary`: a table of a model's modules, with output types, parameters, bytes and flops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from atled.staging.jit import eval_shape
 
 
 class Row(NamedTuple):
-    """A module: what its calls return, the parameters in it, their bytes, and the operations of its calls."""
+    """A module: its output types, the number of its parameters, their bytes, and the flops of its calls."""
 
     path: str
     layer: str

@@ -12,7 +12,7 @@ from atled.core.array import Array, type_of
 from atled.core.types import ShapeDtypeStruct
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
-FormOf = Callable[[Any], Any]  # the form of a module, or None for what is none
+FormOf = Callable[[Any], Any]  # the form of a module, or None for other objects
 
 
 def text(module: Any, form_of: FormOf) -> str:
@@ -66,7 +66,7 @@ def _unfolding(form_of: FormOf, x: Any, label: str, kind: str, is_open: bool = F
 
 
 def _parts(form_of: FormOf, x: Any, kind: str) -> list[tuple[str, Any, str]] | None:
-    """Names, values and kinds of what is inside of something; None if there is nothing."""
+    """Names, values and kinds of the children of an object; None if there are none."""
     form = form_of(x)
     if form is not None:
         kinds = {n: k.__name__ for n, k in form.kinds.items()}

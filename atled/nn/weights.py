@@ -1,7 +1,7 @@
-"""Weights in and out: arrays by names as other libraries write them, in the layouts of their layers.
+"""Import and export of weights: arrays by name, in the layouts of other libraries.
 
-A layout says, for a class of modules, where each of its arrays is found below the module's name: the name, the part of
-the array if several share one, and the order of its axes there. Layouts are data; a user adds classes of their own.
+A layout maps each array of a module class to a name below the module's name, the slice of it if several arrays are
+stored in one, and the order of its axes there. Layouts are data, which users can extend.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from atled.nn.stack import Stacked
 
 
 class Part(NamedTuple):
-    """Where an array of ours is found."""
+    """Where an array of atled is stored in the other library."""
 
     name: str
-    axes: Any = None  # the order of its axes in ours, or "reversed"
-    piece: tuple[int, int, int] | None = None  # which of how many pieces, and along which axis of theirs
-    more: tuple[str, ...] = ()  # names of arrays to be added up with it
-    shape: tuple[int, ...] | None = None  # of an array that is flat there, before its axes are ordered
+    axes: Any = None  # the order of its axes in atled, or "reversed"
+    piece: tuple[int, int, int] | None = None  # the piece number, the number of pieces, and the other library's axis
+    more: tuple[str, ...] = ()  # names of arrays to be summed with it
+    shape: tuple[int, ...] | None = None  # the shape, if it is flat in the other library
 
     def taken(self, found: Mapping[str, Any]) -> np.ndarray:
         """Our array, from theirs."""
@@ -48,12 +48,12 @@ class Part(NamedTuple):
         return np.transpose(x, self.order(x.ndim))
 
     def given(self, x: np.ndarray) -> np.ndarray:
-        """Theirs from ours, or a piece of it."""
+        """Convert atled's array to the other library's, or a piece of it."""
         theirs = np.transpose(x, np.argsort(self.order(x.ndim)))
         return theirs if self.shape is None else theirs.reshape(-1)
 
     def order(self, ndim: int) -> tuple[int, ...]:
-        """For each axis of ours, which one of theirs it is."""
+        """For each axis of atled's array, the corresponding axis of the other library's."""
         if self.axes is None:
             return tuple(range(ndim))
         return (*range(2, ndim), 1, 0) if self.axes == "kernel" else tuple(self.axes)
@@ -76,13 +76,13 @@ _ATTENTION = {
 }
 _CELL = {
     "input_weight": Part("weight_ih", _T), "state_weight": Part("weight_hh", _T),
-    "bias": Part("bias_ih", more=("bias_hh",)),  # of a GRU, each has its own place
+    "bias": Part("bias_ih", more=("bias_hh",)),  # in a GRU, the two biases are separate
     "input_bias": Part("bias_ih"), "state_bias": Part("bias_hh"),
 }  # fmt: skip
 
 
 def _of_cell(path: str, end: str) -> dict[str, Part]:
-    """A cell at a path inside of a layer, whose names there have something at their end."""
+    """A cell at a path inside a layer, whose names have a suffix there."""
     ends = {n: p._replace(name=p.name + end, more=tuple([m + end for m in p.more])) for n, p in _CELL.items()}
     return {f"{path}/{n}": p for n, p in ends.items()}
 
@@ -105,7 +105,7 @@ TORCH: dict[type, dict[str, Part]] = {
     RNN: _of_cell("cell", "_l0"),
     Bidirectional: {**_of_cell("forward/cell", "_l0"), **_of_cell("backward/cell", "_l0_reverse")},
 }  # fmt: skip
-# GPT-2 as Hugging Face keeps it: products the other way round, and queries, keys and values side by side
+# GPT-2 as stored by Hugging Face: transposed weights, with queries, keys and values concatenated
 HUGGING_FACE_GPT2: dict[type, dict[str, Part]] = {
     **TORCH,
     Linear: {"weight": Part("weight"), "bias": Part("bias")},
@@ -118,20 +118,20 @@ HUGGING_FACE_GPT2: dict[type, dict[str, Part]] = {
 }
 
 
-_COUNTERS = {"num_batches_tracked"}  # which PyTorch keeps beside statistics, and nobody reads
+_COUNTERS = {"num_batches_tracked"}  # PyTorch stores it with the statistics; it is not needed
 
 
 def _places(
     model: Any, rules: Mapping[str, str], layout: Mapping[type, Mapping[str, Part]]
 ) -> list[list[tuple[str, Part]]]:
-    """For each leaf of a model, the names that it is found under: one, or in a stack one for each layer."""
+    """For each leaf of a model, its names in the other library: one, or in a stack one for each layer."""
     inside = {path: m for path, m in walk(model) if isinstance(m, Module)}
     stacks = {path: m.count for path, m in inside.items() if isinstance(m, Stacked)}
     found, unused = [], set(rules)
     for path in paths_of(model):
         owners = [o for o in inside if path.startswith(f"{o}/") or not o]
         best: tuple[str, Part] | None = None
-        for owner in sorted(owners, key=len):  # the outermost module that says where it is
+        for owner in sorted(owners, key=len):  # the outermost module with a layout
             part = _parts(inside[owner], layout).get(path[len(owner) :].strip("/"))
             if part is not None:
                 best = (owner, part)
@@ -155,7 +155,7 @@ def _places(
 
 
 def _parts(module: Any, layout: Mapping[type, Mapping[str, Part]]) -> Mapping[str, Part]:
-    """Where the arrays of a module are found; of one with a computed weight, that depends on the layer inside."""
+    """The layout of a module; for a reparametrized layer, that of the wrapped layer."""
     if type(module) in layout or not isinstance(module, (WeightNorm, SpectralNorm)):
         return layout.get(type(module), {})
     inner = _parts(module.layer, layout)
@@ -182,7 +182,7 @@ def _begins(pattern: str, path: str) -> Any:
 
 
 def _renamed(path: str, rules: Mapping[str, str]) -> str:
-    """A module's path as the others name it: the first rule whose pattern it begins with, then step by step."""
+    """A module's path in the other library: by the first rule that matches a prefix, then component by component."""
     for pattern, name in rules.items():
         match = _begins(pattern, path)
         if match:
@@ -204,11 +204,11 @@ def load_state(
     """A copy of a model with weights by name, such as a `state_dict` of PyTorch.
 
     Args:
-        rules: our paths of modules and what they are called there: `{"blocks/*/attention": "h.{}.attn"}`. Paths without
-            a rule have the same steps, with dots.
-        layout: where arrays of each class of modules are found; PyTorch's, if it is not given.
+        rules: atled's module paths and their names in the other library: `{"blocks/*/attention": "h.{}.attn"}`. Paths
+            without a rule keep their components, joined by dots.
+        layout: the layout of each class of modules; PyTorch's by default.
 
-    Every array of the model must be there, with its shape; names that nobody asks for are an error as well.
+    Every array of the model must be present with its shape; unused names are an error as well.
 
     >>> import numpy as np
     >>> from atled import nn, random
@@ -252,7 +252,7 @@ def load_state(
 
 
 def _placed_like(value: Any, x: Any) -> Any:
-    """An array where another one is, if somebody chose that place."""
+    """An array with the sharding of another one, if that is committed."""
     return device_put(value, x.sharding) if getattr(x, "committed", False) else value
 
 
@@ -273,7 +273,7 @@ def state(
     rules: Mapping[str, str] | None = None,
     layout: Mapping[type, Mapping[str, Part]] | None = None,
 ) -> dict[str, np.ndarray]:
-    """The weights of a model by name, in the layout of another library: what `load_state` takes.
+    """The weights of a model by name, in the layout of another library: the inverse of `load_state`.
 
     >>> from atled import nn, random
     >>> {name: x.shape for name, x in nn.state(nn.Linear(2, 3, key=random.key(0)), {"": "fc"}).items()}

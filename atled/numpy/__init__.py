@@ -422,7 +422,7 @@ def __dir__() -> list[str]:
 
 
 def __array_namespace_info__() -> Any:  # noqa: N807
-    """What the array API standard lets a program ask: `devices()`, `dtypes()`, `default_dtypes()`, `capabilities()`.
+    """The array API standard's inspection functions: `devices()`, `dtypes()`, `default_dtypes()`, `capabilities()`.
 
     >>> __array_namespace_info__().default_dtypes()["real floating"]
     dtype('float32')

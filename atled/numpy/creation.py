@@ -49,7 +49,7 @@ def static_shape(name: str, dims: Any) -> tuple[int, ...]:
 
 
 def _dtype(name: str, dtype: Any) -> Any:
-    """The dtype of a new array; a number there was meant to be a length."""
+    """The dtype of a new array; raises for a number, which was probably meant as a length."""
     if isinstance(dtype, int):
         raise TypeError(
             errors.explained(
@@ -73,7 +73,7 @@ def _filled_keys(dims: tuple[int, ...], word: int) -> Any:
 
 
 def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray") -> Any:
-    """A new array where it is asked for: on a device, or split over a mesh."""
+    """A new array on the requested device or with the requested sharding."""
     if device is not None and out_sharding is not None:
         raise ValueError(f"{name}: only one of device and out_sharding can be given; got {device} and {out_sharding}.")
     if out_sharding is not None or isinstance(device, (NamedSharding, PartitionSpec)):
@@ -87,14 +87,14 @@ def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray"
 
 
 def _new(name: str, dims: tuple[int, ...], value: int, dtype: Any, device: Any, out_sharding: Any) -> Any:
-    """One value everywhere, where it is asked for; over a mesh, each device makes its part."""
+    """A filled array with the requested placement; over a mesh, each device makes its shard."""
     if (where := _asked(name, dims, device, out_sharding)) is not None:
         return _filled_at(where, dims, value, dtype)
     return located(_filled(dims, dtype, value), device, out_sharding, name)
 
 
 def _asked(name: str, dims: tuple[int, ...], device: Any, out_sharding: Any) -> NamedSharding | None:
-    """The sharding that a new array is asked to have, if it is made now and not in a program."""
+    """The requested sharding of a new array, if it is created eagerly."""
     wanted = device if out_sharding is None else out_sharding
     is_one = device is None or out_sharding is None
     if not is_one or not isinstance(wanted, (NamedSharding, PartitionSpec)) or type(state.base) is Recorder:
@@ -165,14 +165,14 @@ def _like(name: str, a: Any, dtype: Any, dims: Any) -> tuple[tuple[int, ...], An
 
 
 def _place_of(a: Any, dims: tuple[int, ...], device: Any, out_sharding: Any) -> Any:
-    """Where something like `a` goes if nobody says otherwise: the place of `a`, if somebody chose that."""
+    """The default placement of an array like `a`: that of `a`, if committed."""
     if type(a) is not DeviceArray or not a._placed.committed or type(state.base) is Recorder:
         return None
     return a.sharding if device is None and out_sharding is None and a.shape == dims else None
 
 
 def _filled_at(where: Any, dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
-    """One value everywhere, made where it is to be: no device ever holds more than its part."""
+    """A filled array created with its sharding: no device ever holds more than its shard."""
     if isinstance(where, NamedSharding):
         return _filler(dims, dtype, where)(value)
     return located(_full(dims, value, dtype), where)
@@ -186,7 +186,7 @@ def _filler(dims: tuple[int, ...], dtype: Any, where: NamedSharding) -> Any:
 def zeros_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Zeros with the shape and dtype of another array, and split over devices as that one is.
+    """Zeros with the shape and dtype of another array, and its sharding.
 
     >>> zeros_like(array([3.0, 4.0]))
     Array([0., 0.], dtype=float32)
@@ -200,7 +200,7 @@ def zeros_like(
 def ones_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Ones with the shape and dtype of another array, and split over devices as that one is.
+    """Ones with the shape and dtype of another array, and its sharding.
 
     >>> ones_like(array([3, 4]))
     Array([1, 1], dtype=int32)
@@ -223,7 +223,7 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
 def full_like(
     a: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """One value everywhere, with the shape and dtype of another array, and split over devices as that one is.
+    """One value everywhere, with the shape and dtype of another array, and its sharding.
 
     >>> full_like(array([1, 2]), 7)
     Array([7, 7], dtype=int32)
@@ -238,7 +238,7 @@ def full_like(
 
 
 def _checked_number(x: Any, dtype: Any) -> Any:
-    """A Python number as a 0-d NumPy array of a dtype; complains if it does not fit."""
+    """A Python number as a 0-d NumPy array of a dtype; raises if it does not fit."""
     if isinstance(x, int) and dtypes.kind(dtype) in "iu":
         info = dtypes.iinfo(dtype)
         if not int(info.min) <= x <= int(info.max):
@@ -438,7 +438,7 @@ def array(
 
 
 def copy(a: ArrayLike, order: Any = None) -> Array:
-    """The same values in memory of their own, so that one of the two may be donated.
+    """A copy, so that one of the two may be donated.
 
     >>> copy(array([1, 2]))
     Array([1, 2], dtype=int32)

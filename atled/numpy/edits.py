@@ -75,7 +75,7 @@ def _counted_from_front(positions: Any, n: int) -> Any:
 
 @library_function(static=("axis",))
 def _insert(x: Any, positions: Any, values: Any, axis: int) -> Any:
-    """Sort what is there and what is new by twice its position, what is new being a little earlier."""
+    """Sort old and new elements by doubled position, with new elements just before old ones."""
     n = type_of(x).shape[axis]
     i = ew.clamp(0, _counted_from_front(positions, n), n)
     dtype = type_of(i).dtype
@@ -115,7 +115,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
 
 @library_function(static=("axis", "count"))
 def _delete(x: Any, positions: Any, axis: int, count: int) -> Any:
-    """Mark what goes; sorted by the mark, the first of what is left is in order."""
+    """Mark deleted elements and sort stably by the mark; the remaining elements come first, in order."""
     n = type_of(x).shape[axis]
     i = _counted_from_front(positions, n)
     axes = indexing.ScatterAxes((), (0,), (0,))
@@ -283,7 +283,7 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """An array with values written along an axis at positions that differ from place to place, as `argsort` gives them.
+    """An array with values written along an axis at per-element positions, such as those returned by `argsort`.
 
     Writes out of bounds are dropped, or with mode "clip" moved inside.
 

@@ -48,7 +48,7 @@ def binary(
 
     def f(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if isinstance(x1, Array) and isinstance(x2, Array) and x1.type is x2.type and x1.type.kind == "f":
-            return op(x1, x2)  # the common case, which need not be looked at closely
+            return op(x1, x2)  # fast path
         if on_mask is not None:
             for mask, x in ((x1, x2), (x2, x1)):
                 if isinstance(x, Array) and x.type.kind in "fc" and getattr(mask, "dtype", None) == np.bool_:
@@ -68,7 +68,7 @@ def numbers(name: str, x1: Any, x2: Any) -> list[Any]:
 
 
 def check_real(name: str, *operands: Any) -> None:
-    """Complex operands are refused where NumPy does so."""
+    """Complex operands raise where they do in NumPy."""
     for t in [operand_type(name, x) for x in operands]:
         if t.kind == "c":
             raise TypeError(f"{name}: operands must be real; got {t}.")

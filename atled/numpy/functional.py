@@ -34,7 +34,7 @@ def _parse(signature: str) -> tuple[list[CoreAxes], list[CoreAxes]]:
 
 
 def _bind_lengths(lengths: dict[str, int], axes: CoreAxes, x: Any, signature: str, what: str) -> None:
-    """Give each core axis its length; complain if it has another one already."""
+    """Bind each core axis to its length; raise if it differs from an earlier one."""
     t = type_of(x)
     if t.ndim < len(axes):
         raise ValueError(
@@ -52,7 +52,7 @@ def _bind_lengths(lengths: dict[str, int], axes: CoreAxes, x: Any, signature: st
 def _checked(
     f: Callable[..., Any], lengths: dict[str, int], results: list[CoreAxes], signature: str
 ) -> Callable[..., Any]:
-    """The function, with the shapes of its results held against the signature."""
+    """The function, with its result shapes checked against the signature."""
 
     def run(*args: Any) -> Any:
         out = f(*args)
@@ -148,7 +148,7 @@ def _spread(f: Callable[..., Any], args: Sequence[Any], axes: Sequence[CoreAxes]
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """What a function of 1-d arrays gives for every row along an axis; its result takes the place of that axis.
+    """Apply a function of 1-d arrays along an axis, which its result replaces.
 
     >>> import atled.numpy as jnp
     >>> jnp.apply_along_axis(jnp.cumsum, 1, jnp.ones((2, 3)))

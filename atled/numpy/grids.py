@@ -180,7 +180,7 @@ s_, index_exp = np.s_, np.index_exp
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """An array of what a function gives for its indices.
+    """An array of a function's values at its indices.
 
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],

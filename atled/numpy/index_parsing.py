@@ -17,7 +17,7 @@ from atled.core.types import ArrayType
 from atled.ops import conversion, shape
 from atled.ops import elementwise as ew
 
-# What an entry of an index can be. Entries marked * take the next operand.
+# Kinds of index entries. Those marked * take the next operand.
 NEW, FIXED, POINT, WINDOW, SLICE, ARRAY = "new", "fixed", "point*", "window*", "slice", "array*"
 
 
@@ -146,7 +146,7 @@ def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
 
 
 def _known_mask(mask: Any) -> np.ndarray:
-    """The values of a mask; complains if there are none yet."""
+    """The values of a mask; raises if there are none yet."""
     host = mask.known() if isinstance(mask, Tracer) else mask
     if host is None:
         raise errors.NonConcreteBooleanIndexError(
@@ -158,7 +158,7 @@ def _known_mask(mask: Any) -> np.ndarray:
 
 
 def without_flags(x: Any, index: Any) -> tuple[Any, Any]:
-    """0-d masks made positions, one or none, on new axes of length one: x[mask] has one row or none."""
+    """Convert 0-d masks to index arrays of length one or zero on a new axis: x[mask] has one row or none."""
     entries = list(index) if isinstance(index, tuple) else [index]
     for at, e in enumerate(entries):
         if is_mask(e) and type_of(e).ndim == 0:

@@ -44,8 +44,8 @@ from atled.staging.jit import library_function
 class Plan(NamedTuple):
     """An access to an array, axis by axis. All positions are arrays or literals of one integer dtype."""
 
-    shape: tuple[int, ...]  # of the result, with new axes
-    inner: tuple[int, ...]  # of the result, without them
+    shape: tuple[int, ...]  # shape of the result, with new axes
+    inner: tuple[int, ...]  # shape of the result, without new axes
     points: dict[int, Any]  # axis -> index array, broadcast over the batch axes
     starts: dict[int, Any]  # axis -> start of the window
     sizes: tuple[int, ...]  # of the window, over all axes of the array
@@ -198,7 +198,7 @@ def _read(x: Any, p: Plan, mode: str, fill: Any, is_unique: bool, is_sorted: boo
 
 
 def read_nothing(x: Any, dims: tuple[int, ...], mode: str, fill: Any) -> Any:
-    """What an index gives of an array without elements: nothing, or elements that are not there."""
+    """The result of indexing an empty array: empty, or out-of-bounds fill values."""
     t = type_of(x)
     if 0 in dims:
         return shape.reshape(x, dims)
@@ -302,7 +302,7 @@ def _wrapped(operands: list[Any], spec: Sequence[Entry], dims: Sequence[int]) ->
 
 
 def setitem(x: Any, index: Any, value: Any) -> None:
-    """Arrays are immutable: says how the line is written instead."""
+    """Arrays are immutable: raises, with the rewritten line."""
     raise TypeError(
         errors.explained(
             f"item assignment: arrays are immutable; got {type_of(x)}.",
@@ -312,7 +312,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
 
 
 def delitem(x: Any, index: Any) -> None:
-    """Arrays are immutable: says how the line is written instead."""
+    """Arrays are immutable: raises, with the rewritten line."""
     raise TypeError(
         errors.explained(
             f"item deletion: arrays are immutable; got {type_of(x)}.",

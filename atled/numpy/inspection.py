@@ -35,7 +35,7 @@ _PYTHON_TYPES = {int: "i", float: "f", complex: "c"}
 
 
 def dtype_and_weakness(x: Any) -> tuple[Any, bool]:
-    """How an argument takes part in promotion: dtypes as they are, Python's types weakly, arrays by their type."""
+    """The promotion behaviour of an argument: dtypes are strong, Python types weak, arrays have their own type."""
     if isinstance(x, type) and x in _PYTHON_TYPES:
         return dtypes.default(_PYTHON_TYPES[x]), True
     if isinstance(x, (str, np.dtype, type, ScalarType)) or x is dtypes.key_dtype:
@@ -50,7 +50,7 @@ def dtype_and_weakness(x: Any) -> tuple[Any, bool]:
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype that two dtypes are promoted to; Python's int, float and complex give way to any dtype of their kind.
+    """The dtype that two dtypes are promoted to; Python's int, float and complex are weakly typed.
 
     >>> promote_types("int8", "uint8"), promote_types("bfloat16", float)
     (dtype('int16'), dtype(bfloat16))

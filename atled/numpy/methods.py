@@ -43,7 +43,7 @@ _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, Literal)
 
 
 def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False, is_equality: bool = False) -> Any:
-    """A binary operator; operands that are not numbers may have something to say themselves."""
+    """A binary operator; defers to operands of foreign classes (NotImplemented)."""
     refused = (list, tuple) if is_equality else (list, tuple, str, type(None))
     if is_reflected:
 
@@ -59,7 +59,7 @@ def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False, is_equal
 
 
 def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, ...]) -> Any:
-    """Let the other operand of an operator answer, unless it is known to have no answer."""
+    """Defer to the other operand's reflected operator, unless it is known to have none."""
     number = int(isinstance(x, Array))
     if hasattr((x, y)[number], "__jax_array__"):
         return f(unwrapped(x), unwrapped(y))
@@ -117,14 +117,14 @@ def _iter(self: Any) -> Any:
     return _rows(self)
 
 
-_ROWS = 64  # so many are taken out of an array at a time, by one program
+_ROWS = 64  # the number of elements that one program extracts at a time
 
 
 def _rows(x: Any) -> Any:
     """The elements of a long array, taken out when they are asked for."""
     count, is_cut = x.shape[0], x.type.kind != "k" and not isinstance(x, Tracer)
     for start in range(0, count, _ROWS):
-        if is_cut and start and start + _ROWS <= count:  # who wants only the first ones need not wait for a program
+        if is_cut and start and start + _ROWS <= count:  # the first elements are extracted without compiling a program
             starts = [np.int32(start), *[np.int32(0)] * (x.ndim - 1)]
             yield from splitting.unstack(bind(DynamicSlice((_ROWS, *x.shape[1:])), x, *starts))
         else:

@@ -59,7 +59,7 @@ nanprod = _total_without_nan(
 
 
 def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]):
-    """A reduction that leaves NaN out, by putting something harmless in its place."""
+    """A reduction that ignores NaN, by replacing it with the identity element."""
 
     def f(a: Any, axis: Any = None, **kwargs: Any) -> Any:
         t = operand_type(name, a)

@@ -322,7 +322,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 
 def _check_points(x: Any, y: Any, w: Any, least: int) -> None:
-    """Complain about points that no polynomial can be fitted to."""
+    """Raise an error for points that no polynomial can be fitted to."""
     s, t = operand_type("polyfit", x), operand_type("polyfit", y)
     if s.ndim != 1 or s.size == 0:
         raise TypeError(f"polyfit: x must be a 1-d array with at least one point; got {s}.")

@@ -1,6 +1,6 @@
-"""How operands of NumPy functions come together: dtypes are promoted, shapes broadcast.
+"""Promotion and broadcasting of operands of NumPy functions.
 
-Where float32 and float64 arrays meet, a warning says so once for each line of user code.
+Mixing float32 and float64 arrays gives a warning, once for each line of user code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from atled.ops import conversion, shape
 
 
 def operand_type(name: str, x: Any) -> ArrayType:
-    """The type of an operand; complains in the name of the function if it is not an array or a number."""
+    """The type of an operand; raises, with the function's name, if it is not an array or a number."""
     try:
         return type_of(x)
     except TypeError:
@@ -30,7 +30,7 @@ def operand_type(name: str, x: Any) -> ArrayType:
 
 
 def made_array(x: Any) -> str:
-    """What to try where an operand is not an array: the line with a list made one."""
+    """The hint for an operand that is not an array: the line with the list converted."""
     if isinstance(x, (list, tuple)):
         return rewriting.listed() or "numpy.asarray(x), which makes the conversion visible."
     if x is None:
@@ -59,7 +59,7 @@ def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def _check_width(t: ArrayType, dtype: Any) -> None:
-    """Complain about a Python integer that is wider than the default, where it would be cut off."""
+    """Raise an error for a Python integer that would overflow the default dtype."""
     if t.dtype is dtypes.default("i") or t.kind not in "iu" or dtypes.kind(dtype) not in "iu":
         return
     if t.weak and int(dtypes.iinfo(t.dtype).max) > int(dtypes.iinfo(dtype).max):
@@ -76,7 +76,7 @@ def _too_large(dtype: Any, x: Any) -> OverflowError:
 
 
 def common_dtype(types: Sequence[ArrayType]) -> tuple[Any, bool]:
-    """The dtype and weakness that operands are promoted to."""
+    """The promoted dtype of operands, and whether it is weak."""
     first = types[0]
     if all([t.dtype is first.dtype and t.weak == first.weak for t in types[1:]]):
         is_integer = (
@@ -94,7 +94,7 @@ _warned: set[Any] = set()
 
 
 class MixedWidthWarning(UserWarning):
-    """Arrays of 32 and of 64 bits met, and the result has 64. Convert one of them, or mean it."""
+    """An op mixed 32-bit and 64-bit arrays, and the result has 64 bits. Convert one of them, or ignore the warning."""
 
 
 def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:
@@ -103,7 +103,7 @@ def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:
         return
     text = " and ".join(map(str, types))
     message = f"{text} meet, and the result is {dtype.name}; convert one of them with .astype to choose the width."
-    if state.notes is not None:  # said at every call of the library function that is being recorded
+    if state.notes is not None:  # repeated for every call of the library function that is being traced
         state.notes.append(lambda: _warn_once(message))
     else:
         _warn_once(message)
@@ -145,18 +145,18 @@ def inexact_dtype(dtype: Any) -> Any:
     """The dtype in which functions with non-integer results work on a dtype."""
     if dtypes.kind(dtype) in "fc":
         return dtype
-    if dtypes.kind(dtype) in "biu":  # also where dtypes that meet must be equal
+    if dtypes.kind(dtype) in "biu":  # also under strict promotion
         return dtypes.default("f")
     return dtypes.promote((dtype, False), (dtypes.default("f"), False))[0]
 
 
 def _is_narrow(dtype: Any) -> bool:
-    """Whether this is an integer that is mixed with no other dtype."""
+    """Whether this is a narrow integer, which promotes with no other dtype."""
     return dtypes.kind(dtype) in "iu" and dtypes.bits(dtype) < 8
 
 
 def common_inexact(types: Sequence[ArrayType]) -> tuple[Any, bool]:
-    """The floating or complex dtype, and weakness, that operands are promoted to."""
+    """The promoted floating or complex dtype of operands, and whether it is weak."""
     if any([t.kind in "fc" for t in types]):  # where numbers become floating anyway, narrow integers do so too
         types = [ArrayType(t.shape, dtypes.default("f"), True) if _is_narrow(t.dtype) else t for t in types]
     dtype, weak = common_dtype(types)
@@ -216,7 +216,7 @@ def broadcast_to(x: Any, dims: tuple[int, ...]) -> Any:
 
 
 def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
-    """Operands in one shape; scalars stay scalars, because elementwise ops take them so."""
+    """Operands in one shape; scalars stay scalars, because elementwise ops broadcast them."""
     shapes = [type_of(x).shape for x in operands]
     first = shapes[0]
     if all([s == first or s == () for s in shapes]) or (first == () and len({s for s in shapes if s != ()}) == 1):
@@ -249,7 +249,7 @@ def _mind_ranks(name: str, shapes: Sequence[tuple[int, ...]], how: str) -> None:
 
 
 def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
-    """What to try, for two shapes that do not broadcast."""
+    """The hint for two shapes that do not broadcast."""
     if len(shapes) == 2:
         for i, (few, many) in enumerate([shapes, shapes[::-1]]):
             missing = len(many) - len(few)

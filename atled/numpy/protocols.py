@@ -1,7 +1,7 @@
 """NumPy's own functions on traced arrays: `np.sin(x)` under `jit` is `atled.numpy.sin(x)`.
 
-NumPy asks its operands by `__array_ufunc__` and `__array_function__` whether they know better. Only traced arrays do:
-one on a device has values, so NumPy takes them and gives a NumPy array.
+NumPy dispatches to its operands by `__array_ufunc__` and `__array_function__`. Only tracers override them: device
+arrays have values, so NumPy converts them and returns a NumPy array.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _METHODS = {
 
 
 def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
-    """What NumPy calls for an elementwise function, or an operator with a NumPy array on the left."""
+    """Called by NumPy for a ufunc, or an operator with a NumPy array on the left."""
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
         raise _unknown(
@@ -43,7 +43,7 @@ def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *operands: Any, **op
 
 
 def array_function(self: Tracer, function: Any, types: Any, args: Any, options: dict[str, Any]) -> Any:
-    """What NumPy calls for its other functions."""
+    """Called by NumPy for its other functions."""
     if not all([issubclass(t, (Array, np.ndarray)) for t in types]):
         return NotImplemented
     if options.get("out") is not None:

@@ -141,7 +141,7 @@ def linspace(
     if dtype is not None:
         wanted = dtypes.canonical(dtype)
         is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
-        if is_plain and dtypes.is_inexact(wanted):  # numbers take the width that is asked for
+        if is_plain and dtypes.is_inexact(wanted):  # numbers take the requested width
             start, stop = _number(start, wanted), _number(stop, wanted)
     out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), wanted, axis)
     return out if device is None or retstep else located(out, device)

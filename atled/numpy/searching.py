@@ -120,7 +120,7 @@ def _rises(edges: Any) -> Any:
 
 
 def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
-    """The values of x; complains if they are not known while a program is being recorded."""
+    """The values of x; raises if they are not known while a program is being recorded."""
     if isinstance(x, Tracer):
         value = x.known()
         if value is None:
@@ -134,7 +134,7 @@ def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
 
 
 def cut(x: Any, count: int, axis: int = 0) -> Any:
-    """The first elements of x along an axis. Of an array that is there, without a new program for each count."""
+    """The first elements of x along an axis; for concrete arrays, without compiling a program for each count."""
     if isinstance(x, Tracer):
         return shape.slice_in_axis(x, 0, count, axis)
     return asarray(np.asarray(x)[(slice(None),) * axis + (slice(count),)])
@@ -186,7 +186,7 @@ def _nonzero(a: Any, fill_value: Any, size: int) -> tuple[Any, ...]:
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero, one array for each axis.
 
-    With `size` there are always so many: more are cut off, fewer are filled up with `fill_value`, 0 by default.
+    With `size` the result has that length: truncated, or filled with `fill_value`, 0 by default.
 
     >>> import atled.numpy as jnp
     >>> nonzero(jnp.array([0, 7, 0, 8]), size=3, fill_value=-1)
@@ -243,7 +243,7 @@ def in_mode(name: str, index: Any, n: int, mode: str) -> Any:
 
 
 def check_positions(name: str, index: Any, n: int, mode: str) -> None:
-    """Complain about a mode, or in mode 'raise' about positions out of bounds."""
+    """Raise an error for a mode, or in mode 'raise' about positions out of bounds."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"{name}: the mode is 'raise', 'wrap' or 'clip'; got {mode!r}.")
     t = operand_type(name, index)

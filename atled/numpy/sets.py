@@ -1,7 +1,7 @@
 """NumPy's functions on sets of values: unique elements, membership, unions and differences, counts.
 
 All are made of one sort: equal elements become neighbours. The fixed-size forms (`size=`) are single programs; without
-`size` the same program runs with room for every element, and what was found is cut out.
+`size` the same program runs with room for every element, and its result is truncated.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ def unique(
 ) -> Any:  # fmt: skip
     """The distinct elements in order, or the distinct slices along an axis.
 
-    With `size` there are always so many: more are cut off, fewer are filled up with the smallest or `fill_value`. On
-    request come the positions of the first of each, the number of each element's value, and how often each occurs.
+    With `size` the result has that length: truncated, or filled with the smallest or `fill_value`. Optionally also
+    returns first positions, inverse indices and counts.
 
     >>> import atled.numpy as jnp
     >>> unique(jnp.array([3, 1, 3]), size=3, fill_value=0)
@@ -230,7 +230,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
 # -- two sets ---------------------------------------------------------------------------------------------------------
 
-_COMPARE_ALL = 8  # up to so many elements, comparing with each is less work than sorting them
+_COMPARE_ALL = 8  # up to this many elements, pairwise comparison is faster than sorting
 
 
 def _found(x: Any, table: Any) -> tuple[Any, Any]:

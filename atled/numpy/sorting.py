@@ -20,7 +20,7 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_comp
 
 
 def keys_of(x: Any) -> list[Any]:
-    """What x is sorted by. Complex numbers with a NaN part come after all others, as NumPy orders them."""
+    """The sort keys of x. Complex numbers with a NaN part come last, as in NumPy."""
     if type_of(x).kind != "c":
         return [x]
     rank = [conversion.convert(isnan(part), dtypes.int32) for part in (conversion.imag(x), conversion.real(x))]
@@ -110,7 +110,7 @@ def argsort(
     wanted = dtypes.default("i") if dtype is None else dtypes.canonical(dtype)
     if not descending:
         return sorted_with_order(x, at, wanted, bool(stable))[1]
-    # sorted backwards from the back: what is equal ends up in its old order
+    # sort the reversed array and reverse the result: equal elements keep their order
     _, found = sorted_with_order(shape.reverse(x, (at,)), at, wanted, bool(stable))
     last = np.asarray(type_of(x).shape[at] - 1).astype(wanted)
     return shape.reverse(ew.sub(last, found), (at,))

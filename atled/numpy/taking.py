@@ -94,7 +94,7 @@ def take_along_axis(
     arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None, fill_value: Any = None, *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:  # fmt: skip
-    """Elements along an axis at positions that differ from place to place, as `argsort` gives them.
+    """Elements along an axis at per-element positions, such as those returned by `argsort`.
 
     Out of bounds, there is `fill_value`, or NaN or the extreme integer. Negative positions count from the end, unless
     `wrap_negative_indices` is False.

@@ -1,6 +1,6 @@
-"""`ufunc`: elementwise functions that also fold, accumulate and update arrays: `add.reduce`, `maximum.at`, ...
+"""`ufunc`: elementwise functions with methods that reduce, accumulate and update: `add.reduce`, `maximum.at`, ...
 
-The library's own are plain functions, for the sake of a fast call, and carry the methods as attributes;
+The library's own are plain functions, which are faster to call, with the methods as attributes;
 `isinstance(add, ufunc)` holds for them, too. `frompyfunc` makes one of any function of scalars.
 """
 
@@ -33,7 +33,7 @@ _PREFIXES = {
     "maximum": cumulative.cummax,
     "minimum": cumulative.cummin,
 }
-# Of those that JAX has as ufuncs, which it is that can be combined in any order, and what changes nothing.
+# For JAX's ufuncs: whether they are associative, and their identity element.
 _OWN: dict[str, tuple[bool, Any]] = {
     "add": (True, 0), "multiply": (True, 1), "subtract": (False, None), "maximum": (True, None),
     "minimum": (True, None), "bitwise_and": (True, -1), "bitwise_or": (True, 0), "bitwise_xor": (True, 0),
@@ -111,7 +111,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        """The elements along axes folded into one, from the first to the last."""
+        """Reduce the elements along axes with the function, from first to last."""
         self._check("reduce", out)
         x = asarray(a)
         name = self.__name__ if self._is_own else ""
@@ -134,7 +134,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return _reduced(self, x, start if use_start else None, where, axes, keepdims)
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """The elements up to each one along an axis, folded."""
+        """Cumulative reduction along an axis."""
         self._check("accumulate", out)
         x = asarray(a)
         axis = check_axis(f"{self.__name__}.accumulate", axis, x.ndim)
@@ -147,7 +147,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return self(x.reshape(x.shape + (1,) * y.ndim), y)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """The array with the function applied to elements, once for every time that their index comes."""
+        """The array with the function applied at indices; a repeated index is applied repeatedly."""
         if inplace:
             raise NotImplementedError(
                 f"{self.__name__}.at: arrays are not written to; got inplace=True."
@@ -163,7 +163,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return _applied(self, x, places, b)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """The elements from each index up to the next one, folded; a single element where that is not further on."""
+        """Reduce the elements from each index up to the next one; a single element if the next index is not larger."""
         self._check("reduceat", out)
         x, starts = asarray(a), asarray(indices)
         if starts.ndim != 1 or type_of(starts).kind not in "iu":

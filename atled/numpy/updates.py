@@ -59,7 +59,7 @@ def _update(
 
 
 def _may_miss(p: Plan, spec: Sequence[Entry]) -> bool:
-    """Whether a position is data that was not checked on the way in."""
+    """Whether a position is a run-time value that was not bounds-checked."""
     return any(e.kind == POINT and e.a != 1 for e in spec)
 
 
@@ -101,7 +101,7 @@ class _At:
 
 
 def _writer(name: str, combine: str, doc: str, after: Any = None, before: Any = None) -> Any:
-    """A method that writes values; with `after`, into ones, which it then combines with the array."""
+    """A method that writes values; with `after`, into an array of ones that is then combined with the array."""
 
     def write(
         self: Any,

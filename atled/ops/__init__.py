@@ -1,10 +1,11 @@
 """First-order primitives, one file per family. An op's class holds all its rules.
 
-Imports point down: `family` and `masking`, which all share, then `elementwise`, `conversion`, `elementary`, `shape`,
-`approximation`, `complex_functions`, and the rest. What a rule needs of a file above is in `core/arithmetic.py`.
+Imports point down: `family` and `masking`, which all use, then `elementwise`, `conversion`, `elementary`, `shape`,
+`approximation`, `complex_functions`, and the rest. Functions that a rule needs from a later file are in
+`core/arithmetic.py`.
 """
 
-from atled.ops import approximation as approximation  # fills in how ops of `elementary` are computed
+from atled.ops import approximation as approximation  # registers implementations of ops in `elementary`
 from atled.ops import complex_functions as complex_functions
 from atled.ops.segments import segment_max, segment_min, segment_prod, segment_sum
 

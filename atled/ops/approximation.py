@@ -1,10 +1,10 @@
-"""How real functions are computed where the compiler's own way is wrong by more than four units in the last place.
+"""Implementations of real functions for which the compiler's own are off by more than four ulps.
 
-Each function here takes a value in single or double precision, says what it computes with ops, and is what an op lowers
-to. Half precisions compute in single precision (`widened`). The pattern is the same everywhere: parts of the range are
-computed side by side on operands harmless to each of them, and one is selected. Polynomials are near-minimax;
-`scripts/fit-polynomials` computes their coefficients. Where a number is needed more exactly than the format has it,
-it is split in two by its bits, which no compiler can undo.
+An op lowers to one of these functions, which are written with other ops, for single and double precision. Half
+precisions compute in single precision (`widened`). The pattern is the same everywhere: each part of the range has its
+own formula, all are evaluated on arguments clamped to their range, and one is selected. Polynomials are near-minimax;
+`scripts/fit-polynomials` computes their coefficients. A number that is needed in extended precision is split in two by
+masking bits, which the compiler cannot undo.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def flipped(x: Any, by: Any) -> Any:
 
 
 def _expm1_reduced(r: Any, rest: Any) -> Any:
-    """expm1(r + rest) for abs(r) below 0.35 and a rest in the rounding of r."""
+    """expm1(r + rest) for abs(r) below 0.35, where rest is a rounding error of r."""
     square = ew.mul(r, r)
     inner = ew.add(ew.mul(polynomial(r, coefficients.EXPM1[_size(r)]), r), 0.5)
     return ew.add(ew.add(ew.mul(square, inner), ew.add(rest, ew.mul(rest, r))), r)
@@ -82,7 +82,7 @@ _LOG_TWO = {4: (0.693145751953125, 1.42860682030941723e-6), 8: (6.93147180369123
 
 
 def expm1(x: Any) -> Any:
-    """exp(x) - 1: that of what is left of x after whole multiples of log(2), and a sum without cancellation."""
+    """exp(x) - 1: argument reduction by multiples of log(2), and a sum without cancellation."""
     lowest, highest = {4: (-30.0, 90.0), 8: (-60.0, 711.0)}[_size(x)]
     bounded = ew.clamp(value(x, lowest), x, value(x, highest))
     count = elementary.round_even(ew.mul(bounded, 1 / math.log(2)))
@@ -99,7 +99,7 @@ def expm1(x: Any) -> Any:
 
 
 def log1p(x: Any) -> Any:
-    """log(1 + x): the logarithm of the rounded sum, and what the rounding took away."""
+    """log(1 + x): the logarithm of the rounded sum, plus a correction for the rounding error."""
     total = ew.maximum(ew.add(x, 1), value(x, 0))  # the compiler would undo a plain sum
     usual = ew.logical_and(ew.gt(x, -1), ew.lt(x, value(x, np.inf)))
     lost = ew.div(ew.sub(x, ew.sub(total, 1)), ew.select(usual, total, value(x, 1)))
@@ -125,7 +125,7 @@ def atanh(x: Any) -> Any:
 
 
 def cbrt(x: Any, root: Any) -> Any:
-    """A cube root of x, better by one step of Newton's method."""
+    """A cube root of x, refined by one step of Newton's method."""
     square = ew.mul(root, root)
     step = ew.div(ew.sub(ew.mul(square, root), x), ew.mul(square, 3))
     usual = ew.logical_and(ew.ne(x, 0), elementary.is_finite(x))
@@ -172,10 +172,10 @@ def _exp_in_two(high: Any, low: Any) -> tuple[Any, Any, Any]:
 
 
 def logaddexp(x: Any, y: Any, refined: bool) -> Any:
-    """log(exp(x) + exp(y)); refined, also where the sum is close to one, and the result so to zero.
+    """log(exp(x) + exp(y)); `refined`, also accurate if the result is close to zero.
 
-    There, the result r is a difference of numbers that are much larger. What exp(x - r) + exp(y - r) lacks to be one,
-    computed with more bits than the format has, is what r is wrong by.
+    There, the result r is a difference of much larger numbers. The error of r is 1 - (exp(x - r) + exp(y - r)),
+    computed in extended precision.
     """
     first = ew.ge(x, y)
     top, low = ew.select(first, x, y), ew.select(first, y, x)
@@ -281,7 +281,7 @@ _FAR = 8.0
 
 
 def _steps_down(x: Any) -> tuple[Any, Any]:
-    """How far x, from 3/2 up to 8, is above [3/2, 5/2), in whole steps, and where it gets there."""
+    """The number of unit steps from x, between 3/2 and 8, down to [3/2, 5/2), and the end point."""
     count = ew.maximum(elementary.floor(ew.sub(x, 1.5)), value(x, 0))
     return count, ew.sub(x, count)
 
@@ -334,7 +334,7 @@ def digamma(x: Any) -> Any:
     y = ew.select(ew.lt(middle, 2.5), middle, y)
     root = float(value(x, coefficients.DIGAMMA_ROOT))
     rest = coefficients.DIGAMMA_ROOT - root + coefficients.DIGAMMA_ROOT_REST
-    # the rest of the root goes last, because the compiler would add it to the root
+    # the low part of the root is subtracted last, or the compiler would add it to the high part
     near = ew.mul(ew.sub(y, root), polynomial(ew.sub(y, 1.5), coefficients.DIGAMMA[_size(x)]))
     near = ew.sub(near, rest * coefficients.DIGAMMA_SLOPE)
     for k in range(1, 7):

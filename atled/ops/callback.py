@@ -1,7 +1,7 @@
-"""`Callback`: a Python function that compiled code calls, with NumPy arrays, on the host.
+"""`Callback`: a host callback, a Python function that compiled code calls with NumPy arrays.
 
-The engine copies whatever comes back, so results are checked here first. An exception is kept, so that the one that
-users see is their own. Callbacks with an effect run in the order of the program, in loops and branches too.
+The engine copies results without checks, so they are checked here first. An exception is stored and raised later with
+its original type. Callbacks with an effect run in program order, in loops and branches too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", 
 
 
 class Host:
-    """A function on the host, and the types of its results. Compared by identity."""
+    """A host function, and the types of its results. Compared by identity."""
 
     __slots__ = ("function", "name", "types")
 
@@ -55,7 +55,7 @@ class Host:
         return np.ascontiguousarray(host).reshape(t.shape)
 
     def from_engine(self, *arrays: Any) -> tuple[np.ndarray, ...]:
-        """The call that compiled code makes: an exception waits to be raised where the result is asked for."""
+        """The call from compiled code: an exception is stored until the result is read."""
         try:
             return self(*arrays)
         except BaseException as error:
@@ -104,7 +104,7 @@ class Callback(Op):
         return build.callback(self.host.from_engine, operands, self.host.types, self.effect)
 
     def on_host(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The results, where the operands are at hand."""
+        """The results, if the operands are concrete."""
         return self.host(*arrays)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -20,10 +20,10 @@ _UNIT = "#unit"
 
 
 class Collective(Op):
-    """The family: ops that combine the values that one array has along named axes."""
+    """The family: ops that combine values of an array along named axes. A "place" is a position along such an axis."""
 
     is_collective = True
-    is_same_for_all = False  # whether what `batch_named` gives has no batch axis
+    is_same_for_all = False  # whether results of `batch_named` have no batch axis
     axes: tuple[Any, ...]
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], *operands: Any) -> Any:
@@ -83,14 +83,14 @@ class Psum(AllReduce):
 
 
 class PsumInvariant(Psum):
-    """The sum over axes of a mesh, as one value that all places share: its cotangent is one value, too."""
+    """The sum over mesh axes as a replicated value, whose cotangent is replicated, too."""
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
         return (bind(Pvary(self.axes), cotangent),)
 
 
 class Pvary(Collective):
-    """A value that all places share, as one that each place has on its own. Nothing moves, but cotangents add up."""
+    """A replicated value as a device-varying one. No communication; the transpose sums cotangents over devices."""
 
     linear_in = ((0,),)
 
@@ -113,7 +113,7 @@ class Pvary(Collective):
 
 
 class Agree(Pvary):
-    """Equal values of all places, as one value that they share: each place has its part of the cotangent."""
+    """Equal device-varying values as one replicated value: each device gets a share of the cotangent."""
 
     size: int
 
@@ -346,7 +346,7 @@ class AllToAll(Collective):
 
 
 def names(axes: Any) -> tuple[Any, ...]:
-    """One or several axis names as a tuple; complains about those that are not in scope."""
+    """One or several axis names as a tuple; raises for those that are not in scope."""
     found = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
     for name in found:
         named_axis(name)
@@ -367,13 +367,13 @@ def psum(x: Any, axes: Any) -> Any:
 
 
 def pvary(x: Any, axes: Any) -> Any:
-    """A value that all places of named axes share, as one that each has on its own: the value itself."""
+    """A replicated value as a varying one along named axes: the identity."""
     names(axes)
     return x
 
 
 def pbroadcast(x: Any, axes: Any, source: int) -> Any:
-    """The value that one place of a named axis has, at all of them."""
+    """Broadcast the value at one place of a named axis to all of them."""
     is_source = elementwise.eq(axis_index(axes), np.int32(source))
     t = type_of(x)
     zero = shape.zeros(t)

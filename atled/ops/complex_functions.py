@@ -1,9 +1,9 @@
 """Elementary functions of complex numbers, written with real functions of their two parts.
 
 Each is accurate over the whole plane, without overflow on the way to a finite result, continuous on the side of a
-branch cut that the sign of a zero says, and has the special values of C99 (annex G), which the array API standard
+branch cut that the sign of zero selects, and has the special values of C99 (annex G), which the array API standard
 repeats. The formulas for inverse functions are Kahan's ("Branch cuts for complex elementary functions", 1987).
-Derivatives are those of the ops: nothing here is differentiated.
+Derivatives are defined by the ops; the functions here are not differentiated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _is_nan(x: Any) -> Any:
 
 
 def _is_lost(x: Any) -> Any:
-    """Whether an angle is infinite or NaN, so that its sine and cosine say nothing."""
+    """Whether an angle is infinite or NaN, so that its sine and cosine are undefined."""
     return ew.logical_not(elementary.is_finite(x))
 
 
@@ -51,11 +51,11 @@ def _both(*conditions: Any) -> Any:
 
 
 def _sum_of_squares(x: Any, y: Any, other: Any) -> Any:
-    """x*x + y*y + other, whose large terms cancel, as if with twice the digits."""
+    """x*x + y*y + other in doubled precision, because large terms cancel."""
     a, c = top_half(x), top_half(y)  # whose squares are exact
     b, d = ew.sub(x, a), ew.sub(y, c)
     total, left = ew.mul(a, a), value(x, 0.0)
-    # the compiler adds neighbouring constants up as if nothing were rounded, so `other` is not the first
+    # the compiler folds adjacent constants, so `other` must not come first
     for term in (ew.mul(c, c), other, ew.mul(ew.mul(a, b), 2), ew.mul(ew.mul(c, d), 2), ew.mul(b, b), ew.mul(d, d)):
         total, rest = two_sum(total, term)
         left = ew.add(left, rest)
@@ -127,7 +127,7 @@ def expm1(z: Any) -> Any:
     re, im = _exp_parts(x, y)
     half = elementary.sin(ew.mul(y, 0.5))
     near = ew.sub(ew.mul(elementary.expm1(x), elementary.cos(y)), ew.mul(ew.mul(half, half), 2))
-    near = ew.select(ew.eq(near, 0), value(x, 0.0), near)  # of either zero, as the standard has it
+    near = ew.select(ew.eq(near, 0), value(x, 0.0), near)  # for zeros of both signs, as the standard requires
     return conversion.complex(ew.select(ew.lt(elementary.absolute(x), 1), near, ew.sub(re, 1)), im)
 
 
@@ -274,7 +274,7 @@ def _asinh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     re = ew.select(is_far, _log_of_double(width, height), re)
     under = ew.select(is_far, width, ew.add(ew.mul(a, c), ew.mul(b, d)))
     im = elementary.atan2(height, under)
-    # z itself, where its cube is lost: the roots would lose the smallest numbers
+    # z itself if its cube underflows: the roots would lose tiny numbers
     info = dtypes.finfo(type_of(x).dtype)
     is_small = ew.lt(ew.maximum(width, height), math.sqrt(info.eps) / 4)
     re, im = ew.select(is_small, width, re), ew.select(is_small, height, im)
@@ -372,7 +372,7 @@ def sign(z: Any) -> Any:
     top = ew.maximum(elementary.absolute(x), elementary.absolute(y))
     one, zero = value(x, 1.0), value(x, 0.0)
     is_far, is_zero = ew.eq(top, _infinity(top)), ew.eq(top, 0)
-    # one infinite part leaves nothing of the other; two have no direction
+    # an infinite part dominates the other; two infinite parts have no direction
     scale = ew.select(is_zero, one, top)
     a, b = (
         ew.select(is_far, ew.select(_is_infinite(v), with_sign(one, v), ew.mul(v, 0)), ew.div(v, scale)) for v in (x, y)

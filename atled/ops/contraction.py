@@ -20,7 +20,7 @@ PLAIN_PRECISIONS = ("DEFAULT", "HIGH", "HIGHEST")
 
 
 class DotAlgorithm(NamedTuple):
-    """How a product is computed: what operands are rounded to, what sums are kept in, in how many parts."""
+    """The algorithm of a dot product: operand precisions, accumulation type, number of components."""
 
     lhs_precision_type: Any
     rhs_precision_type: Any
@@ -46,7 +46,7 @@ _SPELLED = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "tf32": "tf32",
     "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
 }  # fmt: skip
-# By name: the algorithm, the dtype that its operands are stored in, and whether a CPU takes it.
+# By name: the algorithm, the storage dtype of its operands, and whether CPUs support it.
 ALGORITHMS: dict[str, tuple[DotAlgorithm, Any, bool]] = {
     "F16_F16_F16": (DotAlgorithm("float16", "float16", "float16"), dtypes.float16, True),
     "F16_F16_F32": (DotAlgorithm("float16", "float16", "float32"), dtypes.float16, False),
@@ -62,11 +62,11 @@ ALGORITHMS: dict[str, tuple[DotAlgorithm, Any, bool]] = {
 }
 _OF_EIGHT_BITS = tuple(
     [f"ANY_F8_ANY_F8_{s}{e}" for s in ("F32", "ANY") for e in ("", "_FAST_ACCUM")]
-)  # known by name only
+)  # the name exists, but not the algorithm
 
 
 def precision_name(precision: Any) -> str | None:
-    """A precision as users give it (a name, an enum, an algorithm, None) in the compiler's words."""
+    """A user's precision (a name, an enum, an algorithm, None) as the compiler's name."""
     if precision is None:
         precision = scope().matmul_precision
     if precision is None:
@@ -124,7 +124,7 @@ class DotGeneral(LinearOp):
         return self._lowered(build, x, y)
 
     def _by_algorithm(self, build: Any, name: str, x: Any, y: Any) -> Any:
-        """Operands rounded to what an algorithm stores, multiplied as it says, and the result in the dtype promised."""
+        """A product by an algorithm: operands are rounded to its storage dtype, the result is cast to its own."""
         given, stored, is_on_cpu = ALGORITHMS.get(name, (None, x.type.dtype, False))
         if (build.platform == "cpu" and not is_on_cpu) or name in _OF_EIGHT_BITS:
             raise ValueError(f"precision: {name!r} is not there for products on {build.platform}.")
@@ -190,7 +190,7 @@ class DotGeneral(LinearOp):
         contracted = [wc[i] for i in sorted(range(len(oc)), key=lambda i: oc[i])]
         order, left, right = [*wb, *w_free, *contracted], cotangent, other
         contracting, batch = (o_axes, tuple(o_free)), (tuple(range(n)), tuple(ob))
-        if [*wb, *contracted, *w_free] == list(range(wanted.ndim)):  # with the other first nothing has to move
+        if [*wb, *contracted, *w_free] == list(range(wanted.ndim)):  # with the other first, nothing is transposed
             order = list(range(wanted.ndim))
             left, right = right, left
             contracting, batch = (tuple(o_free), o_axes), (tuple(ob), tuple(range(n)))
@@ -217,21 +217,21 @@ class DotGeneral(LinearOp):
         return shape.transpose(out, order)
 
 
-_MANY = 4096  # elements, from which a kernel is worth a transposed copy
+_MANY = 4096  # the number of elements from which on a fast kernel is worth a transposed copy
 
 
 def _in_memory(x: Any, order: Sequence[int]) -> Any:
-    """x with its axes in an order, in memory as well: a flat array has but one layout."""
+    """x transposed in memory, by way of a flat array, which has only one layout."""
     t = type_of(x)
     (flat,) = shape.optimization_barrier(shape.reshape(shape.transpose(x, order), (t.size,)))
     return shape.reshape(flat, [t.shape[a] for a in order])
 
 
 def _kernel(build: Any, x: Any, y: Any, out: Any) -> Any:
-    """The dtype in which a kernel for narrow operands sums their products, or None where there is none.
+    """The accumulation dtype of a fast kernel for narrow operands, or None if there is none.
 
-    The CPU's compiler has such kernels, several times as fast as its loops, for operands as they lie in memory, if the
-    left one is summed over its last axes.
+    The CPU compiler has such kernels, several times as fast as its loops, for operands in row-major order, if the left
+    one is contracted over its last axes.
     """
     if not build.on_one_cpu or x is not y:
         return None

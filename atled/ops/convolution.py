@@ -22,7 +22,7 @@ from atled.ops.contraction import PLAIN_PRECISIONS
 
 
 class ConvAxes(NamedTuple):
-    """Which axis is what: (batch, feature, *spatial), (output feature, input feature, *spatial), as the first."""
+    """Axes of input and output (batch, feature, *spatial) and kernel (output feature, input feature, *spatial)."""
 
     x: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -75,7 +75,7 @@ class Convolution(LinearOp):
         out = self.result_type(x.type, kernel.type)
         if 0 in (out.size, x.type.size, kernel.type.size):  # sums of nothing, which the compiler refuses
             return build.apply(lambda: shape.zeros(out))
-        if self.batch_groups > 1 and build.is_spread:  # the partitioner adds up too often where the sum is split
+        if self.batch_groups > 1 and build.is_spread:  # the partitioner would sum twice if the summed axis is split
             groups, a = self.batch_groups, self.axes
             x = build.apply(lambda v: _move_groups(v, a.x[0], a.x[1], groups), x)
             return self._grouped(groups, 1).lower(build, x, kernel)
@@ -99,7 +99,7 @@ class Convolution(LinearOp):
             "feature_group_count": self.feature_groups,
             "batch_group_count": self.batch_groups,
         }
-        if self.precision in PLAIN_PRECISIONS:  # algorithms are of products alone
+        if self.precision in PLAIN_PRECISIONS:  # dot algorithms do not apply to convolutions
             attributes["precision_config"] = (f"#stablehlo<precision {self.precision}>",) * 2
         found = build.emit("stablehlo.convolution", (x, kernel), (work,), attributes)
         return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)
@@ -151,7 +151,7 @@ class Convolution(LinearOp):
     def batch(self, batched: tuple[bool, ...], x: Any, kernel: Any) -> Any:
         size = type_of(x if batched[0] else kernel).shape[0]
         a, fg, bg = self.axes, self.feature_groups, self.batch_groups
-        if size == 0:  # nothing can be put into so many groups
+        if size == 0:  # an empty axis cannot be split into groups
             one = [ArrayType(t.shape[1:], t.dtype) if b else t for t, b in zip(map(type_of, (x, kernel)), batched)]
             out = self.result_type(*one)
             return shape.zeros(ArrayType((0, *out.shape), out.dtype))

@@ -38,7 +38,7 @@ class Pow(Elementwise):
             return elementwise.select(
                 elementwise.eq(y, 0), zero_like(out), elementwise.mul(y, pow(x, elementwise.sub(y, 1)))
             )
-        # log(x) * x**y, continued by zero to x = 0
+        # log(x) * x**y, defined as zero at x = 0
         is_zero = elementwise.eq(x, 0)
         slope = elementwise.mul(out, log(elementwise.select(is_zero, one_like(x), x)))
         return elementwise.select(is_zero, zero_like(out), slope)
@@ -61,7 +61,7 @@ class Sign(Flat):
         if type_of(x).kind != "c":
             return out, Zero(type_of(out).tangent())
         size = absolute(x)
-        is_zero = elementwise.eq(size, 0)  # where the derivative is taken to be zero
+        is_zero = elementwise.eq(size, 0)  # where the derivative is defined as zero
         inverse = elementwise.div(1, elementwise.select(is_zero, one_like(size), size))
         inverse = conversion.convert(elementwise.select(is_zero, zero_like(size), inverse), type_of(x).dtype)
         along = conversion.convert(conversion.real(elementwise.mul(t, conversion.conj(out))), type_of(x).dtype)
@@ -172,7 +172,7 @@ class Expm1(Analytic):
 
 
 class Logarithm(Analytic):
-    """A logarithm, whose tangent is a quotient: at infinity it has none, and infinity over infinity is no zero."""
+    """A logarithm, whose tangent is a quotient; at infinity the tangent is NaN, because inf / inf is."""
 
     def under(self, x: Any) -> Any:
         """What a tangent is divided by."""

@@ -160,7 +160,7 @@ class Pick(Elementwise):
     takes = "biufc"
 
     def loses(self, x: Any, y: Any) -> Any:
-        """Whether y is as good as x, or better; of equal numbers NumPy, too, takes the second."""
+        """Whether y is selected over x; for equal numbers the second is, as in NumPy."""
         raise NotImplementedError
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
@@ -171,7 +171,7 @@ class Pick(Elementwise):
         is_number = y.literal is not None and not np.isnan(np.asarray(y.literal, np.float64)).any()
         return build.apply(self._compare_to_number if is_number else self._compare, x, y)
 
-    # By comparisons, because the CPU's fast kernels take the other number where one is NaN.
+    # By comparisons, because the CPU's fast kernels drop NaN.
 
     def _compare_to_number(self, x: Any, y: Any) -> Any:
         return select(self.loses(x, y), y, x)
@@ -227,7 +227,7 @@ class Clamp(Elementwise):
     def lower(self, build: Any, low: Any, x: Any, high: Any) -> Any:
         if (
             build.platform == "cpu" and x.type.kind == "f" and dtypes.bits(x.type.dtype) < 32
-        ):  # it becomes two ops there
+        ):  # it lowers to two ops there
             return build.apply(lambda low, x, high: minimum(maximum(low, x), high), low, x, high)
         return super().lower(build, low, x, high)
 

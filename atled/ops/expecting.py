@@ -1,4 +1,4 @@
-"""`Expect`: integers that must lie in a range. It changes nothing; the first call of compiled code looks at them."""
+"""`Expect`: an identity op for integers that must lie in a range, which is checked before the first compiled call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from atled.core.types import ArrayType
 
 
 class Expect(LinearOp):
-    """Its operand, integers that are `low` or more and less than `high`; `what` they are is said if they are not."""
+    """The identity, for integers with low <= x < high; `what` names them in the error message."""
 
     low: int
     high: int

@@ -1,6 +1,6 @@
 """The elementwise family: what all elementwise ops share.
 
-Operands have one shape, or are scalars, which spread over it: so `x * 2.0` is one equation. Dtypes agree; Python
+Operands have one shape, or are scalars, which are broadcast: so `x * 2.0` is one equation. Dtypes agree; Python
 numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`).
 """
 
@@ -25,11 +25,11 @@ KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "co
 
 
 class Elementwise(Op):
-    """The family: one shape, scalars spread, dtypes agree."""
+    """The family: one shape, scalars are broadcast, dtypes agree."""
 
     is_fusible = True
     hlo: ClassVar[str] = ""
-    # How the op is computed with other ones, where the compiler's own is not exact enough: by the size of a real dtype,
+    # Implementations by other ops, if the compiler's own is not accurate enough: keyed by the size of a real dtype,
     # and "c" for complex ones. `approximation.py` and `complex_functions.py` fill it in.
     computed: ClassVar[dict[Any, Callable[..., Any]]] = {}
     takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
@@ -100,7 +100,7 @@ def widened(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def matching(name: str, types: Sequence[ArrayType]) -> str:
-    """What to try for operands of different dtypes or shapes: these functions convert nothing by themselves."""
+    """The hint for operands of different dtypes or shapes: `lax` functions do not convert implicitly."""
     kinds = [t.dtype for t in types]
     if len(set(kinds)) == 2 and dtypes.key_dtype not in kinds:
         wanted, _ = dtypes.promote(*[(dtype, False) for dtype in kinds])
@@ -135,14 +135,14 @@ def align(batched: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
 
 
 def unspread(cotangent: Any, operand: Any) -> Any:
-    """The cotangent of an operand that may have been a scalar spread over the result."""
+    """The cotangent of an operand that may be a broadcast scalar."""
     if type_of(cotangent).shape != operand.type.shape:
         return arithmetic.sum(cotangent, tuple(range(type_of(cotangent).ndim)))
     return cotangent
 
 
 class Flat(Elementwise):
-    """Elementwise with derivative zero wherever there is one."""
+    """Elementwise ops whose derivative is zero."""
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
         return None
@@ -168,7 +168,7 @@ class LinearElementwise(Elementwise, LinearOp):
 
 
 def spread_all(build: Any, op: Elementwise, operands: Sequence[Any]) -> list[Any]:
-    """Operands being lowered, with scalars spread over the shape of the result."""
+    """Operands being lowered, with scalars broadcast to the shape of the result."""
     out = op.result_type(*[x.type for x in operands])
     return [build.spread(x, out.shape) for x in operands]
 
@@ -187,7 +187,7 @@ def one_like(x: Any) -> Any:
 
 
 def match(*operands: Any) -> Sequence[Any]:
-    """Give Python numbers, and NumPy's default scalars, the dtype of the arrays they meet."""
+    """Give Python numbers, and NumPy's default scalars, the dtype of the array operands."""
     if all([isinstance(x, Array) for x in operands]):
         return operands
     dtype = next((x.dtype for x in operands if not _is_weak_number(x) and hasattr(x, "dtype")), None)
@@ -210,12 +210,12 @@ def _is_weak_number(x: Any) -> bool:
 
 
 def is_static_scalar(x: Any) -> bool:
-    """Whether the value of an operand is known and written into the program."""
+    """Whether an operand is a literal."""
     return isinstance(x, Literal) or (not isinstance(x, Array) and np.ndim(x) == 0)
 
 
 def is_finite_number(x: Any) -> bool:
-    """Whether an operand is a finite number that is written into the program."""
+    """Whether an operand is a finite literal."""
     return is_static_scalar(x) and bool(np.isfinite(getattr(x, "value", x)))
 
 

@@ -1,7 +1,7 @@
 """Reading and writing at positions that are data: dynamic slices, gather and scatter.
 
 `mode` says what happens out of bounds. Reads: "clip" moves the window inside, "fill" gives a fill value. Writes: "clip"
-moves the window inside, "drop" leaves the write out. "promise" means that it does not happen.
+moves the window inside, "drop" skips the write. "promise" means that all indices are in bounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from atled.ops import conversion, elementwise, masking, reduction, shape
 
 
 class GatherAxes(NamedTuple):
-    """How the axes of operand, indices and result of a gather belong together."""
+    """Dimension numbers of a gather: how the axes of operand, indices and result correspond."""
 
     offset: tuple[int, ...]  # axes of the result that run inside a window
     collapsed: tuple[int, ...]  # window axes of length one that disappear
@@ -31,7 +31,7 @@ class GatherAxes(NamedTuple):
 
 
 class ScatterAxes(NamedTuple):
-    """How the axes of operand, indices and updates of a scatter belong together."""
+    """Dimension numbers of a scatter: how the axes of operand, indices and updates correspond."""
 
     window: tuple[int, ...]  # axes of the updates that run inside a window
     inserted: tuple[int, ...]  # window axes of length one that the updates do not have
@@ -65,7 +65,7 @@ class Gather(masking.Moving):
             raise TypeError(
                 f"gather: indices must be integers with vectors of {len(a.start_map)} on the last axis; got {indices}."
             )
-        is_read = 0 not in indices.shape[:-1]  # from an empty array, too, nothing can be read
+        is_read = 0 not in indices.shape[:-1]  # an empty window can be read even from an empty array
         if len(self.sizes) != x.ndim or (is_read and any(s > n for s, n in zip(self.sizes, x.shape, strict=True))):
             raise TypeError(f"gather: windows of {self.sizes} do not fit into {x}.")
         window = [s for i, s in enumerate(self.sizes) if i not in a.collapsed and i not in a.operand_batch]
@@ -116,7 +116,7 @@ class Gather(masking.Moving):
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         if masks[0] is not ALL or self.mode != "fill":
             return masking.moved(self, values, masks)
-        # what lies outside is left out
+        # out-of-bounds elements are masked
         return bind(self, *values), Mask(lambda: bind(self, masking.as_array(ALL, values[0]), values[1]), False)
 
     def batch(self, batched: tuple[bool, ...], x: Any, indices: Any) -> Any:
@@ -223,7 +223,7 @@ class Scatter(Op):
         return Scatter(self.axes, combine, self.mode, unique, self.is_sorted)
 
     def _gather(self, x: ArrayType, updates: ArrayType, fill: Any = 0) -> Gather:
-        """The gather that reads what this scatter writes to."""
+        """The gather that reads the positions that this scatter writes."""
         a = self.axes
         axes = GatherAxes(a.window, a.inserted, a.start_map, a.operand_batch, a.indices_batch)
         mode = {"drop": "fill"}.get(self.mode, self.mode)
@@ -250,7 +250,7 @@ class Scatter(Op):
                 )
                 total = spread if total is None else elementwise.add(total, spread)
             return out, total
-        # extrema: those that attain the result share the tangent
+        # extrema: the updates that attain the result share the tangent
         one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
         old_won, new_won = elementwise.eq(x, out), elementwise.eq(updates, bind(read, out, indices))
         add = self._as("add")
@@ -300,7 +300,7 @@ class Scatter(Op):
         return bind(self, *values), ALL
 
     def _winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:
-        """Which updates are still there after all have been written."""
+        """Which updates are not overwritten by later ones."""
         numbers = shape.reshape(shape.iota(np.int32, (updates.size,), 0), updates.shape)
         board = shape.full(ArrayType(x.shape, np.int32), -1)
         written = bind(self, board, indices, numbers)
@@ -385,7 +385,7 @@ class DynamicUpdateSlice(masking.Moving):
 
 
 def check_window(name: str, x: ArrayType, sizes: Sequence[int], starts: Sequence[ArrayType]) -> None:
-    """Complain if a window does not fit, or its position is not one integer for each axis."""
+    """Raise if a window does not fit, or its position is not one integer for each axis."""
     if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=False)):
         raise TypeError(
             f"{name}: the window must fit into the array; got a window of {tuple(sizes)} for {x}."
@@ -429,7 +429,7 @@ def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Any:
 
 
 def take_along(x: Any, indices: Any, axis: int) -> Any:
-    """x read along one axis at positions that differ from place to place; x and indices agree on the other axes."""
+    """x read along one axis at per-element positions (take_along_axis); x and indices agree on the other axes."""
     t, at = type_of(x), type_of(indices)
     others = [a for a in range(t.ndim) if a != axis]
     axes = GatherAxes((), (axis,), (axis,), tuple(others), tuple(others))

@@ -1,7 +1,7 @@
 """Matrix decompositions, on the last two axes. On the CPU they run in LAPACK.
 
-A decomposition that fails gives NaN. Derivatives stay finite where eigenvalues or singular values are equal: what is
-not determined there is taken to be zero.
+A decomposition that fails gives NaN. Derivatives stay finite where eigenvalues or singular values are equal:
+undetermined terms are defined as zero.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Lu(Matrices):
             return a, build.constant(0, pivots), rows
         info = ArrayType(tuple(lead), INT)
         found, swaps, code = lapack(build, self, "getrf", (a,), (out, pivots, info))
-        code = build.apply(lambda c: elementwise.minimum(c, 0), code)  # a singular U is no failure
+        code = build.apply(lambda c: elementwise.minimum(c, 0), code)  # a singular U is not an error
         swaps = build.apply(lambda s: elementwise.sub(s, 1), swaps)
         return or_nan(build, code, found)[0], swaps, build.apply(lambda s: permutation_of(s, m), swaps)
 
@@ -191,7 +191,7 @@ class Qr(Matrices):
 
 
 class ColumnOrder(Matrices):
-    """The order of columns in which a QR decomposition takes the one that is farthest from those before it."""
+    """The column order of a QR decomposition with column pivoting."""
 
     gives_tuple = False
 

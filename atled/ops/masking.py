@@ -1,4 +1,4 @@
-"""What ops do with the masks of tangents and cotangents (`core/mask.py`), where several do the same."""
+"""Shared `masked` rules: how ops propagate the masks of tangents and cotangents (`core/mask.py`)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from atled.ops.family import is_finite_number, is_static_scalar
 
 
 class Moving(LinearOp):
-    """An op that puts elements elsewhere; with masks it does the same."""
+    """An op that only moves elements, and masks in the same way."""
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         return moved(self, values, masks)
 
 
 def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], is_cheap: bool = True) -> tuple[Any, Any]:
-    """The result of an op that puts elements elsewhere; its mask is the same op, on masks."""
+    """The result of an op that only moves elements; its mask is the same op, applied to masks."""
     out = bind(op, *values)
     groups = op.linear_groups(len(values))
     if len(groups) != 1 or all([masks[i] is ALL for i in groups[0]]):
@@ -41,7 +41,7 @@ def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], is_cheap: bool = 
 
 
 def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-    """A tangent times or divided by a factor: where the tangent is left out, the factor is 1, whatever it was."""
+    """A tangent times or divided by a factor: where the tangent was discarded, the factor is replaced by 1."""
     i = 0 if masks[0] is not None else 1
     mask = masks[i]
     if masks[1 - i] is not None or mask is ALL or (i,) not in op.linear_in:
@@ -55,7 +55,7 @@ def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, A
 
 
 def total(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-    """Elements put together, which are left out where each of them is."""
+    """Combined elements: discarded where all operands are discarded."""
     out, masks = bind(op, *values), only_zeros(values, masks)
     found = [(m, x) for m, x in zip(masks, values, strict=True) if m is not None]
     if any([m is ALL for m, _ in found]):
@@ -66,25 +66,25 @@ def total(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any
 
 
 def spread(mask: Mask, dims: tuple[int, ...], wanted: tuple[int, ...]) -> Mask:
-    """The mask of a scalar that an elementwise op spread over a shape."""
+    """The mask of a scalar that an elementwise op broadcast to a shape."""
     return mask if mask is ALL or dims == wanted else Mask(lambda: filled(mask.get(), wanted), mask.is_cheap)
 
 
 def either(a: Mask, b: Mask) -> Mask:
-    """What one of two masks has."""
+    """The union of two masks."""
     if a is b:
         return a
     return Mask(lambda: arithmetic.logical_or(a.get(), b.get()), a.is_cheap and b.is_cheap)
 
 
 def only_zeros(values: Sequence[Any], masks: Sequence[Any]) -> list[Any]:
-    """Masks in which only zeros count as left out: the rule of a user may add other values to a cotangent."""
+    """Masks in which only zeros count as discarded: a user's rule may add nonzero values to a cotangent."""
     is_zero = lambda x: is_static_scalar(x) and not getattr(x, "value", x)  # noqa: E731
     return [ALL if m is None and not is_zero(x) else m for x, m in zip(values, masks, strict=True)]
 
 
 def as_array(mask: Mask | None, x: Any) -> Any:
-    """A mask as an array in the shape of the operand that has it; zeros that are no tangent are left out."""
+    """A mask as an array in the shape of its operand; zeros without a tangent count as discarded."""
     if mask is not None and mask is not ALL:
         return mask.get()
     return filled(np.bool_(mask is ALL), type_of(x).shape)
@@ -96,5 +96,5 @@ def are_cheap(masks: Sequence[Any]) -> bool:
 
 
 def filled(flag: Any, dims: tuple[int, ...]) -> Any:
-    """A mask, or one truth value for all, in a shape."""
+    """A mask, or a scalar truth value, broadcast to a shape."""
     return flag if type_of(flag).shape == dims else arithmetic.broadcast(flag, dims, ())

@@ -138,7 +138,7 @@ def letter(letter: str) -> U8:
 
 
 def or_nan(build: Any, info: Any, *values: Any) -> tuple[Any, ...]:
-    """Values where the routine says that it went well, else NaN."""
+    """Values where the LAPACK routine reports success, else NaN."""
 
     def choose(code: Any, *xs: Any) -> tuple[Any, ...]:
         out = []
@@ -155,7 +155,7 @@ def or_nan(build: Any, info: Any, *values: Any) -> tuple[Any, ...]:
 
 
 class TriangularSolve(LinearOp):
-    """x such that a x = b (or x a = b), for triangular a. The other triangle of a is not looked at."""
+    """x such that a x = b (or x a = b), for triangular a. The other triangle of a is ignored."""
 
     linear_in = ((1,),)
     emitted_from = 2**14
@@ -228,7 +228,7 @@ def triangular_solve(
 
 
 class TridiagonalSolve(LinearOp):
-    """x such that A x = b, for A with diagonals dl, d and du; dl[0] and du[-1] are not looked at."""
+    """x such that A x = b, for A with diagonals dl, d and du; dl[0] and du[-1] are ignored."""
 
     linear_in = ((3,),)
 

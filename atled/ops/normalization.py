@@ -1,7 +1,7 @@
-"""Softmax, its logarithm and log-sum-exp as ops of their own.
+"""Softmax, log-softmax and log-sum-exp as single ops.
 
-Their derivatives are shorter and stabler than those of their parts. Each is written with ops that the CPU's compiler
-makes one kernel of: with a comparison, a selection or a test for infinity among them it makes several.
+Their derivatives are shorter and more stable than those of their parts. Each lowers to ops that the CPU compiler fuses
+into one kernel; a comparison, a selection or a test for infinity among them would split it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _OverAxes(Op):
         return tuple([a for a in range(ndim) if a not in self.axes])
 
     def largest(self, x: Any) -> Any:
-        """The largest element, without a look for NaN, which is found in sums anyway."""
+        """The largest element, without the NaN test: sums propagate NaN anyway."""
         return bind(reduction.ReduceMax(self.axes, True), x)
 
     def batch(self, batched: Any, x: Any) -> Any:
@@ -43,7 +43,7 @@ class _OverAxes(Op):
 
 
 class _SameShape(_OverAxes):
-    """Those whose result has the type of x."""
+    """Ops whose result has the type of x."""
 
     def result_type(self, x: ArrayType) -> ArrayType:
         self.check(x)
@@ -77,9 +77,9 @@ class Softmax(_SameShape):
 
 
 class LogSoftmax(_SameShape):
-    """x less the logarithm of the sum of exp(x) over `axes`, without losing small probabilities.
+    """x minus the logarithm of the sum of exp(x) over `axes`, accurate for small probabilities.
 
-    NaN where plus infinity is among them, or nothing but minus infinity.
+    NaN if an element is plus infinity, or all are minus infinity.
     """
 
     def _compute(self, x: Any) -> Any:
@@ -98,7 +98,7 @@ class LogSoftmax(_SameShape):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         dims, kept = type_of(x).shape, self.kept(type_of(x).ndim)
-        _, weight, total = self._parts(x)  # the compiler finds them in the result
+        _, weight, total = self._parts(x)  # the compiler merges these with the result (CSE)
         moved = elementwise.div(reduction.reduce_sum(elementwise.mul(t, weight), self.axes), elementwise.neg(total))
         return bind(self, x), elementwise.add(t, shape.broadcast(moved, dims, kept))
 

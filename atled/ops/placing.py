@@ -1,4 +1,4 @@
-"""Where values are: `ShardingConstraint`, which changes no value and says how one is split over a mesh."""
+"""`ShardingConstraint`: an identity op that sets the sharding of a value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from atled.core.types import ArrayType
 
 
 class ShardingConstraint(LinearOp):
-    """Its operand, split over a mesh as `sharding` says."""
+    """Its operand, with the sharding `sharding`."""
 
     takes_keys = True
     sharding: NamedSharding
@@ -42,7 +42,7 @@ class ShardingConstraint(LinearOp):
 
 
 def resolved(sharding: NamedSharding | PartitionSpec, name: str) -> NamedSharding:
-    """A sharding; a spec is one of the mesh that is set."""
+    """A sharding; a PartitionSpec refers to the current mesh."""
     if isinstance(sharding, PartitionSpec):
         return NamedSharding(mesh_or_current(None, name), sharding)
     return sharding
@@ -60,7 +60,7 @@ def placed(x: Any, out_sharding: NamedSharding | PartitionSpec | None, name: str
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """A tree of arrays whose values are split over a mesh as `shardings` says: one, or a tree of them.
+    """A tree of arrays with the given `shardings`: one for all, or a tree of them.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.sharding import NamedSharding, PartitionSpec

@@ -36,7 +36,7 @@ class Threefry2x32(Op):
         k0, k1, x0, x1 = (build.spread(w, dims) for w in words)
         if math.prod(dims) < _MANY:
             return build.apply(_rounds, k0, k1, x0, x1)
-        # one loop over the counters, of which both words are one of 64 bits, instead of a dozen over the memory
+        # one loop over 64-bit counters (both words packed), instead of a dozen passes over memory
         both = build.map(_rounds_of_both, build.apply(_joined, x0, x1), k0, k1)
         return build.apply(_parted, both)
 
@@ -110,7 +110,7 @@ class RngBitGenerator(Op):
 
 
 class RngUniform(Op):
-    """Numbers between two bounds from the generator that the device keeps, others in each run."""
+    """Numbers between two bounds from the device's stateful generator; different in each run."""
 
     shape: tuple[int, ...]
 
@@ -188,7 +188,7 @@ def unwrap_key(keys: Any) -> Any:
 
 
 def rng_uniform(low: Any, high: Any, dims: Sequence[int]) -> Any:
-    """Numbers from `low` up to `high` from the generator that the device keeps."""
+    """Numbers from `low` up to `high` from the device's stateful generator."""
     return bind(RngUniform(tuple(dims)), low, high)
 
 

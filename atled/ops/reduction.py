@@ -68,7 +68,7 @@ class ReduceSum(Reduction, LinearOp):
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind != "f" or dtypes.bits(x.type.dtype) >= 32:
             return super().lower(build, x)
-        wide = conversion.convert  # the compiler would add up in 8 bits of precision, and stop at 256
+        wide = conversion.convert  # the compiler would accumulate in bfloat16, which cannot count beyond 256
         return build.apply(lambda v: wide(reduce_sum(wide(v, dtypes.float32), self.axes), x.type.dtype), x)
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
@@ -119,7 +119,7 @@ def _exclusive_product(x: Any, is_reversed: bool) -> Any:
 
 
 def _folded(x: Any, axis: int, parts: int, combine: Any) -> Any:
-    """A long axis cut into parts that are combined element by element, which shortens the chain of what remains to do.
+    """A long axis cut into parts that are combined elementwise, which shortens the sequential reduction that follows.
 
     The last part may overlap the one before: only for ops that may see an element twice.
     """
@@ -134,7 +134,7 @@ def _folded(x: Any, axis: int, parts: int, combine: Any) -> Any:
 class Extremum(Reduction):
     """The largest or smallest element, NaN if one is among them; elements that tie share the derivative.
 
-    If `is_loose`, a NaN may go unnoticed, which saves a pass over the elements.
+    If `is_loose`, a NaN may be lost, which saves a pass over the elements.
     """
 
     takes = "biuf"
@@ -150,7 +150,7 @@ class Extremum(Reduction):
         return build.apply(lambda v, extremum: self._or_nan(v, extremum, longest), x, out)
 
     def _or_nan(self, x: Any, extremum: Any, longest: int | None) -> Any:
-        """The CPU's fast kernels take the other number where one is NaN."""
+        """The CPU's fast kernels drop NaN."""
         is_nan = elementwise.ne(x, x)
         if longest is not None:
             is_nan = _folded(is_nan, longest, 8, elementwise.logical_or)
@@ -161,7 +161,7 @@ class Extremum(Reduction):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (t,) = tangents
-        # behind a barrier, because values that are computed again may round differently and not be equal any more
+        # behind a barrier, because recomputed values may round differently and no longer compare equal
         (x,) = shape.optimization_barrier(*primals)
         out = bind(self, x)
         dims = type_of(x).shape
@@ -171,7 +171,7 @@ class Extremum(Reduction):
         weight = elementwise.select(is_chosen, one, zero)
         count = reduce_sum(weight, self.axes)
         total = reduce_sum(elementwise.select(is_chosen, t, zero), self.axes)
-        return out, elementwise.div(total, elementwise.maximum(count, one))  # NaN is chosen nowhere, and counts none
+        return out, elementwise.div(total, elementwise.maximum(count, one))  # for NaN, count is 0
 
 
 class ReduceMax(Extremum):

@@ -1,4 +1,4 @@
-"""Reductions over segments: rows with the same number are combined."""
+"""Segment reductions: rows with the same segment id are combined."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def segment_sum(
     unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """The sum of the rows of each segment; rows with a number out of range are left out.
+    """The sum of the rows of each segment; rows with an id out of range are ignored.
 
     >>> import atled.numpy as jnp
     >>> segment_sum(jnp.array([1.0, 2.0, 4.0]), jnp.array([0, 0, 1]), 2)

@@ -1,5 +1,5 @@
 """Ops that move elements without changing them: reshape, broadcast, transpose, concatenate, split, pad, reverse,
-slice. All are linear. `Iota` and the barrier, which have no better home, are here too.
+slice. All are linear. `Iota` and `OptimizationBarrier` are here, too.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ class Iota(Op):
 
 
 class Constant(Op):
-    """A small array written into the program, where a rule needs one. Arrays of users are inputs, never constants."""
+    """A small constant array, for rules. User arrays are inputs, never constants."""
 
     data: bytes
     shape: tuple[int, ...]
@@ -311,7 +311,7 @@ class Constant(Op):
 
 
 class OptimizationBarrier(Op):
-    """Its operands, unchanged; the compiler moves nothing across."""
+    """Its operands, unchanged; the compiler moves no op across it."""
 
     gives_tuple = True
     takes_keys = True
@@ -320,7 +320,7 @@ class OptimizationBarrier(Op):
         return types
 
     def lower(self, build: Any, *operands: Any) -> Any:
-        if build.platform == "cpu" and build.is_nested:  # small loops become one function, which knows no barriers
+        if build.platform == "cpu" and build.is_nested:  # small loops become functions without barriers
             inputs = tuple([Var(x.type) for x in operands])
             return build.call(Program(inputs, [], inputs, "barrier"), operands, is_closed=True)
         out = build.emit("stablehlo.optimization_barrier", operands, [x.type for x in operands])
@@ -466,7 +466,7 @@ def constant_op(value: Any) -> Constant:
 
 
 def optimization_barrier(*operands: Any) -> tuple[Any, ...]:
-    """The operands unchanged, with a wall that the compiler moves nothing across."""
+    """The operands, behind a barrier that the compiler moves no op across."""
     return bind(OptimizationBarrier(), *operands)
 
 

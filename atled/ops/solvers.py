@@ -1,8 +1,8 @@
 """Solving, determinants and the pseudoinverse: ops with custom derivatives.
 
-They take a decomposition of their matrix along, as a constant: their derivatives are short formulas in the result
-and in the matrix itself, so that no derivative of a decomposition is needed, and they are right where that one would
-not exist. Matrices are on the last two axes; leading axes are batches.
+They take a decomposition of their matrix as a constant operand. Their derivatives are short formulas in the result and
+the matrix itself, so that decompositions are not differentiated, and are correct even where the derivative of the
+decomposition does not exist. Matrices are on the last two axes; leading axes are batches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INT = dtypes.int32
 
 
 class Solve(LinearOp):
-    """x such that a x = b, or a^T x = b, given the LU decomposition of a. Derivatives by a go through a alone."""
+    """x such that a x = b, or a^T x = b, given the LU decomposition of a. The decomposition is not differentiated."""
 
     linear_in = ((1,),)
     is_transposed: bool = False
@@ -87,7 +87,7 @@ class LogDeterminant(Op):
 
 
 class Determinant(Op):
-    """The determinant of a, given its LU decomposition. First and second derivatives are right for singular a too."""
+    """The determinant of a, given its LU decomposition. First and second derivatives are exact for singular a."""
 
     def result_type(self, a: ArrayType, lu: ArrayType, pivots: ArrayType, permutation: ArrayType) -> ArrayType:
         return ArrayType(a.shape[:-2], a.dtype)
@@ -170,7 +170,7 @@ class PseudoInverse(Op):
         (a, given), (t, _) = primals, tangents
         p = bind(self, a, given)
         m, n = type_of(a).shape[-2:]
-        # products of three are bracketed so that what is in between is the smaller square
+        # triple products are associated so that the intermediate matrix is the smaller square one
         product = lambda x, y, z: matmul(matmul(x, y), z) if m >= n else matmul(x, matmul(y, z))  # noqa: E731
         ph, th = adjoint(p), adjoint(t)
         rows, columns = product(p, ph, th), product(th, ph, p)

@@ -14,7 +14,7 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, indexing, shape
 
-_MANY = 64  # elements along the axis, from which packing them pays
+_MANY = 64  # the axis length from which on packing is faster
 _BYTE = {"i": dtypes.int8, "u": dtypes.uint8, "f": dtypes.float32}
 
 
@@ -58,13 +58,13 @@ class Sort(Op):
         return tuple([conversion.convert(y, t.dtype) for y, t in zip(bind(self, *wide), kinds)])
 
     def _packs(self, types: Sequence[ArrayType]) -> bool:
-        """Whether a sort of packed keys and positions is faster: unless there are few, or integers alone."""
+        """Whether sorting packed keys and positions is faster: not for few elements or a single integer operand."""
         x = types[0]
         fits = self.keys == 1 and x.kind in "biuf" and dtypes.bits(x.dtype) <= 32 and x.shape[self.axis] < 2**31
         return fits and x.shape[self.axis] >= _MANY and (len(types) > 1 or x.kind == "f")
 
     def _packed(self, *xs: Any) -> tuple[Any, ...]:
-        """The same by sorting integers, which is several times as fast as with a comparison of our own.
+        """The same by sorting integers, which is several times as fast as with a custom comparator.
 
         The key is the upper half of 64 bits and the position is the lower one, so equal keys stay in order.
         """

@@ -48,7 +48,7 @@ class LogAddExp(Special):
         return lower(widened(compute), *spread_all(build, self, (x, y)))
 
     def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
-        # both share where both are the same infinity, of which there is no difference
+        # equal infinities share the derivative, because their difference is NaN
         is_lost = elementwise.logical_and(elementwise.eq(x, y), elementwise.logical_not(elementary.is_finite(x)))
         gap = elementwise.sub(x, y) if i == 0 else elementwise.sub(y, x)
         return elementary.logistic(elementwise.select(is_lost, zero_like(gap), gap))

@@ -21,7 +21,7 @@ HLO = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and
 
 
 def identity(combine: str, dtype: Any) -> Any:
-    """The value that changes nothing under a combination."""
+    """The identity element of a combination."""
     if combine in ("max", "min"):
         return reduction.lowest(dtype) if combine == "max" else reduction.highest(dtype)
     if combine == "and":
@@ -73,7 +73,7 @@ class ReduceWindow(Op):
     def lower(self, build: Any, x: Any) -> Any:
         out = self.result_type(x.type)
         start = build.constant(identity(self.combine, x.type.dtype), ArrayType((), x.type.dtype))
-        if self.combine in ("max", "min"):  # a window over all would become a kernel that loses NaN
+        if self.combine in ("max", "min"):  # a window over a whole axis would become a kernel that loses NaN
             pick, scalar = getattr(elementwise, f"{self.combine}imum"), ArrayType((), x.type.dtype)
             region = build.region((scalar, scalar), lambda b, u, v: b.apply(pick, u, v))
         else:

@@ -1,4 +1,4 @@
-"""Optimizers: plain structs with `init`, `update` and `step`, and rates that are functions of the step."""
+"""Optimizers: plain structs with `init`, `update` and `step`, and learning-rate schedules."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         skip_not_finite,
     )
 
-# What is loaded when it is first asked for.
+# Imported lazily.
 _NAMES = {
     "adaptive": ("RMSprop", "Adadelta", "Adagrad", "AdaMax", "AMSGrad", "Lion", "NAdam", "NAdamW"),
     "adjusting": ("Noise", "Plateau", "noise", "plateau"),

@@ -1,4 +1,4 @@
-"""Optimizers with a step length for each number, from the gradients so far; each is the rule for one array."""
+"""Adaptive optimizers, with a step size for each element; each class is the update rule for one array."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atled.optim.rules import Adam, AdamW, Decaying, square
 
 @struct
 class NAdam(Adam):
-    """Adam with Nesterov's momentum (Dozat, 2016): the mean is that of the next step.
+    """Adam with Nesterov's momentum (Dozat, 2016): the momentum looks one step ahead.
 
     `m = b1 m + (1 - b1) g`, and in Adam's step `b1 m / (1 - b1**(t+1)) + (1 - b1) g / (1 - b1**t)` instead of the mean.
 
@@ -22,11 +22,11 @@ class NAdam(Adam):
     """
 
     def mean(self, g: Any, first: Any, h: Any) -> Any:
-        """The mean of gradients that the step follows."""
+        """The bias-corrected mean of gradients."""
         return h.b1 * first / h.ahead + (1 - h.b1) * g / h.first
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """How much of a mean the steps so far make up, and the next one."""
+        """The bias corrections of the means for this step and the next one."""
         return {**Adam.derived(self, h, t), "ahead": 1 - h.b1 ** (t + 1)}
 
 
@@ -45,7 +45,7 @@ class NAdamW(AdamW):
 
 @struct
 class AMSGrad(Adam):
-    """Adam whose mean of squares, corrected, never falls (Reddi et al., 2018).
+    """Adam whose bias-corrected mean of squares never decreases (Reddi et al., 2018).
 
     >>> from atled import optim
     >>> optim.AMSGrad(1e-3).slots
@@ -65,7 +65,7 @@ class AMSGrad(Adam):
 
 @struct
 class AdaMax(Rule):
-    """Adam with the largest of the faded gradients in place of their mean square (Kingma and Ba, 2015).
+    """Adam with a decaying maximum of gradients in place of their mean square (Kingma and Ba, 2015).
 
     `m = b1 m + (1 - b1) g`, `u = max(b2 u, |g| + eps)`, `p -= rate / (1 - b1**t) m / u`.
 
@@ -89,13 +89,13 @@ class AdaMax(Rule):
         return -h.rate * (first / h.first) / most, {"first": first, "most": most}
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """How much of a mean the steps so far make up."""
+        """The bias corrections of the means."""
         return {"first": 1 - h.b1**t}
 
 
 @struct
 class Adagrad(Rule):
-    """Steps that get shorter by the sum of all squares so far (Duchi et al., 2011).
+    """Step sizes that decrease with the sum of all squared gradients (Duchi et al., 2011).
 
     `v += |g|**2`, which is `initial` at first, and `p -= rate g / sqrt(v + eps)`.
 
@@ -124,7 +124,7 @@ class Adagrad(Rule):
 
 @struct
 class Adadelta(Rule):
-    """Steps as long as the last ones were, relative to the gradients (Zeiler, 2012).
+    """Adadelta: step sizes from the ratio of past updates to past gradients (Zeiler, 2012).
 
     `v = b v + (1 - b) |g|**2`, `d = sqrt(u + eps) / sqrt(v + eps) g`, `u = b u + (1 - b) |d|**2`, `p -= rate d`.
 
@@ -169,12 +169,12 @@ class RMSprop(Rule):
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The momentum is one if there is one."""
+        """The momentum is a hyperparameter only if it is not None."""
         return ("rate", "b", "eps", "momentum") if self.momentum else ("rate", "b", "eps")
 
     @property
     def slots(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Squares; the mean of gradients if it is centered, velocities if there is momentum."""
+        """Slots for squares; for mean gradients if centered, for velocities with momentum."""
         return ("squares", *["mean"] * self.centered, *["velocity"] * bool(self.momentum))
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
@@ -183,7 +183,7 @@ class RMSprop(Rule):
         spread = new["squares"]
         if self.centered:
             new["mean"] = h.b * s["mean"] + (1 - h.b) * g
-            spread = jnp.maximum(spread - square(new["mean"]), 0)  # not below zero by rounding
+            spread = jnp.maximum(spread - square(new["mean"]), 0)  # rounding could make it negative
         step = h.rate * g / jnp.sqrt(spread + h.eps)
         if self.momentum:
             new["velocity"] = h.momentum * s["velocity"] + step
@@ -193,7 +193,7 @@ class RMSprop(Rule):
 
 @struct
 class Lion(Decaying):
-    """Steps of one length for all numbers, the sign of a mean (Chen et al., 2023), with weight decay as in `AdamW`.
+    """Lion: steps by the sign of a running mean (Chen et al., 2023), with weight decay as in `AdamW`.
 
     `p -= rate (sign(b1 m + (1 - b1) g) + decay p)`, `m = b2 m + (1 - b2) g`. Rates are about a tenth of Adam's.
 

@@ -1,4 +1,4 @@
-"""Parts of chains that change what comes before them as training goes on: noise, and smaller steps on a plateau."""
+"""Parts of chains that change over time: gradient noise, and smaller steps on a plateau."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Noise(Optimizer):
     numbers: ClassVar[tuple[str, ...]] = ("eta", "gamma")
 
     def init(self, model: Any, *, split: str | None = None) -> State:
-        """The state: the numbers, and a random key."""
+        """The state: the hyperparameters, and a random key."""
         hyper, scheduled = first_numbers(self, self.numbers, _dtype(model))
         return State(jnp.zeros((), "int32"), hyper, {"key": random.key(self.seed)}, scheduled, "Noise")
 
@@ -56,7 +56,7 @@ class Noise(Optimizer):
 def noise(eta: Any = 0.01, gamma: float = 0.55, *, seed: int = 0) -> Noise:
     """Adds normal noise with variance `eta / t**gamma` to the gradients of step t, from 1 (Neelakantan et al., 2015).
 
-    The noise of a step depends on the seed and the number of the step alone.
+    The noise depends only on the seed and the step number.
 
     >>> from atled import optim
     >>> optim.chain(optim.noise(0.1, seed=1), optim.SGD(0.1)).parts[0]
@@ -67,7 +67,7 @@ def noise(eta: Any = 0.01, gamma: float = 0.55, *, seed: int = 0) -> Noise:
 
 @struct
 class Plateau(Optimizer):
-    """What comes before, scaled down each time the loss stops to fall.
+    """Scales the updates down each time the loss stops decreasing.
 
     >>> from atled import optim
     >>> optim.plateau(0.5, patience=3).patience
@@ -109,7 +109,7 @@ class Plateau(Optimizer):
         return State(jnp.zeros((), "int32"), {"scale": jnp.ones((), dtype)}, {**slots, **counts}, of="Plateau")
 
     def update(self, grads: Any, state: State, model: Any, *, value: Any) -> tuple[Any, State]:
-        """What is given, times the scale."""
+        """The updates, times the scale."""
         s, scale = state.slots, state.hyper["scale"]
         count = s["count"] + 1
         mean = s["mean"] + (jnp.asarray(value, scale.dtype) - s["mean"]) / count
@@ -135,11 +135,11 @@ def plateau(
     factor: float = 0.1, patience: int = 10, *, rtol: float = 1e-4, atol: float = 0.0, cooldown: int = 0,
     every: int = 1, least: float = 0.0,
 ) -> Plateau:  # fmt: skip
-    """Makes steps `factor` times as long after `patience` steps in which the loss did not fall; it ends a `chain`.
+    """Multiplies updates by `factor` after `patience` steps without a decrease of the loss; the last part of a `chain`.
 
-    The loss falls if it is below `(1 - rtol) best - atol`. After a change, `cooldown` values do not count. With `every`
-    above 1, the means of so many values are compared. The scale does not get below `least`; it is in the state. The
-    value of the loss is needed: `optimizer.step(model, grads, state, value=value)`.
+    The loss has decreased if it is below `(1 - rtol) best - atol`. After a change, `cooldown` values do not count.
+    With `every` above 1, means of that many values are compared. The scale, which is in the state, is at least
+    `least`. The value of the loss is needed: `optimizer.step(model, grads, state, value=value)`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

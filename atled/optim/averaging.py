@@ -1,6 +1,6 @@
 """Optimizers with two sets of weights: averages of them, Lookahead, and training without a schedule.
 
-`optimizer.evaluated(model, state)` is the model with the set that is to be used.
+`optimizer.evaluated(model, state)` is the model with the weights for evaluation.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from atled.optim.wrapping import Wrapped, Wrapper
 
 
 def _moved(p: Any, u: Any) -> Any:
-    """A parameter after an update, as it will be, to compute with."""
+    """A parameter after its update, in the compute dtype."""
     return wide(p if u is None else (p + u).astype(p.dtype))
 
 
 @struct
 class Average(Wrapper):
-    """`inner`, and the average of the weights on its way.
+    """`inner`, with an average of the weights along its trajectory.
 
     >>> from atled import optim
     >>> optim.average(optim.SGD(0.1), decay=0.5)
@@ -71,7 +71,7 @@ class Average(Wrapper):
         return () if self.decay is None else ("decay",)
 
     def slots(self, model: Any, split: str | None) -> dict[str, Any]:
-        """The average, and of how many weights it is."""
+        """The average, and the number of weights in it."""
         return {"average": like(model, None, split), "count": jnp.zeros((), "int32")}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
@@ -89,14 +89,16 @@ class Average(Wrapper):
                 share = 1 / n
             else:
                 decay = h.decay.astype(dtype)
-                share = jnp.where(n == 1, 1, (1 - decay) / (1 - decay**n))  # so the first weights do not count more
+                share = jnp.where(
+                    n == 1, 1, (1 - decay) / (1 - decay**n)
+                )  # bias correction: the first weights do not count more
             return jnp.where(is_due, a + share * (_moved(p, u) - a), a)
 
         slots = {"average": mapped(averaged, model, own.slots["average"], model, updates), "count": count}
         return updates, Wrapped(State(t, own.hyper, slots, scheduled, own.of), inner)
 
     def evaluated(self, model: Any, state: Wrapped) -> Any:
-        """The model with the average as its parameters; as it is before there is one."""
+        """The model with averaged parameters; unchanged before there is an average."""
         own, _ = self.own(state)
         return _with(
             model, mapped(lambda a, p: jnp.where(own.slots["count"] > 0, a, p), model, own.slots["average"], model)
@@ -104,7 +106,7 @@ class Average(Wrapper):
 
 
 def _check_alone(optimizer: Any) -> None:
-    """Complain about an optimizer inside with weights of its own, which another set would make wrong."""
+    """Raise an error for an inner optimizer that keeps its own copy of the weights."""
     if optimizer.inner.keeps_weights:
         name = type(optimizer).__name__
         raise ValueError(
@@ -144,7 +146,8 @@ def average(optimizer: Optimizer, decay: Any = None, *, begin: int = 0, every: i
 
 @struct
 class Lookahead(Wrapper):
-    """Every `every` steps the weights go back to slow ones, which come `share` of the way (Zhang et al., 2019).
+    """Lookahead: every `every` steps, slow weights move a fraction `share` toward the weights, which are reset to them
+    (Zhang et al., 2019).
 
     `s += share (p - s)`, `p = s`. The slow weights are those to use.
 
@@ -179,7 +182,7 @@ class Lookahead(Wrapper):
         return {"slow": like(model, None, split)}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """What the optimizer gives; or the way back to the slow weights."""
+        """The inner optimizer's updates, or the reset to the slow weights."""
         own, inner = self.own(state)
         updates, inner = self.inner.update(grads, inner, model, **handed(self.inner, values))
         t, (h, scheduled) = own.step + 1, numbers_at(self, own)
@@ -218,7 +221,7 @@ class ScheduleFree(Wrapper):
     """
 
     inner: Optimizer = static()
-    b: float = static(default=0.9)  # not in the state: what is kept holds for one number
+    b: float = static(default=0.9)  # static: the state depends on it
     power: float = static(default=2.0)
     keeps_weights: ClassVar[bool] = True  # type: ignore[misc]
     hands_on: ClassVar[bool] = True
@@ -230,7 +233,7 @@ class ScheduleFree(Wrapper):
             raise ValueError(errors.explained(f"ScheduleFree: b must be above 0, and at most 1; got {self.b}."))
 
     def slots(self, model: Any, split: str | None) -> dict[str, Any]:
-        """The weights that the optimizer moves, the sum of the shares, and the largest rate."""
+        """The weights z, the sum of averaging weights, and the largest rate."""
         leaves, structure = tree.flatten(model)
         dtype = number_dtype(leaves, trained(structure, leaves))
         return {"z": like(model, None, split), "total": jnp.zeros((), dtype), "most": jnp.zeros((), dtype)}
@@ -281,7 +284,7 @@ def _rate(state: Any) -> Any:
 
 @struct
 class SquaresW(AdamW):
-    """AdamW without the mean of gradients: what is inside of schedule-free AdamW."""
+    """AdamW without momentum, the inner optimizer of schedule-free AdamW."""
 
     slots: ClassVar[tuple[str, ...]] = ("second",)
     numbers: ClassVar[tuple[str, ...]] = ("rate", "b2", "eps", "decay")
@@ -293,7 +296,7 @@ class SquaresW(AdamW):
         return -h.rate * step, {"second": second}
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """How much of a mean the steps so far make up."""
+        """The bias correction of the mean."""
         return {"second": 1 - h.b2**t}
 
 

@@ -1,4 +1,4 @@
-"""Parts of chains that limit what comes before them: gradients, all together, by array, by unit or by number."""
+"""Gradient clipping, as parts of chains: globally, by array, by unit or by element."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atled.optim.optimizer import Optimizer, Rule, State, first_numbers, norm, n
 
 @struct
 class Clip(Optimizer):
-    """Gradients that are longer than `limit`, all together, made as long as it.
+    """Clips the global norm of the gradients to `limit`.
 
     >>> part, g = Clip(1.0), {"w": jnp.array([3.0, 4.0])}
     >>> part.update(g, part.init(g), g)[0]["w"].round(1)
@@ -37,14 +37,14 @@ class Clip(Optimizer):
 
 
 def _factor(length: Any, limit: Any) -> Any:
-    """By how much something is made shorter; NaN if its length is."""
+    """The factor that clips a norm; NaN if the norm is."""
     return jnp.where(length <= limit, 1, limit / length)
 
 
 def clip(limit: Any) -> Clip:
-    """Limits the length of all gradients together; it goes before an optimizer in a `chain`.
+    """Clips gradients by their global norm; goes before an optimizer in a `chain`.
 
-    With `n` the length of all gradients as one vector, each becomes `g * min(1, limit / n)`.
+    With `n` the norm of all gradients as one vector, each becomes `g * min(1, limit / n)`.
 
     >>> from atled import optim
     >>> optim.chain(optim.clip(1.0), optim.SGD(0.1))
@@ -92,7 +92,7 @@ def clip_values(limit: Any) -> ClipValues:
 
 @struct
 class ClipLayers(Rule):
-    """The gradient of each array by itself, made no longer than `limit`.
+    """Clips the gradient of each array to norm `limit`.
 
     >>> part, g = ClipLayers(1.0), {"a": jnp.array([4.0]), "b": jnp.array([0.5])}
     >>> part.update(g, part.init(g), g)[0]
@@ -110,7 +110,7 @@ class ClipLayers(Rule):
 
 
 def clip_layers(limit: Any) -> ClipLayers:
-    """Makes the gradient of each array by itself no longer than `limit`; the layers of a `Stack` each by itself.
+    """Clips the gradient of each array to norm `limit`; in a `Stack`, of each layer.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -123,7 +123,7 @@ def clip_layers(limit: Any) -> ClipLayers:
 
 @struct
 class ClipAdaptive(Rule):
-    """Gradients of units, limited by the length of the weights of the unit (Brock et al., 2021).
+    """Adaptive gradient clipping: gradients of units, limited by the norm of the unit's weights (Brock et al., 2021).
 
     >>> part, w = ClipAdaptive(0.5), {"w": jnp.array([3.0, 4.0])}
     >>> part.update({"w": jnp.array([6.0, 8.0])}, part.init(w), w)[0]["w"].round(1)
@@ -144,9 +144,9 @@ class ClipAdaptive(Rule):
 
 
 def clip_adaptive(limit: Any = 0.01, eps: float = 1e-3) -> ClipAdaptive:
-    """Limits gradients by the size of the weights: those of a unit are at most `limit` of its weights in length.
+    """Adaptive gradient clipping: the gradient norm of a unit is at most `limit` times the norm of its weights.
 
-    A unit is what one output sees: all axes but the last; of a vector, all. Weights shorter than `eps` count as such.
+    A unit is the weights of one output: all axes but the last; for a vector, all. Weight norms are at least `eps`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

@@ -1,4 +1,4 @@
-"""Optimizers made of others: one after the other (`chain`), and by paths (`groups`)."""
+"""Combined optimizers: in sequence (`chain`), and by parameter paths (`groups`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atled.optim.rules import Decay
 
 @struct
 class Chain(Optimizer):
-    """Optimizers one after the other: each gets what the one before it gives.
+    """Optimizers in sequence: each gets the updates of the previous one.
 
     >>> from atled import optim
     >>> optim.chain(optim.clip(1.0), optim.SGD(0.1)).parts[0]
@@ -42,12 +42,12 @@ class Chain(Optimizer):
 
     @property
     def is_step(self) -> bool:  # type: ignore[override]
-        """Whether one of the parts makes steps."""
+        """Whether one of the parts turns gradients into updates."""
         return any([p.is_step for p in self.parts])
 
     @property
     def keeps_weights(self) -> bool:  # type: ignore[override]
-        """Whether one of the parts has weights of its own."""
+        """Whether one of the parts keeps its own copy of the weights."""
         return any([p.keeps_weights for p in self.parts])
 
     @property
@@ -75,20 +75,20 @@ class Chain(Optimizer):
         return grads, tuple(after)
 
     def scaled(self, value: Any, state: tuple[Any, ...]) -> Any:
-        """The value of a loss, scaled as the parts want it."""
+        """The value of a loss, with the loss scale of the parts."""
         for part, own in zip(self.parts, state, strict=True):
             value = part.scaled(value, own)
         return value
 
     def evaluated(self, model: Any, state: tuple[Any, ...]) -> Any:
-        """The model to use, by what the parts average."""
+        """The model for evaluation, with weights averaged by the parts."""
         for part, own in zip(self.parts, state, strict=True):
             model = part.evaluated(model, own)
         return model
 
 
 def _check_place(part: Optimizer, before: Sequence[Optimizer]) -> None:
-    """Complain about a part of a chain that must not be behind those before it."""
+    """Raise an error for a part that is not allowed at its position in a chain."""
     name, i = type(part).__name__, len(before)
     keeping = [type(p).__name__ for p in before if p.keeps_weights]
     if isinstance(part, Decay) and any([p.is_step for p in before]):
@@ -135,7 +135,7 @@ class Groups(Optimizer):
 
     @property
     def keeps_weights(self) -> bool:  # type: ignore[override]
-        """Whether one of the parts has weights of its own."""
+        """Whether one of the parts keeps its own copy of the weights."""
         return any([p.keeps_weights for _, p in self.parts if p is not None])
 
     @property
@@ -157,7 +157,7 @@ class Groups(Optimizer):
         }
 
     def update(self, grads: Any, state: dict[str, Any], model: Any, **values: Any) -> tuple[Any, dict[str, Any]]:
-        """What each part gives for its parameters."""
+        """The updates of each part for its parameters."""
         leaves, structure = tree.flatten(model)
         given = structure.flatten_up_to(grads)
         updates: list[Any] = [None] * len(leaves)
@@ -172,7 +172,7 @@ class Groups(Optimizer):
         return structure.unflatten(updates), after
 
     def evaluated(self, model: Any, state: dict[str, Any]) -> Any:
-        """The model to use, by what the parts average."""
+        """The model for evaluation, with weights averaged by the parts."""
         leaves, structure = tree.flatten(model)
         made = list(leaves)
         for i, (pattern, part) in enumerate(self.parts):
@@ -197,7 +197,7 @@ class Groups(Optimizer):
 
 
 def _check_group(pattern: str, part: Any) -> None:
-    """Complain about what cannot be the optimizer of one group."""
+    """Raise an error for an invalid optimizer of a group."""
     if part is None:
         return
     if not isinstance(part, Optimizer):

@@ -1,4 +1,4 @@
-"""Optimizers that look at an array as a whole: LARS, LAMB, Adafactor. Each layer of a `Stack` is an array by itself."""
+"""Layer-wise optimizers: LARS, LAMB, Adafactor. Each layer of a `Stack` counts as a separate array."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from atled.optim.rules import AdamW, Decaying, square
 
 
 def _trusted(step: Any, p: Any, trust: Any = 1.0, eps: Any = 0.0) -> Any:
-    """A step made `trust` times as long as the parameter is; as it was if one of both is zero."""
+    """A step rescaled to `trust` times the parameter's norm; unchanged if either norm is zero."""
     own, length = norm(p), norm(step)
     is_zero = (own == 0) | (length == 0)
     return step * jnp.where(is_zero, 1, trust * own / jnp.where(is_zero, 1, length + eps))
@@ -72,9 +72,9 @@ class LAMB(AdamW):
 class Adafactor(Decaying):
     """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices as a row times a column.
 
-    In step t the squares fade by `b = 1 - t**-power`. Of the two longest axes of an array, if both have `least` entries
-    or more, only the means of the squares along each are kept; of others, all squares. Steps with a root mean square
-    above `limit` are made as long, and each is `rate` times the root mean square of its array, or `small` at least.
+    In step t the squares fade by `b = 1 - t**-power`. If the two longest axes of an array both have at least `least`
+    entries, only row and column means of the squares are stored; otherwise all squares. Steps are clipped to a root
+    mean square of `limit`, and scaled by `rate` times the root mean square of their array, at least `small`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -98,7 +98,7 @@ class Adafactor(Decaying):
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The momentum is one if there is one."""
+        """The momentum is a hyperparameter only if it is not None."""
         return ("rate", "power", "limit", "small", "eps", "decay", *["momentum"] * bool(self.momentum))
 
     @property
@@ -112,7 +112,7 @@ class Adafactor(Decaying):
         return (order[-2], order[-1]) if len(dims) > 1 and dims[order[-2]] >= self.least else None
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Rows lack the shorter one of the two axes, columns the longer one; or squares have all."""
+        """Row means lack the shorter of the two axes, column means the longer one; unfactored squares have all."""
         both, every = self._factored(dims), tuple(range(len(dims)))
         found = {"velocity": every} if self.momentum else {}
         if both is None:
@@ -123,7 +123,7 @@ class Adafactor(Decaying):
         }  # fmt: skip
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """How squares fade in this step."""
+        """The decay of squares in this step."""
         return {"b": 1 - t**-h.power}
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:

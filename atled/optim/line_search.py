@@ -1,4 +1,4 @@
-"""L-BFGS with a line search: as an optimizer, which needs the loss as a function, and run to the end by `minimize`."""
+"""L-BFGS with a line search: as an optimizer that takes the loss as a function, and as `minimize`."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ def _dot(a: Any, b: Any, dtype: Any) -> Any:
 
 @struct
 class LBFGS(Optimizer):
-    """Quasi-Newton steps by the last few changes of gradients, with a line search (Nocedal, 1980): for whole batches.
+    """L-BFGS: quasi-Newton steps from the last few gradient changes, with a line search (Nocedal, 1980), for full
+    batches.
 
     With s the last steps, y the changes of gradients along them and `r = 1 / s·y`, the direction is `-H g`, where
     `H = V* H V + r s s*`, `V = I - r y s*`, and first `H = s·y / y·y`. The first direction is -g, not longer than 1.
     The length along it meets the strong Wolfe conditions, or is the best of `searches` points; it is `rate` if
-    `searches` is 0. Pairs without curvature, `s·y <= 0`, are left out. The loss is evaluated in the step.
+    `searches` is 0. Pairs without positive curvature, `s·y <= 0`, are skipped. The loss is evaluated in the step.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp
@@ -104,7 +105,7 @@ class LBFGS(Optimizer):
         plain = jnp.minimum(1, 1 / jnp.where(length == 0, 1, length))
         direction = _direction(g, memory, order, jnp.where(is_first, plain, memory["curvature"]))
         slope = _dot(direction, g, dtype)
-        is_lost = ~(slope < 0)  # not downwards, or NaN: along the gradient, and nothing is remembered
+        is_lost = ~(slope < 0)  # not a descent direction, or NaN: use the gradient, and reset the memory
         direction = tree.map(lambda d, g: jnp.where(is_lost, -plain.astype(jnp.abs(g).dtype) * g, d), direction, g)
         memory["inverses"] = jnp.where(is_lost, 0, memory["inverses"])
         far = numbers.rate
@@ -207,10 +208,10 @@ def minimize(
     """A local minimum of `f(x, *args)` over trees x of real or complex arrays, from x0: L-BFGS in one compiled loop.
 
     Args:
-        tolerance: the largest entry of the gradient at a minimum; the root of the rounding unit if nothing is said.
-        steps: at most so many; 200 for each number if nothing is said.
-        memory: changes of gradients that are kept.
-        searches: evaluations along one direction.
+        tolerance: the largest entry of the gradient at a minimum; by default the square root of the machine epsilon.
+        steps: the maximum number; by default 200 per parameter.
+        memory: the number of stored gradient changes.
+        searches: the maximum number of evaluations in one line search.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -257,5 +258,5 @@ def _minimized(f: Any, x0: Any, args: Any, tolerance: Any, steps: Any, memory: i
 
 
 def _as(x: Any, dtype: Any) -> Any:
-    """An array in the dtype that a part of the start had."""
+    """An array in the dtype of its counterpart in x0."""
     return (x if np.dtype(dtype).kind == "c" or not jnp.iscomplexobj(x) else x.real).astype(dtype)

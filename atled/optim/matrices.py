@@ -1,4 +1,4 @@
-"""Optimizers that treat matrices as such: Muon and SOAP. Other arrays are updated as by AdamW."""
+"""Matrix-aware optimizers: Muon and SOAP. Other arrays are updated as by AdamW."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def orthogonalized(x: Any, steps: int = 5, eps: float = 1e-8) -> Any:
 
 @struct
 class Muon(AdamW):
-    """Momentum whose matrices are made orthogonal (Jordan et al., 2024); other arrays follow NAdamW.
+    """Muon: orthogonalized momentum for matrices (Jordan et al., 2024); other arrays follow NAdamW.
 
     `m = momentum m + (1 - momentum) g`, corrected and with Nesterov's step as in `NAdam`; a matrix of m inputs and n
     outputs moves by `rate sqrt(max(1, n / m))` along the orthogonal matrix next to it. Matrices are arrays with two
@@ -62,7 +62,7 @@ class Muon(AdamW):
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The rate of Adam is one if it is another."""
+        """Adam's rate is a separate hyperparameter only if it is given."""
         own = () if self.adam_rate is None else ("adam_rate",)
         return ("rate", "momentum", "b1", "b2", "eps", "decay", "adam_decay", *own)
 
@@ -77,7 +77,7 @@ class Muon(AdamW):
         return {"first": every} if len(dims) == 2 else {"first": every, "second": every}
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """How much of means the steps so far make up."""
+        """The bias corrections of the means."""
         own = {"own": 1 - h.momentum**t, "own_ahead": 1 - h.momentum ** (t + 1)}
         return {**NAdam.derived(self, h, t), **own}  # type: ignore[arg-type]
 
@@ -146,7 +146,7 @@ class SOAP(AdamW):
         """The update of one array."""
         if not self._is_matrix(p.shape):
             return AdamW.rule(self, g, p, s, h)
-        old = jnp.where(h.turn == 2, 0, h.shampoo)  # the first gradient counts in full
+        old = jnp.where(h.turn == 2, 0, h.shampoo)  # the first gradient is not averaged
         new = {
             "left": old * s["left"] + (1 - old) * g @ g.T.conj(),
             "right": old * s["right"] + (1 - old) * g.T.conj() @ g,
@@ -176,6 +176,6 @@ def _basis(turn: Any, x: Any, basis: Any) -> Any:
 
 
 def _without_noise(x: Any) -> Any:
-    """A matrix with zero for what is rounding alone: divided by its own size, that would count as much as the rest."""
+    """A matrix with rounding noise set to zero; dividing noise by its own size would amplify it."""
     size = jnp.abs(x)
     return jnp.where(size <= 16 * float(jnp.finfo(x.dtype).eps) * jnp.max(size), 0, x)

@@ -1,7 +1,7 @@
-"""What an optimizer is: `init`, `update`, `step`; and the rule of one array, which is all that most of them say.
+"""The base classes: `Optimizer` with `init`, `update`, `step`; and `Rule`, the update rule of one array.
 
-An optimizer is a frozen struct without arrays, compared by value. Its state is a tree with names: `step`, the numbers
-in `hyper`, which can be read and changed without compiling anything again, and trees like the parameters in `slots`.
+An optimizer is a frozen struct without arrays, compared by value. Its state is a tree with names: `step`, the
+hyperparameters in `hyper`, which can be read and changed without recompiling, and trees like the parameters in `slots`.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class State:
     (0, 0.75)
     """
 
-    step: Any  # how many updates there were
-    hyper: dict[str, Any]  # numbers, which can be changed
+    step: Any  # the number of updates
+    hyper: dict[str, Any]  # hyperparameters, which can be changed
     slots: dict[str, Any]
-    scheduled: dict[str, Any] = dataclasses.field(default_factory=dict)  # numbers that follow a schedule, at last
-    of: str = static(default="")  # the class of the optimizer, by which `change` tells numbers of one name apart
+    scheduled: dict[str, Any] = dataclasses.field(default_factory=dict)  # last values of scheduled hyperparameters
+    of: str = static(default="")  # the optimizer's class, by which `change` distinguishes equal names
 
 
 class Optimizer:
-    """Turns gradients into changes of parameters.
+    """Turns gradients into updates of parameters.
 
-    `takes` says what `update` is given by name besides: `value`, that of the loss, and `loss`, a function of the model.
+    `takes` lists further keyword arguments of `update`: `value`, the loss value, and `loss`, a function of the model.
 
     >>> from atled import optim
     >>> sgd, p = optim.SGD(0.5), {"w": jnp.array([1.0])}
@@ -61,16 +61,16 @@ class Optimizer:
     """
 
     takes: ClassVar[tuple[str, ...]] = ()
-    is_step: ClassVar[bool] = True  # whether what it gives is to be added to parameters, and is no gradient
-    keeps_weights: ClassVar[bool] = False  # whether it has weights of its own, so that nothing may change its updates
-    has_scale: ClassVar[bool] = False  # whether it takes gradients of a loss made larger, and divides them
+    is_step: ClassVar[bool] = True  # whether its results are updates to add to parameters, not gradients
+    keeps_weights: ClassVar[bool] = False  # whether it keeps its own weights, so that its updates must not be changed
+    has_scale: ClassVar[bool] = False  # whether it expects gradients of a scaled loss, and unscales them
 
     def init(self, model: Any, *, split: str | None = None) -> Any:
         """The state before the first step. Its arrays are split over devices as those of the model are.
 
         Args:
-            split: a mesh axis, such as that of the data, along which they are split further where lengths allow it. The
-                axis that a `Stack` adds is not split.
+            split: a mesh axis, such as the data axis, along which they are split further where dimensions are
+                divisible. The axis that a `Stack` adds is not split.
         """
         raise NotImplementedError
 
@@ -83,7 +83,8 @@ class Optimizer:
 
         Args:
             value: that of the loss, for optimizers that take it, such as `optim.plateau`; others ignore it.
-            loss: a function of the model, for optimizers that look elsewhere, such as `optim.SAM` and `optim.LBFGS`.
+            loss: a function of the model, for optimizers that evaluate the loss at other points, such as `optim.SAM`
+                and `optim.LBFGS`.
 
         >>> from atled import optim
         >>> import atled.numpy as jnp
@@ -97,7 +98,7 @@ class Optimizer:
         return apply(model, updates), state
 
     def evaluated(self, model: Any, state: Any) -> Any:
-        """The model to use and to measure: with the averaged parameters, if the optimizer has such; else as it is.
+        """The model for evaluation: with averaged parameters if the optimizer has any, else unchanged.
 
         >>> from atled import optim
         >>> import atled.numpy as jnp
@@ -112,12 +113,12 @@ class Optimizer:
         return model
 
     def scaled(self, value: Any, state: Any) -> Any:
-        """The value of a loss as it is to be differentiated: larger by the factor of a `LossScale`; else as it is."""
+        """The loss value to differentiate: multiplied by the scale of a `LossScale`, else unchanged."""
         return value
 
 
 def handed(optimizer: Optimizer, values: dict[str, Any]) -> dict[str, Any]:
-    """Those of the values that an optimizer takes."""
+    """The keyword arguments that an optimizer takes."""
     for name in optimizer.takes:
         if values.get(name) is None:
             what = "the value of the loss" if name == "value" else "the loss, as a function of the model,"
@@ -143,7 +144,7 @@ def apply(model: Any, updates: Any) -> Any:
 
 
 def norm(grads: Any) -> Any:
-    """The length of all gradients as one vector.
+    """The global norm of all gradients.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -160,15 +161,15 @@ def _is_short(x: Any) -> bool:
 
 
 def wide(x: Any) -> Any:
-    """An array to compute with: in bfloat16, 0.999 is 1."""
+    """An array in the compute dtype, at least float32: in bfloat16, 0.999 rounds to 1."""
     return x.astype("float32") if _is_short(x) else x
 
 
 class Rule(Optimizer):
-    """An optimizer that treats arrays one by one: subclasses say what becomes of one.
+    """An optimizer that treats arrays separately: subclasses define the update of one array.
 
-    Fields named in `numbers` are found in the state's `hyper`; those that are functions of the step, schedules, in
-    `scheduled`, as they were in the last step. A rule that is not elementwise gets each layer of a `Stack` by itself.
+    Fields named in `numbers` are in the state's `hyper`; schedules are in `scheduled`, with their last values. A rule
+    that is not elementwise is applied to each layer of a `Stack` separately.
 
     >>> class Signs(Rule):
     ...     numbers = ()
@@ -196,15 +197,15 @@ class Rule(Optimizer):
         return h
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """The axes of a parameter that its slots have: all of them. A slot that is not named is None."""
+        """The axes of a parameter that its slots have: by default all. A slot that is not named is None."""
         return dict.fromkeys(self.slots, tuple(range(len(dims))))
 
     def start(self, slot: str, p: Any) -> Any:
-        """What is in a slot before the first step: a number, which is everywhere, or an array like the parameter."""
+        """The initial value of a slot: a fill value, or an array like the parameter."""
         return 0
 
     def check(self, paths: Sequence[str]) -> None:
-        """Complain if what the optimizer says of paths does not fit those of a model."""
+        """Raise if path patterns of the optimizer do not match the model."""
 
     def init(self, model: Any, *, split: str | None = None) -> State:
         """The state before the first step."""
@@ -225,7 +226,7 @@ class Rule(Optimizer):
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, type(self).__name__)
 
     def _depths(self, structure: tree.Structure, split: str | None) -> list[int]:
-        """How many leading axes of each leaf are those of stacks, where that counts."""
+        """The number of leading stack axes of each leaf, if relevant."""
         return [0] * structure.num_leaves if self.is_elementwise and split is None else stack_depths(structure)
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
@@ -256,7 +257,7 @@ class Rule(Optimizer):
         return structure.unflatten(updates), State(t, state.hyper, made, scheduled, state.of)
 
     def _check(self, path: str, g: Any, dims: tuple[int, ...], depth: int, own: dict[str, Any]) -> None:
-        """Complain about a gradient or a slot that is not one of the parameter."""
+        """Raise an error for a gradient or slot whose shape does not fit the parameter."""
         name, axes = type(self).__name__, self.axes(dims[depth:])
         if set(axes) != set(own):
             raise ValueError(
@@ -276,7 +277,7 @@ class Rule(Optimizer):
 
 
 def _check_state(name: str, state: Any, numbers: Sequence[str]) -> None:
-    """Complain about a state that is not one of an optimizer with these numbers."""
+    """Raise an error for a state that is not one of an optimizer with these numbers."""
     if isinstance(state, State) and {*state.hyper, *state.scheduled} == set(numbers):
         return
     is_other = isinstance(state, State)
@@ -289,7 +290,7 @@ def _check_state(name: str, state: Any, numbers: Sequence[str]) -> None:
 
 
 def whole(optimizer: Any, who: str, *names: str) -> None:
-    """Make fields of an optimizer Python integers; complain if they are not whole."""
+    """Convert fields of an optimizer to Python integers; raise if they are not integral."""
     for name in names:
         value = getattr(optimizer, name)
         try:
@@ -303,20 +304,20 @@ def whole(optimizer: Any, who: str, *names: str) -> None:
 
 
 def first_numbers(optimizer: Any, names: Sequence[str], dtype: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The numbers of an optimizer before the first step: those that can be changed, and those that are scheduled."""
+    """The initial hyperparameters of an optimizer: constants, and scheduled ones."""
     values = {n: getattr(optimizer, n) for n in names}
     hyper = {n: jnp.asarray(v, dtype) for n, v in values.items() if not callable(v)}
     return hyper, {n: _at(v, jnp.zeros((), "int32"), dtype) for n, v in values.items() if callable(v)}
 
 
 def numbers_at(optimizer: Any, state: State) -> tuple[Any, dict[str, Any]]:
-    """The numbers of a step by name, and those of them that are scheduled."""
+    """The hyperparameters of a step by name, and the scheduled ones."""
     scheduled = {n: _at(getattr(optimizer, n), state.step, x.dtype) for n, x in state.scheduled.items()}
     return _Numbers({**state.hyper, **scheduled}), scheduled
 
 
 def number_dtype(leaves: Sequence[Any], is_trained: Sequence[bool]) -> Any:
-    """The dtype of numbers for these parameters: as wide as the widest of them, and no less than float32."""
+    """The dtype of hyperparameters: the widest of the parameters' dtypes, at least float32."""
     is_double = [_real(x) == "float64" for x, a in zip(leaves, is_trained, strict=True) if a]
     return np.float64 if any(is_double) else np.float32
 
@@ -333,7 +334,7 @@ class _Numbers:
 
 
 class _Rules:
-    """The rule of an optimizer for arrays in stacks of some depth; while recording, traced once for equal types."""
+    """The rule of an optimizer, batched over stack axes; while tracing, traced once for equal types."""
 
     def __init__(self, optimizer: Rule, is_recorded: bool) -> None:
         self._optimizer, self._is_recorded = optimizer, is_recorded
@@ -353,7 +354,7 @@ class _Rules:
 
 
 class _Prepared:
-    """The numbers of a step in the dtypes of parameters, each computed once."""
+    """The hyperparameters of a step in the dtypes of parameters, each converted once."""
 
     def __init__(self, optimizer: Rule, t: Any) -> None:
         self._optimizer, self._t = optimizer, t
@@ -370,19 +371,19 @@ class _Prepared:
 
 
 def _real(p: Any) -> Any:
-    """The dtype of numbers next to a parameter."""
+    """The dtype of hyperparameters for one parameter."""
     return "float64" if type_of(p).dtype.name in ("float64", "complex128") else "float32"
 
 
 def trained(structure: tree.Structure, leaves: Sequence[Any]) -> list[bool]:
-    """Which leaves are parameters: those declared as trained; without declarations, all that are no integers."""
+    """Which leaves are parameters: those declared as trainable; without declarations, all inexact arrays."""
     return [
         type_of(x).kind in "fc" and (k is None or k.is_trained) for x, k in zip(leaves, structure.kinds, strict=True)
     ]
 
 
 def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
-    """What stands in another tree at the leaves of a model: None where there is nothing."""
+    """The values of another tree at the leaves of a model; None for missing ones."""
     try:
         return structure.flatten_up_to(other)
     except tree.TreeError:
@@ -398,7 +399,7 @@ def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
 
 def stack_depths(structure: tree.Structure) -> list[int]:
     """For each leaf, how many stacks it is in: as many of its first axes are axes of layers."""
-    file = sys.modules.get("atled.nn.stack")  # slow to load, and without it there are no stacks
+    file = sys.modules.get("atled.nn.stack")  # slow to import; if it is not imported, there are no stacks
     return [0] * structure.num_leaves if file is None else depths(structure, file.Stacked)
 
 
@@ -468,9 +469,9 @@ def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
 
 
 def change(state: Any, **numbers: Any) -> Any:
-    """A state with other numbers: the next step uses them, and nothing is compiled again.
+    """A state with other hyperparameters: the next step uses them, without recompiling.
 
-    A number is changed in all groups. If optimizers of several classes have one of that name, say of which:
+    A number is changed in all groups. If optimizers of several classes have one of that name, add the class:
     `change(state, **{"AdamW.decay": 0.1})`. Of two parts of one class in a chain, change the state of one by itself.
 
     >>> from atled import optim
@@ -494,7 +495,7 @@ def change(state: Any, **numbers: Any) -> Any:
 
 
 def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
-    """Where in a state the numbers of a name are, which may begin with the class of an optimizer; there is one."""
+    """Where a hyperparameter is in a state; its name may begin with the optimizer's class. Raises if there is none."""
     of, _, n = name.rpartition(".")
     states = [(i, x) for i, (_, x) in enumerate(places) if isinstance(x, State) and of in ("", x.of)]
     found = [i for i, x in states if n in x.hyper]
@@ -508,7 +509,7 @@ def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
 
 
 def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, Any]]) -> None:
-    """Complain if numbers of one name are not the same for several groups."""
+    """Raise if numbers of one name are not the same for several groups."""
     classes = sorted({places[i][1].of for i in found})
     if len(classes) > 1:
         names = [f"{c or 'another optimizer'}.{name}" for c in classes]

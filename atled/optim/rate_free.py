@@ -1,4 +1,4 @@
-"""Prodigy: Adam that finds its own rate, from how far the parameters have come."""
+"""Prodigy: Adam that estimates its learning rate from the distance that the parameters have moved."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Prodigy(Optimizer):
         meant = mapped(lambda old, g: g if g is None else wide(g), model, s["start"], grads)
 
         def kept(old: Any, fading: Any, share: Any, f: Any = lambda g: g) -> Any:
-            """A slot that fades, with a share of f of the gradients."""
+            """A slot updated as a decaying sum of f times the gradients."""
 
             def new(x: Any, g: Any) -> Any:
                 return x if g is None else (_as(fading, x) * x + _as(share, x) * f(g)).astype(x.dtype)

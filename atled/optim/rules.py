@@ -1,4 +1,4 @@
-"""Optimizers: each is the rule for one array."""
+"""Optimizers defined by the update rule of one array."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SGD(Rule):
 
 @struct
 class Adam(Rule):
-    """Steps of about the length of the rate, by running means of gradients and of their squares.
+    """Adam: steps from running means of gradients and of their squares.
 
     >>> from atled import optim
     >>> optim.Adam(1e-3).numbers
@@ -74,7 +74,7 @@ class Adam(Rule):
         return first / h.first
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """How much of a mean the steps so far make up."""
+        """The bias corrections of the means."""
         return {"first": 1 - h.b1**t, "second": 1 - h.b2**t}
 
 
@@ -84,12 +84,12 @@ def square(g: Any) -> Any:
 
 
 class Decaying(Rule):
-    """A rule with a number `decay`, confined to the parameters that the pattern `decays` names."""
+    """A rule with weight decay, restricted to the parameters that match the pattern `decays`."""
 
     decays: str | None
 
     def check(self, paths: Sequence[str]) -> None:
-        """Complain about a pattern that matches nothing."""
+        """Raise an error for a pattern that matches nothing."""
         if self.decays is not None:
             checked(f"{type(self).__name__}, decays", [self.decays], paths)
 
@@ -101,9 +101,9 @@ class Decaying(Rule):
 
 @struct
 class AdamW(Adam, Decaying):
-    """Adam with weight decay: parameters also shrink by `rate * decay` of themselves in each step.
+    """Adam with weight decay: each step also multiplies parameters by 1 - rate * decay.
 
-    `decays` is a pattern of paths, such as `"**/weight"`, to which the decay is confined.
+    `decays` is a pattern of paths, such as `"**/weight"`, to which the decay is restricted.
 
     >>> from atled import optim
     >>> optim.AdamW(1e-3, decay=0.1, decays="weight").decays
@@ -135,14 +135,15 @@ class Decay(Decaying):
     numbers: ClassVar[tuple[str, ...]] = ("decay",)
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
-        """The gradient of one array, and its share of the parameter."""
+        """The gradient of one array plus the decay term."""
         return g + h.decay * p, {}
 
 
 def decay(rate: Any, pattern: str | None = None) -> Decay:
-    """Adds `rate * p` to the gradients of parameters, all or those that a pattern names; it goes before an optimizer.
+    """Adds `rate * p` to the gradients of parameters, all or those that match a pattern; goes before an optimizer.
 
-    This is the gradient of `rate / 2` times the sum of squares. The rate of the optimizer behind it scales it.
+    This is the gradient of `rate / 2` times the sum of squares. The following optimizer's rate scales it (L2
+    regularization).
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

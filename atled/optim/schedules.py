@@ -1,4 +1,4 @@
-"""Schedules: rates that are functions of the step. All are structs, so that equal ones are the same."""
+"""Learning-rate schedules: functions of the step. All are structs, compared by value."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _checked(name: str, steps: int, warmup: int) -> None:
 
 
 def cosine(peak: float, steps: int, *, warmup: int = 0, start: float = 0.0, end: float = 0.0) -> Schedule:
-    """From `start` up to `peak` in `warmup` steps, then down to `end` at step `steps` along half a wave.
+    """From `start` up to `peak` in `warmup` steps, then down to `end` at step `steps` along a half cosine.
 
     >>> from atled import optim
     >>> rate = optim.cosine(1.0, 100, warmup=10)
@@ -157,7 +157,7 @@ class Exponential(Schedule):
 def exponential(
     peak: float, factor: float, steps: int = 1, *, begin: int = 0, is_stepwise: bool = False, end: float | None = None
 ) -> Schedule:
-    """`peak factor**((t - begin) / steps)`, from step `begin` on; all at once every `steps` if it `is_stepwise`.
+    """`peak factor**((t - begin) / steps)`, from step `begin` on; in discrete steps if `is_stepwise`.
 
     It stops at `end`, if that is given.
 
@@ -177,7 +177,7 @@ def exponential(
 
 @struct
 class Piecewise(Schedule):
-    """Values at some steps, and what is between them: the one before, a line, or half a wave."""
+    """Values at given steps, interpolated by a constant, a line, or a half cosine."""
 
     shape: str = static()
     steps: tuple[int, ...] = static()
@@ -226,8 +226,8 @@ def one_cycle(
 ) -> Schedule:  # fmt: skip
     """Up to `peak`, down again, and far down: one cycle (Smith and Topin, 2018).
 
-    It begins at `start * peak`, is at the peak after the share `warmup` of the steps, and ends at `start * end * peak`.
-    The shape "linear" is back at its start before the last share `tail` of the steps.
+    It begins at `start * peak`, reaches the peak after the fraction `warmup` of the steps, and ends at `start * end *
+    peak`. The shape "linear" returns to its start before the last fraction `tail` of the steps.
 
     >>> from atled import optim
     >>> [round(float(optim.one_cycle(1.0, 100)(t)), 4) for t in (0, 30, 100)]
@@ -264,14 +264,14 @@ class Joined(Schedule):
 
 
 def _rate(schedule: Any, step: Any, dtype: Any) -> Any:
-    """What a schedule, a function or a number gives in a step."""
+    """The value of a schedule, a function or a number at a step."""
     if isinstance(schedule, Schedule):
         return schedule.at(step, dtype)
     return jnp.asarray(schedule(step) if callable(schedule) else schedule, dtype)
 
 
 def joined(schedules: Sequence[Any], ends: Sequence[int]) -> Schedule:
-    """Schedules, functions or numbers one after the other: each begins anew where the one before it ends.
+    """Schedules, functions or numbers in sequence: each starts at step 0 where the previous one ends.
 
     >>> from atled import optim
     >>> rate = optim.joined([optim.warmup(1.0, 2), 0.5], [4])

@@ -1,4 +1,4 @@
-"""Optimizers around others: several gradients for one step, none if one is not finite, larger losses, and SAM."""
+"""Wrappers around optimizers: gradient accumulation, skipping of non-finite steps, loss scaling, and SAM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from atled.transforms.grad import value_and_grad
 
 @struct
 class Wrapped:
-    """The state of an optimizer around another: its own, and that of the other.
+    """The state of a wrapper: its own, and that of the inner optimizer.
 
     >>> from atled import optim
     >>> state = optim.accumulate(optim.SGD(0.1), 4).init({"w": jnp.zeros(2)})
@@ -45,11 +45,11 @@ class Wrapped:
 
 
 class Wrapper(Optimizer):
-    """An optimizer around `inner`. Subclasses say what slots they have and what becomes of an update."""
+    """A wrapper around the optimizer `inner`. Subclasses define their slots and how updates change."""
 
     inner: Optimizer
     numbers: ClassVar[tuple[str, ...]] = ()
-    hands_on: ClassVar[bool] = False  # whether gradients of a loss made larger reach the optimizer inside as such
+    hands_on: ClassVar[bool] = False  # whether scaled gradients reach the inner optimizer unchanged
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, Optimizer):
@@ -75,12 +75,12 @@ class Wrapper(Optimizer):
 
     @property
     def is_step(self) -> bool:  # type: ignore[override]
-        """Whether the optimizer inside makes steps."""
+        """Whether the inner optimizer turns gradients into updates."""
         return self.inner.is_step
 
     @property
     def keeps_weights(self) -> bool:  # type: ignore[override]
-        """Whether the optimizer inside has weights of its own."""
+        """Whether the inner optimizer keeps its own copy of the weights."""
         return self.inner.keeps_weights
 
     @property
@@ -89,7 +89,7 @@ class Wrapper(Optimizer):
         return self.inner.has_scale
 
     def slots(self, model: Any, split: str | None) -> dict[str, Any]:
-        """What it remembers by itself, before the first step."""
+        """Its own initial slots."""
         return {}
 
     def init(self, model: Any, *, split: str | None = None) -> Wrapped:
@@ -100,15 +100,15 @@ class Wrapper(Optimizer):
         return Wrapped(own, self.inner.init(model, split=split))
 
     def evaluated(self, model: Any, state: Wrapped) -> Any:
-        """The model to use, by what the optimizer inside averages."""
+        """The model for evaluation, with weights averaged by the inner optimizer."""
         return self.inner.evaluated(model, state.inner)
 
     def scaled(self, value: Any, state: Wrapped) -> Any:
-        """The value of a loss, scaled as the optimizer inside wants it."""
+        """The value of a loss, with the loss scale of the inner optimizer."""
         return self.inner.scaled(value, state.inner)
 
     def own(self, state: Any) -> tuple[State, Any]:
-        """Both states; complains if there are not two, or if they are of another optimizer."""
+        """Both states; raises if there are not two, or if they are of another optimizer."""
         if not isinstance(state, Wrapped) or state.own.of not in ("", type(self).__name__):
             got = f"that of {state.own.of}" if isinstance(state, Wrapped) else describe(state)
             raise TypeError(
@@ -121,10 +121,10 @@ class Wrapper(Optimizer):
 
 
 def _updated_if(condition: Any, inner: Optimizer, grads: Any, state: Any, model: Any, values: dict[str, Any]) -> Any:
-    """What an optimizer gives, if a condition holds; else zeros, and the state as it was."""
+    """The updates of an optimizer if a condition holds; else zeros and the unchanged state."""
 
     given = handed(inner, values)
-    loss = {"loss": given.pop("loss")} if "loss" in given else {}  # a function, which is no argument
+    loss = {"loss": given.pop("loss")} if "loss" in given else {}  # a function, not an array argument
 
     def go(grads: Any, state: Any, model: Any, given: dict[str, Any]) -> Any:
         return inner.update(grads, state, model, **given, **loss)
@@ -170,14 +170,14 @@ class Accumulate(Wrapper):
             raise ValueError(errors.explained(f"optim.accumulate: every must be 1 or more; got {self.every}."))
 
     def slots(self, model: Any, split: str | None) -> dict[str, Any]:
-        """The mean so far, how many gradients there were, and of each parameter; and the mean of values, if needed."""
+        """The running mean, the number of gradients in total and per parameter; and the mean of values, if needed."""
         leaves, structure = tree.flatten(model)
         value = {"value": jnp.zeros((), number_dtype(leaves, trained(structure, leaves)))}
         counts = {"count": jnp.zeros((), "int32"), "given": jnp.zeros(len(leaves), "int32")}
         return {"mean": like(model, 0, split), **counts, **(value if "value" in self.inner.takes else {})}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """Zeros; or what the mean of the last gradients gives."""
+        """Zeros, or the updates for the mean of the last gradients."""
         own, inner = self.own(state)
         structure, old = tree.structure(model), own.slots
         is_given = [g is not None for g in structure.flatten_up_to(grads)]
@@ -196,9 +196,9 @@ class Accumulate(Wrapper):
     def _updated(
         self, is_due: Any, mean: Any, grads: Any, counts: Any, state: Any, model: Any, values: dict[str, Any]
     ) -> Any:
-        """What the optimizer inside gives if it is due, for the parameters that had a gradient in some batch.
+        """The inner optimizer's updates if a step is due, for the parameters that had a gradient in some batch.
 
-        Where the last has none, two steps are compiled: without those that have none in it, and with all.
+        If some gradients of the last batch are None, two steps are compiled: without these parameters, and with all.
         """
         now = mapped(lambda m, g: None if g is None else m, model, mean, grads)
         late = tree.leaves(mapped(lambda m, g, n: n if g is None else None, model, mean, grads, counts))
@@ -215,11 +215,11 @@ class Accumulate(Wrapper):
 
 
 def accumulate(optimizer: Optimizer, every: int) -> Accumulate:
-    """One step for the mean of `every` gradients, and none in between: large batches in small parts.
+    """Gradient accumulation: one step for the mean of `every` gradients, and none in between.
 
-    The mean is of the gradients that were given: a parameter whose gradient was None every time stays as it is. If it
-    had one in some batches and None in the last, what is remembered of others without any takes zeros for theirs. For
-    an optimizer that takes the value of the loss, that is the mean, too.
+    The mean is of the gradients that were given: a parameter whose gradient was always None does not change. If a
+    gradient is None only in the last batch, the slots of parameters without any gradient are updated with zeros. An
+    optimizer that takes the loss value gets the mean value.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -237,7 +237,7 @@ def accumulate(optimizer: Optimizer, every: int) -> Accumulate:
 
 @struct
 class SkipNotFinite(Wrapper):
-    """No step, and no change of state, where a gradient is not finite.
+    """Skips the step and keeps the state if a gradient is not finite.
 
     >>> from atled import optim
     >>> optim.skip_not_finite(optim.SGD(0.1))
@@ -247,11 +247,11 @@ class SkipNotFinite(Wrapper):
     inner: Optimizer = static()
 
     def slots(self, model: Any, split: str | None) -> dict[str, Any]:
-        """How many steps were skipped, and how many of them in a row until now."""
+        """The number of skipped steps, in total and in a row."""
         return {"skipped": jnp.zeros((), "int32"), "in_a_row": jnp.zeros((), "int32")}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """Zeros if something is not finite; else what the optimizer gives."""
+        """Zeros if a gradient is not finite; else the optimizer's updates."""
         own, inner = self.own(state)
         is_finite = _are_finite(grads)
         updates, inner = _updated_if(is_finite, self.inner, grads, inner, model, values)
@@ -263,7 +263,7 @@ class SkipNotFinite(Wrapper):
 
 
 def skip_not_finite(optimizer: Optimizer) -> SkipNotFinite:
-    """Leaves out steps whose gradients have NaN or infinity, and counts them in `own.slots["skipped"]` of the state.
+    """Skips steps whose gradients have NaN or infinity, and counts them in `own.slots["skipped"]` of the state.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -278,11 +278,12 @@ def skip_not_finite(optimizer: Optimizer) -> SkipNotFinite:
 
 @struct
 class LossScale(Wrapper):
-    """For gradients in float16: the loss is made larger so that they do not vanish, and they are made smaller again.
+    """Loss scaling for float16: the loss is multiplied by a scale so that gradients do not underflow, and gradients are
+    divided by it.
 
     Differentiate `optimizer.scaled(loss, state)`. The scale, `hyper["scale"]` of the state, grows by `factor` after
     `every` good steps; where a gradient is not finite, there is no step, and it shrinks by `factor`, down to `least`.
-    It goes around everything else: what is inside sees gradients of the loss itself.
+    It must be the outermost wrapper: the inner optimizer sees unscaled gradients.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp
@@ -331,7 +332,7 @@ class LossScale(Wrapper):
         return value * own.hyper["scale"].astype(value.dtype)
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """What the optimizer gives for the gradients divided by the scale; zeros if one is not finite."""
+        """The updates for the unscaled gradients; zeros if one is not finite."""
         own, inner = self.own(state)
         scale = own.hyper["scale"]
         grads = tree.map(lambda g: wide(g) / scale.astype(jnp.abs(wide(g)).dtype), grads)
@@ -346,8 +347,8 @@ class LossScale(Wrapper):
 
 
 def uphills(loss: Any) -> Any:
-    """A function that gives the value of a loss and the gradients, along which it grows; the model is left as it is."""
-    both = value_and_grad(lambda m: (loss(m), m), has_aux=True)  # what layers assign to it is not asked for
+    """A function that returns the value of a loss and the ascent gradients; the model is not changed."""
+    both = value_and_grad(lambda m: (loss(m), m), has_aux=True)  # state that layers assign is discarded
 
     def call(model: Any) -> tuple[Any, Any]:
         (value, _), grads = both(model)
@@ -358,7 +359,7 @@ def uphills(loss: Any) -> Any:
 
 @struct
 class SAM(Wrapper):
-    """Steps by the gradients where the loss is worst nearby (Foret et al., 2021): sharpness-aware minimization.
+    """SAM: steps along the gradients at the worst point nearby (Foret et al., 2021): sharpness-aware minimization.
 
     `inner` gets the gradients at `p + rho g / |g|`, with |g| the length of all gradients together. They are computed in
     the step, so it needs the loss of the batch as a function of the model.
@@ -382,7 +383,7 @@ class SAM(Wrapper):
         return tuple(sorted({"loss", *self.inner.takes}))
 
     def update(self, grads: Any, state: Wrapped, model: Any, *, loss: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """What the optimizer gives for the gradients a little uphill."""
+        """The updates for the gradients at the perturbed parameters."""
         own, inner = self.own(state)
         length, (h, scheduled) = norm(grads), numbers_at(self, own)
         share = h.rho / jnp.where(length == 0, 1, length).astype(h.rho.dtype)

@@ -1,6 +1,6 @@
 """Counts: geometric, Poisson, binomial and multinomial numbers, and signs.
 
-What is counted is decided in float32 at least, whatever the dtype of the result. The numbers are JAX's for the same
+What is counted is decided in float32 or wider, whatever the dtype of the result. The numbers are JAX's for the same
 key, except where rounding decides: the tests of acceptance are written so that large numbers do not cancel, and the
 rest of Stirling's formula is that of the count also beyond 9. None has a derivative.
 """
@@ -62,7 +62,7 @@ def _geometric(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """How many tries it takes until one succeeds, if each does with probability p; 1 at least.
+    """Geometric numbers: trials until the first success, each with probability p; at least 1.
 
     >>> from atled import random
     >>> abs(float(geometric(random.key(0), 0.25, (1000,)).mean()) - 4) < 0.4
@@ -145,7 +145,7 @@ def _poisson(key: Any, lam: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """How many events happen in a time in which `lam` are expected; -1 where that is negative or nan.
+    """Poisson numbers with mean `lam`; -1 where that is negative or nan.
 
     >>> from atled import random
     >>> abs(float(poisson(random.key(0), 40.0, (10000,)).mean()) - 40) < 0.5
@@ -159,7 +159,7 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: Any = None
 
 
 def _few_successes(key: Any, n: Any, p: Any) -> Any:
-    """How often one gets to the next success within n tries, jumping over the failures."""
+    """Binomial numbers for small n p, by summing geometric gaps between successes."""
     dims, dtype = type_of(p).shape, type_of(p).dtype
     log_failure = jnp.log1p(-p)
 
@@ -222,7 +222,7 @@ def _binomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> An
 
 
 def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None) -> Array:
-    """How many of n tries succeed, if each does with probability p; nan where n or p make no sense.
+    """Binomial numbers: successes in n trials with probability p; nan for invalid n or p.
 
     >>> from atled import random
     >>> abs(float(binomial(random.key(0), 100, 0.3, (10000,)).mean()) - 30) < 0.3

@@ -1,7 +1,7 @@
 """Random keys: making them, deriving new ones, and noticing when one is used twice.
 
-A key is used up by a draw or a split. Using it again gives the same numbers again, which is hardly ever meant, so that
-is reported with both lines. `fold_in` derives without using up; `clone` says that a second use is meant.
+A draw or a split consumes a key. Reusing it gives the same numbers again, which is rarely intended, so there is a
+warning with both lines. `fold_in` does not consume the key; `clone` marks intentional reuse.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atled.staging.jit import library_function
 
 
 class KeyReuseWarning(UserWarning):
-    """A random key was used twice, so the same random numbers come again.
+    """A random key was used twice, which repeats the same random numbers.
 
     Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
     """
@@ -61,7 +61,7 @@ def check_key(name: str, key: Any) -> Any:
 
 
 def use(name: str, key: Any) -> Any:
-    """A single key that is used up by this call."""
+    """A single key, which this call consumes."""
     found = check_key(name, key)
     if type(key) is DeviceArray:
         where = source.here()
@@ -189,7 +189,7 @@ def key_impl(keys: ArrayLike) -> str:
 
 
 def clone(key: Any) -> Array:
-    """The same key as a new object: says that using it again is meant.
+    """The same key as a new object, for intentional reuse.
 
     >>> first = key(0)
     >>> bool(clone(first) == first)
@@ -231,7 +231,7 @@ def split_key(key: Any, dims: tuple[int, ...]) -> Any:
 
 
 def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
-    """New keys from a key, which is used up.
+    """New keys from a key, which is consumed.
 
     >>> keys = split(key(0), 3)
     >>> keys.shape
@@ -250,7 +250,7 @@ def _fold_in(key: Any, words: Any) -> Any:
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
-    """A new key from a key and an integer; the key is not used up.
+    """A new key from a key and an integer; the key is not consumed.
 
     >>> same = key_data(fold_in(key(0), 7)) == key_data(fold_in(key(0), 7))
     >>> bool(same.all())

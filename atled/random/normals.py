@@ -203,7 +203,8 @@ def _orthogonal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def orthogonal(
     key: ArrayLike, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Orthogonal (n, n) matrices, or unitary ones, without a preferred direction; or (n, m), of one's rows or columns.
+    """Orthogonal (n, n) matrices, or unitary ones, uniformly distributed (Haar); or (n, m), the first rows or columns
+    of one.
 
     >>> from atled import random
     >>> import atled.numpy as jnp

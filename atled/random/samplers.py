@@ -23,7 +23,7 @@ from atled.staging.jit import library_function
 
 
 def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
-    """A floating dtype, real unless the kinds have a "c", or a complaint."""
+    """A floating dtype, real unless the kinds have a "c"; raises otherwise."""
     found = dtypes.canonical(float if dtype is None else dtype)
     if dtypes.kind(found) not in kinds:
         what = "floating" if kinds == "f" else "floating or complex"
@@ -32,7 +32,7 @@ def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
 
 
 def integer_dtype(name: str, dtype: Any) -> Any:
-    """An integer dtype, or a complaint."""
+    """An integer dtype; raises otherwise."""
     found = dtypes.canonical(int if dtype is None else dtype)
     if dtypes.kind(found) not in "iu":
         raise ValueError(f"random.{name}: the dtype must be an integer; got {found.name}.")
@@ -275,7 +275,7 @@ def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any
         is_low = elementwise.lt(whole, np.uint64(1 << 63))
         part = elementwise.select(is_low, whole, elementwise.sub(np.uint64(0), whole))
         x = elementwise.mul(conversion.convert(part, dtype), np.float32(2.0**-64))
-        x = elementwise.maximum(x, np.float32(2.0**-65))  # zero stands for its cell
+        x = elementwise.maximum(x, np.float32(2.0**-65))  # zero represents its interval
         logs = elementwise.select(is_low, elementary.log1p(elementwise.neg(x)), elementary.log(x))
         return elementwise.neg(elementary.log(elementwise.neg(logs)))
     if mode in ("high", "highest"):
@@ -308,7 +308,7 @@ def gumbel(
 ) -> Array:
     """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u.
 
-    Of mode "low", 24 random bits decide in float32, so that none is above 17; "high" and "highest" take more.
+    Mode "low" uses 24 random bits in float32, so that no value is above 17; "high" and "highest" use more.
 
     >>> from atled import random
     >>> logits = np.log(np.asarray([0.25, 0.75], "float32"))

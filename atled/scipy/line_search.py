@@ -16,7 +16,7 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.higher_order.loops import while_loop
 
-ENOUGH = 1e-4  # the share of the decrease that the slope promises
+ENOUGH = 1e-4  # required fraction of the decrease predicted by the slope
 FLAT = 0.9  # the share of the slope that may be left
 _ROUNDINGS = 8  # how many roundings values may be off
 
@@ -34,7 +34,7 @@ class Search(NamedTuple):
     """What a search knows: the best point so far, the far end of the interval, and what it looked at last."""
 
     low: Point  # low enough, and falling
-    high: Point  # too high, or rising; infinitely far at first
+    high: Point  # the end of the interval that is too high or rising; infinite at first
     last: Point
     is_done: Any
     count: Any

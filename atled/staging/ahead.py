@@ -1,4 +1,4 @@
-"""Ahead of time: a function recorded, lowered and compiled step by step, to look at or to call."""
+"""Ahead-of-time compilation: a function traced, lowered and compiled step by step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Traced:
-    """A function recorded for one signature."""
+    """A function traced for one signature."""
 
     __slots__ = ("captured", "in_structure", "name", "notes", "out_structure", "program")
 
@@ -38,14 +38,14 @@ class Traced:
         notes: list[Any],
     ) -> None:
         self.program = program
-        self.notes = notes  # what is said to each caller, such as warnings that name the line
+        self.notes = notes  # warnings to repeat for each caller, with its line
         self.captured = captured
         self.in_structure = in_structure
         self.out_structure = out_structure
         self.name = name
 
     def run(self, keeps_unused: bool) -> tuple[Program, tuple[int, ...]]:
-        """The program that is compiled for it, and which of its inputs that one takes."""
+        """The program that is compiled, without unused inputs, and which inputs it takes."""
         return (self.program, tuple(range(len(self.program.inputs)))) if keeps_unused else used(self.program)
 
 
@@ -60,7 +60,7 @@ def _info(traced: Traced, shardings: Sequence[Any]) -> Any:
 
 
 class ArgInfo(NamedTuple):
-    """An argument of a function that is being compiled: its type, and whether its memory may be taken over.
+    """An argument of a function that is being compiled: its type, and whether it is donated.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).args_info
@@ -80,7 +80,7 @@ class ArgInfo(NamedTuple):
 
 
 class _Stage:
-    """What all stages of a function on its way to a compiled one know, under the names that JAX programs use."""
+    """Base of all stages (traced, lowered, compiled), with JAX's attribute names."""
 
     @property
     def _function(self) -> TracedFunction:
@@ -92,7 +92,7 @@ class _Stage:
 
     @property
     def in_tree(self) -> tree.Structure:
-        """The tree of the arguments: positional ones, and those by name."""
+        """The tree of the arguments: positional and keyword."""
         return self._function._traced.in_structure
 
     @property
@@ -123,7 +123,7 @@ class _Stage:
 
 
 class TracedFunction(_Stage):
-    """A function recorded for one signature: look at `.program`, or go on to `.lower()`.
+    """A function traced for one signature: inspect `.program`, or call `.lower()`.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.jit(lambda x: 2 * x).trace(jnp.ones(3)).out_info
@@ -149,7 +149,7 @@ class TracedFunction(_Stage):
 
     @property
     def out_info(self) -> Any:
-        """Shapes and dtypes of the results, in their tree, and their shardings where these were asked for."""
+        """Shapes and dtypes of the results, in their tree, with shardings from `out_shardings`."""
         traced = self._traced
         result = traced.out_structure.unflatten([0] * traced.out_structure.num_leaves)
         asked = flat_shardings(self._signature.options.out_shardings, result, traced.name, "out_shardings")
@@ -161,7 +161,7 @@ class TracedFunction(_Stage):
 
 
 class Lowered(_Stage):
-    """A function translated to StableHLO: look at `.as_text()`, or go on to `.compile()`.
+    """A function lowered to StableHLO: inspect `.as_text()`, or call `.compile()`.
 
     >>> import atled
     >>> "stablehlo.multiply" in atled.jit(lambda x: 2 * x).lower(1.0).as_text()
@@ -192,7 +192,7 @@ class Lowered(_Stage):
         return self._module.module
 
     def cost_analysis(self) -> dict[str, float]:
-        """The compiler's own estimate: flops, bytes accessed, and more. It compiles the function for that."""
+        """The compiler's own estimate: flops, bytes accessed, and more. Compiles the function."""
         return self.compile().cost_analysis()
 
     @property
@@ -215,12 +215,12 @@ class Lowered(_Stage):
         """Compile for the device, or the mesh.
 
         Args:
-            topology: a machine that is not here, for arguments without a sharding: its first device. Those with a
-                sharding over a mesh of its devices are compiled for that mesh, also without this.
-            effort: how hard the compiler for a topology tries, from -1, which is quick, to 1.
-            compiler_options: none; XLA's are set in XLA_FLAGS, for the process.
+            topology: hardware you don't have: compiles for its first device if the arguments have no sharding.
+                Arguments with a sharding over a mesh of its devices need no `topology`.
+            effort: optimization effort for a topology, from -1 (fast) to 1.
+            compiler_options: must be empty; set XLA flags for the process in XLA_FLAGS.
         """
-        from atled.engine import topology as topologies  # hardly anybody compiles for hardware you don't have
+        from atled.engine import topology as topologies  # rarely needed
 
         refuse_options("compile", compiler_options)
         program, where, module = self._program, self._where, self._module
@@ -242,7 +242,7 @@ class Lowered(_Stage):
         return Compiled(executable(program, where, self._committed, self._donated, module), self._traced)
 
     def compile_anew(self) -> Compiled:
-        """Compile even if an equal program was compiled before, whose text has the lines that it came from."""
+        """Compile without the caches: the text of a cached executable has the source lines of another program."""
         from atled.engine import topology as topologies
 
         if topologies.of(self._where) is not None:
@@ -252,7 +252,7 @@ class Lowered(_Stage):
 
 
 def refuse_options(name: str, options: dict[str, Any] | None) -> None:
-    """Complain about options of the compiler for one program."""
+    """Raise an error for per-program compiler options."""
     if options:
         raise NotImplementedError(
             errors.explained(
@@ -263,7 +263,7 @@ def refuse_options(name: str, options: dict[str, Any] | None) -> None:
 
 
 class _Like:
-    """What matters of an argument for where a program runs: an array, or what stands for one."""
+    """The placement of an argument: an array or a `ShapeDtypeStruct`."""
 
     def __init__(self, x: Any) -> None:
         self.type = type_of(x)
@@ -275,7 +275,7 @@ class _Like:
 def prepared(
     signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any]
 ) -> tuple[Program, tuple[int, ...], tuple[int | None, ...], tuple[Where, bool]]:
-    """What runs for a recorded function: the program, the inputs that it takes, what it may overwrite, and where."""
+    """What runs for a traced function: the program, its inputs, the donated ones, and the placement."""
     program, left = traced.run(signature.options.keeps_unused)
     donated = donations(signature, call, traced.program, len(traced.captured), left)
     return program, left, donated, _place(signature, traced, call, arrays, donated, left)
@@ -289,7 +289,7 @@ def _place(
     donated: tuple[int | None, ...],
     left: Sequence[int],
 ) -> tuple[Where, bool]:
-    """Where a recorded function runs: the device or mesh of what it uses, or the one that was asked for."""
+    """Where a traced function runs: the device or mesh of its arguments, or the requested one."""
     options = signature.options
     if options.device is not None:
         return options.device, True
@@ -309,7 +309,7 @@ def _place(
             if s is not None:
                 s.check(t.shape, f"out_shardings of {traced.name}")
     where, committed = placement(traced.program, [arrays[i] for i in left], [ins[i] for i in left] if ins else (), outs)
-    if donated and isinstance(where, Spread):  # a result that takes over memory is split as that is
+    if donated and isinstance(where, Spread):  # a result that reuses a donated buffer has its sharding
         kept = list(where.outs)
         for s, i in zip(where.ins, donated, strict=True):
             if i is not None and kept[i] is None:
@@ -319,7 +319,7 @@ def _place(
 
 
 class Compiled(_Stage):
-    """A compiled function for one signature. Call it, or ask what it costs.
+    """A compiled function for one signature. Call it, or analyze its cost.
 
     >>> import atled
     >>> float(atled.jit(lambda x: 2 * x).lower(1.0).compile()(3.0))
@@ -339,7 +339,7 @@ class Compiled(_Stage):
         return self._checked(args, kwargs) if out is MISS else out
 
     def _with_statics(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, with the static ones that it was compiled for, if they are left out."""
+        """The arguments, with omitted static ones filled in."""
         before = self._traced._call.args
         static = {i for i in self._traced._signature.static[0] if i < len(before)}
         if not static or len(args) != len(before) - len(static):
@@ -348,7 +348,7 @@ class Compiled(_Stage):
         return tuple([x if i in static else next(rest) for i, x in enumerate(before)])
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run after a close look at the arguments, and let calls like this one do without."""
+        """Check the arguments and run; later calls of this kind skip the checks."""
         signature, traced = self._traced._signature, self._traced._traced
         ready = self._executable
         if not isinstance(ready, Executable):
@@ -380,7 +380,7 @@ class Compiled(_Stage):
             names = leaf_names(signature, call)
             self._site = Site(0, Form(None), call, traced.out_structure, True, is_wide, names, dict(NAMESPACE))
         is_there = all([a is b for a, b in zip(used[count:], there[count:], strict=True)])
-        if is_there and not call.statics:  # launch code would not look at static ones
+        if is_there and not call.statics:  # launch code does not check static arguments
             held = [a._buffer for a in there[:count]]
             entry = (taking(ready.execute, left, len(given)), ready.handlers, ready.placed, held)
             self._site.remember(call, arrays, entry, traced.out_structure)
@@ -405,7 +405,7 @@ class Compiled(_Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """How the arguments are split: positional ones, and those by name. None for those that are not used."""
+        """Shardings of the arguments, positional and keyword. None for unused ones."""
         traced, where = self._traced._traced, self._executable.where
         left = traced.run(self._traced._signature.options.keeps_unused)[1]
         ins = where.ins if isinstance(where, Spread) else [on_device(where)] * len(left)
@@ -415,7 +415,7 @@ class Compiled(_Stage):
 
     @property
     def output_shardings(self) -> Any:
-        """How the results are split, in their tree."""
+        """Shardings of the results, in their tree."""
         return self._traced._traced.out_structure.unflatten([p.sharding for p in self._executable.placed])
 
     def as_text(self) -> str:
@@ -431,8 +431,8 @@ class Compiled(_Stage):
         return self._executable.raw.get_compiled_memory_stats()
 
     def serialize(self) -> bytes:
-        """The executable as bytes, in the engine's own form for this platform and version."""
+        """The executable as bytes, in the engine's format for this platform and version."""
         ready = self._executable
-        if isinstance(ready, Executable):  # of one that came from disk, the engine would write only half
+        if isinstance(ready, Executable):  # the engine cannot fully serialize an executable loaded from disk
             ready = compiled_anew(ready.program, ready.where, True, ready.donated, None)
         return ready.raw.serialize()

@@ -39,29 +39,29 @@ from atled.staging.signature import Arguments, Options, Signature, leaf_names, r
 
 
 class Shared:
-    """What all jits of one function with the same options have in common: its traces, and its generated launch code.
+    """Shared by all jits of one function with the same options: its traces, and its generated launch code.
 
-    The functions that `jit` returns have `code` as their code and `namespace` as their globals; both change as calls of
-    new shapes come in. Threads may be running that code, so nothing is ever taken out of the namespace.
+    The functions that `jit` returns have `code` as their code and `namespace` as their globals; both change with calls
+    of new signatures. Other threads may be running that code, so names are never removed from the namespace.
     """
 
     def __init__(self, f: Callable[..., Any], options: Options, is_anchored: bool = False) -> None:
-        # a function in `_by_function` must not be kept alive by what is kept for it
+        # weak: the entry of a function in `_by_function` must not keep it alive
         self._function: Callable[[], Any] = weakref.ref(f) if is_anchored else lambda: f
         self.options = options
         self.name = str(getattr(f, "__name__", type(f).__name__))
         self.signature = Signature(self._function, self.name, options)  # pyright: ignore[reportArgumentType]
         self.traces: dict[Any, Traced] = {}
         self.sites: dict[Any, Site] = {}
-        self.met: set[Any] = set()  # what sites would be for, if calls like these come again
+        self.met: set[Any] = set()  # signatures that were called once; a second call generates a site
         self.recent: dict[Any, list[Site]] = {}  # by number of arguments and keywords
         self.compiles: list[Compile] = []
-        self.launched: set[Any] = set()  # programs, and where they run
-        self.expected: weakref.WeakSet[Program] = weakref.WeakSet()  # whose expectations were met
+        self.launched: set[Any] = set()  # programs and placements
+        self.expected: weakref.WeakSet[Program] = weakref.WeakSet()  # whose range checks passed
         self.code = FIRST_CODE
         self.namespace: dict[str, Any] = {**NAMESPACE, "miss": functools.partial(_missed, self)}
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.form: Form | None = None  # how generated code takes arguments, once there is some
+        self.form: Form | None = None  # the parameters of the generated code, if there is any
         self.misses = 0
         with _lock:
             _all_shared.add(self)
@@ -72,7 +72,7 @@ class Shared:
         return self._function()
 
     def clear(self) -> None:
-        """Forget every trace, and that there were compilations."""
+        """Drop all traces and the log of compilations."""
         self.forget()
         self.compiles.clear()
 
@@ -80,11 +80,11 @@ class Shared:
         """Forget every trace."""
         with _lock:
             self.traces, self.launched = {}, set()
-            self.namespace["miss"] = functools.partial(_missed, self)  # functions that call this one know it by that
+            self.namespace["miss"] = functools.partial(_missed, self)  # identifies it in the keys of its callers
             self.forget_launches()
 
     def forget_launches(self) -> None:
-        """Forget the executables of generated code."""
+        """Drop the executables of generated code."""
         with _lock:
             for site in self.sites.values():
                 site.entries.clear()
@@ -106,9 +106,7 @@ class Shared:
 _lock = threading.RLock()
 _all_shared: weakref.WeakSet[Shared] = weakref.WeakSet()  # for clearing
 _by_function = WeakIdentityDict()  # options to `Shared`, for each function object
-_by_value: dict[
-    Any, Traced
-] = {}  # traces of functions that are equal to others, by all that they read; the newest last
+_by_value: dict[Any, Traced] = {}  # traces by the cache key of the function (code and everything it reads); newest last
 _TRACES_LIMIT = 4096
 _SITES_LIMIT = 256
 
@@ -129,7 +127,7 @@ def shared_for(f: Callable[..., Any], options: Options) -> Shared:
 
 
 def clear_caches() -> None:
-    """Forget every trace and every compiled program in memory."""
+    """Drop all traces and all compiled programs in memory."""
     for shared in _everyone():
         shared.clear()
     _forget_equals()
@@ -214,7 +212,7 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _splice(shared: Shared, call: Arguments) -> Any:
-    """The result of a library function under a trace: its recorded equations, with Python numbers written into them."""
+    """The result of a library function under a trace: its equations are inlined, with Python numbers as literals."""
     fixed = [(i, exact(x)) for i, x in enumerate(call.leaves) if type(x) in _NUMBERS]
     types = [None if type(x) in _NUMBERS else type_of(x) for x in call.leaves]
     traced = _trace(shared, call, types, tuple(fixed))
@@ -223,13 +221,13 @@ def _splice(shared: Shared, call: Arguments) -> Any:
     operands = [*traced.captured, *[x for x, t in zip(call.leaves, types, strict=True) if t is not None]]
     if type(state.base) is Recorder or len(traced.program.equations) == 1:
         out = _values(inline(traced.program, operands))
-    else:  # differentiated or batched without jit: still one launch
+    else:  # under grad or vmap without jit: still one launch
         out = bind(Call(traced.program), *operands)
     return traced.out_structure.unflatten(list(out))
 
 
 def _values(out: list[Any]) -> list[Any]:
-    """Results with arrays in place of numbers that are written into a program."""
+    """Results with literals converted to arrays."""
     return [as_array(x.value, x.type) if type(x) is Literal else x for x in out]
 
 
@@ -237,7 +235,7 @@ _NUMBERS = (int, float, complex, bool)
 
 
 def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], fixed: tuple[Any, ...] = ()) -> Traced:
-    """The program of a call, recorded if it is new. Leaves without a type are `fixed`: position and exact number."""
+    """The program of a call, traced if it is new. Leaves without a type are `fixed`: position and exact number."""
     here, traces = _trace_key(shared), shared.traces
     key = (call.structure, call.static_key, tuple(types), fixed, here)
     traced = traces.get(key)
@@ -246,26 +244,26 @@ def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], f
         if len(traces) >= _TRACES_LIMIT:
             shared.forget()
         if here == _trace_key(shared) and not any([isinstance(x, Tracer) for x in traced.captured]):
-            traced = traces.setdefault(key, traced)  # of two threads that come here, one is the first
+            traced = traces.setdefault(key, traced)  # two threads may arrive here; one is first
     return traced
 
 
 def _trace_key(shared: Shared) -> tuple[Any, ...]:
-    """What a trace depends on besides its arguments."""
+    """The context part of the trace cache key: settings, mesh, axes in scope."""
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
     is_placed = not shared.options.is_library or "out_sharding" in shared.options.static_argnames
     return config.trace_key(), axes, current_mesh() if is_placed else None
 
 
 def _equal_or_new(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], call_part: Any) -> Traced:
-    """The trace of a function that does the same, or a new one."""
+    """The trace of an equivalent function, or a new one."""
     statics = [x for _, _, x in call.statics]
 
     def whole() -> Any:
         return call_key([shared.f], statics, [call.structure]), shared.options, call_part, _trace_key(shared)
 
     key = traced = None
-    with contextlib.suppress(Exception):  # Heavy, or an error of something that is looked at only for a key
+    with contextlib.suppress(Exception):  # Heavy, or an error from code that runs only to compute the key
         key = whole()
         traced = _by_value.get(key)
     if key is None:
@@ -313,7 +311,7 @@ def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) 
 
 
 def _say(notes: list[Any]) -> None:
-    """Pass on what a recorded library function has to say, to its caller's line."""
+    """Emit the warnings of a traced library function, attributed to its caller's line."""
     if state.notes is not None:
         state.notes.extend(notes)
     else:
@@ -329,12 +327,12 @@ def _check_result(shared: Shared, x: Any) -> None:
 
 
 def _check_numbers(shared: Shared, call: Arguments) -> None:
-    """Complain about a Python integer that meets an array which cannot hold it: as data it would wrap around."""
+    """Raise an error for a Python integer that would wrap around in the dtype of the array it is combined with."""
     numbers = [i for i, x in enumerate(call.leaves) if type(x) is int]
     kinds = [type_of(x) for x in call.leaves] if numbers else []
     narrow = [t.dtype for t in kinds if t.kind in "iu" and not t.weak]
     over = [i for i in numbers if not all([dtypes.holds(d, call.leaves[i]) for d in narrow])]
-    if over:  # do they meet? The program with the numbers written into it tells
+    if over:  # tracing with the numbers as literals shows whether they are combined
         types = [None if i in over else type_of(x) for i, x in enumerate(call.leaves)]
         _trace(shared, call, types, tuple([(i, call.leaves[i]) for i in over]))
 
@@ -348,7 +346,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     traced = _trace(shared, call, types)
     if traced.notes:
         _say(traced.notes)
-    if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over what is being transformed
+    if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over a tracer
         return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
     given = [*captured, *arrays]
@@ -360,17 +358,17 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     used = [given[i] for i in left]
     there = moved(used, where)
     buffers = [a._buffer for a in there]
-    held = buffers[: len(captured)]  # nothing is captured that is not used
+    held = buffers[: len(captured)]  # all captured values are used
     if not scope().off and not traced.notes:
         execute = ready.execute
         waiting = [i for i, (a, m) in enumerate(zip(used, there, strict=True)) if a is not m and i >= len(held)]
-        if waiting and isinstance(where, Spread):  # numbers and uncommitted arrays, which each call brings over
+        if waiting and isinstance(where, Spread):  # numbers and uncommitted arrays, which are moved in each call
             execute = functools.partial(bring, execute, [(i, there[i]._placed) for i in waiting])
             waiting = []
         execute = taking(execute, left, len(given))
-        if not waiting and not is_found:  # a function that is made anew for each call is not called again
+        if not waiting and not is_found:  # a function created anew for each call is not called again
             with _lock:
-                if shared.traces is began[0] and config.changes[0] == began[1]:  # nothing was forgotten meanwhile
+                if shared.traces is began[0] and config.changes[0] == began[1]:  # the caches were not cleared meanwhile
                     _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
     try:
         out = ready(buffers)
@@ -388,7 +386,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
 
 
 def _note_donor(signature: Signature) -> None:
-    """Remember a function that takes arguments over, for messages about arrays that are gone."""
+    """Remember a donating call, for messages about donated arrays."""
     while len(donors) >= 64:
         donors.pop(next(iter(donors)))
     positions, names = signature.donated
@@ -398,7 +396,7 @@ def _note_donor(signature: Signature) -> None:
 def _compiled(
     shared: Shared, call: Arguments, program: Program, how: tuple[Any, ...], start: float
 ) -> tuple[Executable, bool]:
-    """The program compiled, which the function notes; and whether it was found, compiled for an equal function."""
+    """The compiled program, added to the function's log; and whether it was cached by an equivalent function."""
     with _lock:
         is_first = (program, how) not in shared.launched  # by this function
         if is_first and shared.options.max_compiles is not None:
@@ -423,9 +421,9 @@ def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[Devi
     site_key = (shape, call.structure, None if shared.options.is_library else call.is_array, is_wide, is_clean)
     site = shared.sites.get(site_key)
     if site is None:
-        if len(shared.sites) >= _SITES_LIMIT:  # its code and constants stay as long as the function does
+        if len(shared.sites) >= _SITES_LIMIT:  # keeps its code and constants alive as long as the function
             return
-        if site_key not in shared.met:  # many functions are called once, and code takes long to make
+        if site_key not in shared.met:  # many functions are called once, and code generation is slow
             if len(shared.met) >= _SITES_LIMIT:
                 shared.met.clear()
             shared.met.add(site_key)
@@ -443,7 +441,7 @@ def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[Devi
 
 
 def trace(f: Callable[..., Any], shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedFunction:
-    """Record a function for arguments, which may be `ShapeDtypeStruct`s, without compiling it."""
+    """Trace a function for arguments, which may be `ShapeDtypeStruct`s, without compiling it."""
     try:
         call = Arguments(shared.signature, args, kwargs)
         types = call.types()

@@ -1,6 +1,6 @@
-"""How often a function was compiled, and why again.
+"""Logs compilations of a function, and explains recompilations.
 
-The explanation compares a call with the earlier one that is most like it, and names what differs: an argument's type, a
+The explanation compares a call with the most similar earlier one, and names the difference: an argument's type, a
 static value, the tree of arguments, or a setting.
 """
 
@@ -29,7 +29,7 @@ class Compile(NamedTuple):
     names: tuple[str, ...] = ()  # of the arguments
     structure: tree.Structure | None = None
     settings: tuple[Any, ...] = ()
-    places: tuple[str, ...] = ()  # of the arguments: devices, or how they are split
+    places: tuple[str, ...] = ()  # devices or shardings of the arguments
 
 
 def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
@@ -40,7 +40,7 @@ def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
 
 
 def _place(x: Any) -> str:
-    """Where an argument is, if the user chose it."""
+    """The placement of a committed argument."""
     sharding = getattr(x, "sharding", None)
     if sharding is None or not getattr(x, "committed", True):
         return ""
@@ -48,7 +48,7 @@ def _place(x: Any) -> str:
 
 
 def note(compiles: list[Compile], signature: Signature, call: Arguments, milliseconds: float) -> Compile:
-    """Remember a compilation, and from the second one on say why it was needed."""
+    """Record a compilation, and from the second one on log the reason."""
     now = _of(signature, call, milliseconds)
     if compiles and scope().explain_compiles and not signature.options.is_library:
         import logging
@@ -64,7 +64,7 @@ def note(compiles: list[Compile], signature: Signature, call: Arguments, millise
 
 
 def note_models(name: str, f: Any) -> None:
-    """Say which models a function that was just recorded reads from outside: it keeps their arrays as they are now."""
+    """Log which models a newly traced function reads from globals or closures: it keeps their current arrays."""
     code = getattr(f, "__code__", None)
     if code is None or not scope().explain_compiles:
         return
@@ -82,7 +82,7 @@ def note_models(name: str, f: Any) -> None:
 
 
 def limit(most: int, compiles: list[Compile], signature: Signature, call: Arguments) -> None:
-    """Complain about a compilation beyond the number that is allowed."""
+    """Raise an error for a compilation beyond `max_compiles`."""
     if len(compiles) >= most:
         now = _of(signature, call, 0.0)
         why = f" ({reason(compiles, now, signature)})" if compiles else ""
@@ -94,7 +94,7 @@ def limit(most: int, compiles: list[Compile], signature: Signature, call: Argume
 
 
 def reason(compiles: list[Compile], now: Compile, signature: Signature) -> str:
-    """What is different from the earlier compilation that is most like this one."""
+    """The difference from the most similar earlier compilation."""
     return min([_differences(c, now, signature) for c in reversed(compiles)], key=len, default=["it is new"])[0]
 
 
@@ -125,7 +125,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 
 def _changes(before: Compile, now: Compile, signature: Signature) -> str:
-    """Which arguments came and went, the first of each; or where the trees differ."""
+    """The first added and the first removed argument; or where the trees differ."""
     found = []
     for names, others, what in ((before.names, now.names, "gone"), (now.names, before.names, "new")):
         only = [n for n in names if n not in set(others)]
@@ -137,7 +137,7 @@ def _changes(before: Compile, now: Compile, signature: Signature) -> str:
     text = f"was {was} and is {is_now}"
     if _NUMBER.fullmatch(was) and _NUMBER.fullmatch(is_now):  # of a model
         text += " (try: nn.Buffer, for a number that changes)"
-    number = re.match(r"\[0\]\[(\d+)\]|\[1\]\['(\w+)'\]", path)  # positional arguments, and those by name
+    number = re.match(r"\[0\]\[(\d+)\]|\[1\]\['(\w+)'\]", path)  # positional and keyword arguments
     if number is None:
         return f"{path} {text}"
     return f"{number[2] or signature.label(int(number[1]))}{path[number.end() :]} {text}"

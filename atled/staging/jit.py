@@ -1,4 +1,4 @@
-"""`jit`: a function recorded once for each signature, compiled, and launched with as little Python as possible.
+"""`jit`: a function traced once for each signature, compiled, and launched with as little Python as possible.
 
 `calls.py` says what becomes of a call. The library's own functions are `jit(inline=True)`: one launch when called on
 arrays, their equations when traced.
@@ -31,7 +31,7 @@ _R = TypeVar("_R", covariant=True)
 
 
 class LibraryFunction(Protocol[_P, _R]):
-    """What `library_function` makes of a function, for type checkers: the same parameters and result."""
+    """The type of a `library_function`, for type checkers: the same parameters and result."""
 
     __name__: str
 
@@ -41,7 +41,7 @@ class LibraryFunction(Protocol[_P, _R]):
 
 
 class Jitted(LibraryFunction[_P, _R], Protocol[_P, _R]):
-    """What `jit` makes of a function, for type checkers: a function like it, of which more can be asked."""
+    """The type of a jitted function, for type checkers: the same function with further methods."""
 
     compiles: list[Compile]
 
@@ -103,25 +103,25 @@ def jit(
 ) -> Any:
     """Compile a function with XLA, for each combination of argument types that it is called with.
 
-    The function is run once with tracers to record what it does; later calls run the compiled program. Python side
-    effects happen only while recording. Arrays that the function closes over become inputs of the program.
+    The function runs once on tracers to record its ops; later calls run the compiled program. Python side effects
+    happen only while tracing. Arrays that the function closes over become inputs of the program.
 
     Args:
         static_argnums, static_argnames: arguments that are Python values: the function is compiled for each value.
-        donate_argnums, donate_argnames: arguments whose memory the results may take over; they must not be used again.
-        inline: when traced, put the equations into the surrounding program instead of a call.
-        device: run there, instead of where the arguments are.
-        in_shardings, out_shardings: how arguments and results are split over a mesh: a sharding, a `PartitionSpec` of
-            the mesh that is set, or None for what the arguments have and the compiler chooses; or trees of those.
-        keep_unused: hand the compiled program also the arguments that the function does not use. Without it they
-            are not looked at: they are not moved, not donated, and may be on another device.
-        max_compiles: raise when the function would be compiled more often, and say what changed.
+        donate_argnums, donate_argnames: arguments whose buffers the results may reuse; they must not be used again.
+        inline: when traced, inline the equations into the surrounding program instead of a call.
+        device: run there, instead of on the arguments' device.
+        in_shardings, out_shardings: shardings of arguments and results: a sharding, a `PartitionSpec` of the current
+            mesh, or None for the arguments' sharding and the compiler's choice; or trees of those.
+        keep_unused: pass unused arguments to the compiled program. By default they are ignored: not moved, not donated,
+            and possibly on another device.
+        max_compiles: raise if the function would be compiled more often, and name what changed.
         backend: a platform, to run on its first device.
-        compiler_options: none; XLA's are set in XLA_FLAGS, for the process.
+        compiler_options: must be empty; set XLA flags for the process in XLA_FLAGS.
 
-    From the second compilation on, the logger `atled` says which argument changed, and what that cost. The result is a
-    function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures it was compiled
-    for, and `.clear_cache()`.
+    From the second compilation on, the logger `atled` reports which argument changed, and the compile time. The result
+    is a function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures it was
+    compiled for, and `.clear_cache()`.
 
     >>> import atled.numpy as jnp
     >>> @jit
@@ -153,7 +153,7 @@ def jit(
 
 
 def _jitted(f: Any, options: Options) -> Any:
-    """The function compiled. Of a model, or of a method of one, the model is an argument: its arrays may change."""
+    """The jitted function. For a model, or a model's method, the model is an argument, so its arrays may change."""
     owner, function = (f.__self__, f.__func__) if type(f) is MethodType else (f, type(f).__call__)
     node = tree_nodes.nodes.get(type(owner))
     if node is None or node.code is None:
@@ -188,7 +188,7 @@ def library_function(
 def library_function(f: Any = None, *, static: Sequence[str] = (), is_thin: bool = False) -> Any:
     """A function of the library: one launch on arrays, its equations under a trace.
 
-    Composite functions are recorded once and spliced in; those that are hardly more than one op (`is_thin`) just run.
+    Composite functions are traced once and inlined; those that are hardly more than one op (`is_thin`) are not jitted.
     """
     if f is None:
         return lambda g: library_function(g, static=static, is_thin=is_thin)
@@ -209,7 +209,7 @@ def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
     call.__module__ = getattr(f, "__module__", __name__)
     call.__wrapped__ = f
     if not shared.options.is_library:
-        call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)  # holds f, which `shared` may not
+        call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)  # holds f; `shared` must not
         call.lower = lambda *args, **kwargs: trace(f, shared, args, kwargs).lower()
         call.eval_shape = lambda *args, **kwargs: trace(f, shared, args, kwargs).out_info
         call.compiles = shared.compiles
@@ -221,7 +221,7 @@ def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Shapes and dtypes of what a function would return, without computing anything.
+    """Shapes and dtypes of a function's results, without computing anything.
 
     >>> from atled import ShapeDtypeStruct
     >>> eval_shape(lambda x: x @ x, ShapeDtypeStruct((10**6, 10**6), "float32"))
@@ -236,12 +236,12 @@ def make_program(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the program of `fun` for its arguments, to look at: all that it does, needed or not.
+    """A function that returns the program of `fun` for its arguments, including dead code.
 
     Args:
         static_argnums: arguments that are Python values.
         axis_env: names and sizes of axes that collectives in `fun` may name.
-        return_shape: give the shapes of the results, too, as `eval_shape` does.
+        return_shape: also return the shapes of the results, as `eval_shape` does.
 
     >>> import atled.numpy as jnp
     >>> print(make_program(lambda x: jnp.sin(x) * 2.0)(jnp.ones(3)))  # doctest: +ELLIPSIS
@@ -260,7 +260,7 @@ def make_program(
         finally:
             state.axes = before
         p = found.program
-        program = Program(p.inputs, p.equations, p.outputs, p.name, p.input_names)  # of which nobody else has a part
+        program = Program(p.inputs, p.equations, p.outputs, p.name, p.input_names)  # which shares no state with others
         program.consts = list(found._traced.captured)
         return (program, found.out_info) if return_shape else program
 

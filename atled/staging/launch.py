@@ -1,8 +1,9 @@
-"""The launch path: Python code generated for the calls that a function has seen.
+"""The launch path: Python code generated for cached calls of a jitted function.
 
-A `Site` is made for calls of one shape. Its code takes the arguments apart, looks the executable up by the placement of
-their leaves and the values of static arguments, runs it, wraps the buffers and builds the result. Whatever it was not
-made for goes to `miss`. It becomes the code of the jitted function itself, so a call costs one Python frame.
+A `Site` is generated for calls with one structure of arguments. Its code flattens the arguments, looks up the
+executable by the placements of their leaves and the values of static arguments, runs it, wraps the buffers and
+rebuilds the result. All other calls go to `miss`. The code becomes that of the jitted function itself, so a call costs
+one Python frame.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from atled.engine.failures import failed
 from atled.staging.signature import Arguments
 
 MISS = object()
-CLEAN = {int, str, bool, type(None)}  # of which equal values of one class are the same value
+CLEAN = {int, str, bool, type(None)}  # classes whose equal values are interchangeable
 
 
 class Mismatch(Exception):  # noqa: N818
-    """The arguments are not of the kind that generated code was made for."""
+    """The arguments do not have the structure that the generated code expects."""
 
 
 class _Unset:
-    """The default of every parameter that has one, in generated code: the argument was not given."""
+    """The default value of every optional parameter in generated code: the argument was not given."""
 
     def __repr__(self) -> str:
         return "unset"
@@ -44,9 +45,9 @@ UNSET: Any = _Unset()
 
 
 class Form:
-    """How generated code takes arguments: with the parameters of the function itself, or as `*args, **kwargs`.
+    """The parameters of generated code: those of the function itself, or `*args, **kwargs`.
 
-    Named parameters spare Python a tuple and a dict on each call, and `f(x, y)` and `f(x, y=y)` are the same call.
+    Named parameters avoid a tuple and a dict on each call, and `f(x, y)` and `f(x, y=y)` are the same call.
     """
 
     def __init__(self, f: Callable[..., Any] | None) -> None:
@@ -56,7 +57,7 @@ class Form:
             parameters = []
         odd = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         is_named = parameters and not any([p.kind in odd or _OWN_NAME.fullmatch(p.name) for p in parameters])
-        is_named = is_named and not hasattr(f, "__signature__")  # which may say what does not hold
+        is_named = is_named and not hasattr(f, "__signature__")  # an annotation that may be wrong
         parameters = parameters if is_named else []
         keyword_only = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -75,7 +76,7 @@ class Form:
         self.given = f"({names}), {{{', '.join([f'{n!r}: {n}' for n in self.keyword_only])}}}"
 
     def sorted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments as they came into generated code, without those that were not given."""
+        """The arguments of generated code, without those that were not given."""
         if self.keyword_only:
             kwargs = {k: v for k, v in kwargs.items() if v is not UNSET}
         for i, x in enumerate(args):
@@ -86,7 +87,7 @@ class Form:
 
 
 class Site:
-    """Generated code for calls of one shape: so many arguments, these keywords, these trees, this kind of result."""
+    """Generated code for calls with one structure: number of arguments, keywords, argument trees, result tree."""
 
     def __init__(
         self, number: int, form: Form, call: Arguments, result: tree.Structure, is_library: bool, is_wide: bool,
@@ -117,7 +118,7 @@ class Site:
             lines.append(f"  if {f'len(kwargs) != {len(call.kwargs)}' if call.kwargs else 'kwargs'}: {otherwise}")
             named = {n: f"kwargs[{n!r}]" for n in call.kwargs}
         arrays, statics = [], []
-        # a function of the library may get an array now and a number next; other functions have a site for each
+        # a library function may get an array or a number at one site; other functions have a site for each
         other = "wide_leaf({0})" if is_wide else "leaf({0})"
         either = f"{{0}} if type({{0}}) is A else {other}"
         take = {True: either, False: either} if is_library else {True: "{0}", False: other}
@@ -141,16 +142,16 @@ class Site:
         lines.append(" if build is not None: return build(results, placed)")
         _emit_result(code, result)
         namespace.update(code.namespace)
-        # the same code, which says MISS instead of going to the slow path: to try this site among others
+        # the same code, which returns MISS instead of taking the slow path, to try several sites
         self.run = _function(f"def call({form.header}):", lines, {**namespace, "miss": lambda *_: MISS})
 
     def remember(self, call: Arguments, arrays: Sequence[DeviceArray], entry: Any, result: tree.Structure) -> None:
-        """Let calls with arguments of these kinds run the executable of `entry`."""
+        """Register the executable of `entry` for arguments with these placements."""
         if len(self.entries) >= 4096:
             self.entries.clear()
         statics = [v for _, kind, x in call.given_statics for v in ((kind, x) if kind in CLEAN else (exact(x),))]
         key = (*[a._placed for a in arrays], *statics, scope())
-        with contextlib.suppress(TypeError):  # a list of axes, which is looked at anew each time
+        with contextlib.suppress(TypeError):  # a list of axes, converted on each call
             self.entries[key] = (*entry, None if result == self.result else result_builder(result))
 
 
@@ -166,7 +167,7 @@ def _compiled(text: str) -> Any:
 
 
 def _emit_result(code: Code, structure: tree.Structure) -> None:
-    """Emit code that wraps the buffers in `results` and returns the result put together."""
+    """Emit code that wraps the buffers in `results` and returns the rebuilt result."""
     names = [(f"a{i}", f"o{i}", f"p{i}") for i in range(structure.num_leaves)]
     if names:
         code.lines.append(f" {', '.join(o for _, o, _ in names)}, = results")
@@ -177,14 +178,14 @@ def _emit_result(code: Code, structure: tree.Structure) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def result_builder(structure: tree.Structure) -> Callable[[list[Any], list[Any]], Any]:
-    """A function that makes a result of buffers and their placements."""
+    """A function that builds a result from buffers and their placements."""
     code = Code("r")
     _emit_result(code, structure)
     return _function("def build(results, placed):", code.lines, {**NAMESPACE, **code.namespace})
 
 
 def _leaf(x: Any) -> Any:
-    """An argument that is not an array on a device yet, as one."""
+    """Convert an argument to a device array."""
     try:
         return scope().scalars[x.__class__, x]
     except (KeyError, TypeError):
@@ -194,32 +195,32 @@ def _leaf(x: Any) -> Any:
 
 
 def _wide_leaf(x: Any) -> Any:
-    """The same, next to 64-bit arrays: numbers keep their 64 bits."""
+    """The same, with 64-bit numbers, because another argument is a 64-bit array."""
     if isinstance(x, Tracer) or hasattr(x, "__jax_array__"):
         raise Mismatch
     return as_array(x, wide(type_of(x)))
 
 
 def taking(execute: Callable[..., Any], left: Sequence[int], count: int) -> Callable[..., Any]:
-    """A launch that takes all `count` inputs of a function, for a program that has only some of them."""
+    """A launch that takes all `count` inputs of a function and passes only those that the program uses."""
     if len(left) == count:
         return execute
     return lambda buffers: execute([buffers[i] for i in left])
 
 
-donors: dict[str, str] = {}  # functions that were called with arguments to take over, and these; the newest last
+donors: dict[str, str] = {}  # functions that were called with donated arguments, and these; newest last
 
 
 def failure_of(buffers: Sequence[Any], error: Exception, names: Sequence[str] = ()) -> RuntimeError:
-    """What to raise for a launch that failed: a buffer that was given away, or the engine's own reason.
+    """The exception for a failed launch: a donated buffer was used, or the engine's own error.
 
-    The last buffers are those of the arguments, whose leaves have these names.
+    The last buffers are those of the arguments; `names` are the names of their leaves.
     """
     labels = ["a value that the function closes over"] * (len(buffers) - len(names)) + list(names)
     places: dict[int, list[int]] = {}
     for i, b in enumerate(buffers):
         places.setdefault(id(b), []).append(i)
-    if "the same" in str(error):  # the engine counts differently if arguments are left out
+    if "the same" in str(error):  # the engine counts differently if unused arguments are removed
         for same in places.values():
             if len(same) > 1:
                 both = " and ".join([labels[i] for i in same[:2]]) if names else "two arguments"
@@ -254,7 +255,7 @@ NAMESPACE = {
     "leaf": _leaf,
     "wide_leaf": _wide_leaf,
 }
-# the names that generated code uses itself; a function with such a parameter is called the general way
+# names used by generated code; a function with such a parameter takes `*args, **kwargs`
 _OWN = (
     "args|kwargs|miss|here|execute|handlers|placed|captured|build|buffers|results|error|type|len|dict|list|tuple|kind"
 )

@@ -14,10 +14,10 @@ from atled.engine.watch import Finding, is_bad, known_origin, watched
 
 
 def find_nans(f: Callable[..., Any], *, infs: bool = False) -> Callable[..., Finding | None]:
-    """A function that says where the first NaN in the results of `f` arises, or None if there is none.
+    """A function that returns where the first NaN in the results of `f` arises, or None if there is none.
 
-    `f` runs op by op, without `jit`; loops run in Python. A NaN that does not reach a result, as behind a `where`, is
-    not reported. With `infs`, infinities are looked for too.
+    `f` runs op by op, without `jit`; loops run in Python. A NaN that does not reach a result, because a `where`
+    discards it, is not reported. With `infs`, infinities are reported too.
 
     >>> import atled, atled.numpy as jnp
     >>> def loss(x):
@@ -48,9 +48,9 @@ def _find(f: Callable[..., Any], args: Any, kwargs: Any, nans: bool, infs: bool)
 
 
 def check_results(shared: Any, call: Any, results: Any) -> None:
-    """Raise if a result of a compiled function is bad; the function is run again, op by op, to find out where.
+    """Raise if a result of a jitted function is bad (NaN or infinity); reruns it op by op to find the origin.
 
-    Functions of the library are as ops: their results may still be left out by a selection.
+    Library functions count as ops: a selection may still discard their results.
     """
     nans, infs = scope().debug_nans, scope().debug_infs
     bad = [x for x in tree.leaves(results) if is_bad(x, nans, infs) is not None]

@@ -1,4 +1,4 @@
-"""`pmap`: a batch of examples, one a device. It is `shard_map` over a mesh of one axis, with `vmap`'s arguments."""
+"""`pmap`: a batch of examples, one per device. It is `shard_map` over a mesh of one axis, with `vmap`'s arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pmap(
     """Turn a function of one example into a function of a batch, which runs one example on each device.
 
     The arguments are those of `vmap`. With `axis_name`, collectives such as `lax.psum` work over the devices. Arguments
-    in `static_broadcasted_argnums` are Python values that all devices get. With several processes, each gives the
+    in `static_broadcasted_argnums` are Python values that all devices get. With several processes, each passes the
     examples of its own devices. Inside another `pmap` or `shard_map`, the batch stays on the device: it is a `vmap`.
 
     >>> import atled.numpy as jnp
@@ -59,7 +59,7 @@ def pmap(
             leaves, structure = tree.flatten((dynamic, kwargs))
             axes = axes_of(dynamic) + [0] * len(tree.leaves(kwargs))
             for x in leaves:
-                type_of(x)  # complains if it is not an array
+                type_of(x)  # raises if it is not an array
             size = _batch_size(leaves, axes, axis_size, structure)
             mesh = _mesh(name, devices, backend, size)
             placed = [_placed(x, a, mesh, name) for x, a in zip(leaves, axes, strict=True)]
@@ -119,7 +119,7 @@ def _spec(name: Any, axis: int | None, ndim: int) -> PartitionSpec:
 
 
 def _without(args: Sequence[Any], static: Sequence[int]) -> tuple[tuple[Any, ...], dict[int, Any]]:
-    """Arguments in two: those that are mapped, and those that are not by their position."""
+    """Split arguments into mapped ones, and static ones by position."""
     places = {n % len(args) for n in static} if args else set()
     return tuple([x for i, x in enumerate(args) if i not in places]), {i: args[i] for i in places}
 
@@ -143,7 +143,7 @@ def _mesh(name: Any, devices: Sequence[Any] | None, backend: str | None, size: i
 
 
 def _placed(x: Any, axis: int | None, mesh: Mesh, name: Any) -> Any:
-    """An argument where the devices want it."""
+    """An argument, placed on the devices."""
     if isinstance(x, Tracer):
         return x
     t = type_of(x)

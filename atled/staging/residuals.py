@@ -1,4 +1,4 @@
-"""`print_saved_residuals`: what reverse mode keeps of a function between the way forward and the way back."""
+"""`print_saved_residuals`: the residuals of a function between the forward and the backward pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from atled.transforms.grad import vjp
 
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ArrayType, str]]:
-    """The values that are kept, and where each comes from."""
+    """The residuals, and the origin of each."""
 
     def kept(*leaves: Any) -> list[Any]:
         return tree.leaves(vjp(lambda args, kwargs: f(*args, **kwargs), *structure.unflatten(leaves))[1])
@@ -26,7 +26,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
 
 def _argument(f: Any, path: Any) -> str:
-    """How the function calls a leaf of its arguments."""
+    """The name of an argument leaf."""
     rest = tree.keystr(path[2:])
     if path[0].idx:  # by name
         return f"{path[1].key}{rest}"
@@ -52,7 +52,7 @@ def _origin(program: Program, x: Var | Literal, names: list[str]) -> str:
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what reverse mode keeps of a function for its way back: type and origin of each value.
+    """Print the residuals that reverse mode stores for a function's backward pass: type and origin of each.
 
     >>> import atled.numpy as jnp
     >>> print_saved_residuals(lambda x, y: jnp.sin(x) * y, 1.0, 2.0)  # doctest: +ELLIPSIS

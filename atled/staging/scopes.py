@@ -1,4 +1,4 @@
-"""Code that is being recorded: parts with names, values at once, the way forward and the way back apart."""
+"""`named_call`, `ensure_compile_time_eval` and `fwd_and_bwd`."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def named_call(fun: _F, *, name: str | None = None) -> _F:
 
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """A `with` block in which ops on known values are computed at once, while a function is recorded, too.
+    """A `with` block in which ops on concrete values are evaluated eagerly, even while a function is traced.
 
-    Python can decide by the results. Traced values stay traced, and a decision by them raises, as always.
+    Python can branch on the results. Tracers stay tracers, and branching on them raises as usual.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.jit
@@ -61,7 +61,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 def fwd_and_bwd(
     fun: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The way forward and the way back of a function, each on its own: what lies between is a tree of arrays.
+    """The forward and the backward pass of a function as two functions, with a tree of residuals between them.
 
     >>> import atled.numpy as jnp
     >>> forward, backward = fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))

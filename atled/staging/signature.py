@@ -1,4 +1,4 @@
-"""The arguments of a jitted function: which are static, which are donated, and the leaves of the others."""
+"""The arguments of a jitted function: static ones, donated ones, and the leaves of the others."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Options(NamedTuple):
     static_argnames: tuple[str, ...] = ()
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
-    is_inline: bool = False  # when traced, put the equations in
-    is_library: bool = False  # a function of the library: it takes axes in many forms, and numbers are written in
-    is_thin: bool = False  # when traced, just run the function: it is hardly more than one op
+    is_inline: bool = False  # when traced, inline the equations
+    is_library: bool = False  # a library function: axes are normalized, and numbers become literals
+    is_thin: bool = False  # not jitted: hardly more than one op
     device: Any = None
-    keeps_unused: bool = False  # compiled with all arguments
+    keeps_unused: bool = False  # keep_unused: compiled with all arguments
     max_compiles: int | None = None  # complain beyond
     in_shardings: Any = None  # `Boxed` trees of shardings
     out_shardings: Any = None
-    out_at: int | None = None  # where a library function takes NumPy's `out`
-    is_shown: bool = False  # recorded to be looked at: nothing is left out
+    out_at: int | None = None  # position of NumPy's `out` in a library function
+    is_shown: bool = False  # traced by make_program: dead code is kept
 
 
 class Signature:
-    """What is known of a function's parameters, and which of them are special."""
+    """The parameters of a function, and which of them are static or donated."""
 
     def __init__(self, function: Callable[[], Callable[..., Any]], name: str, options: Options) -> None:
         self._function = function
@@ -61,7 +61,7 @@ class Signature:
 
     @functools.cached_property
     def parameters(self) -> list[str]:
-        """Names of the positional parameters, as far as they can be found out."""
+        """Names of the positional parameters, if known."""
         return [
             name for name, kind in self._declared or () if kind in (_KIND.POSITIONAL_ONLY, _KIND.POSITIONAL_OR_KEYWORD)
         ]
@@ -89,7 +89,7 @@ class Signature:
         return positions, both
 
     def _check(self, numbers: Sequence[int], names: Sequence[str]) -> None:
-        """Complain about names and positions that no parameter has."""
+        """Raise an error for names and positions that no parameter has."""
         if self._declared is None:
             return
         kinds = {kind for _, kind in self._declared}
@@ -110,13 +110,13 @@ class Signature:
                 )
 
     def frozen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments of a function of the library, its static ones as it takes them."""
+        """Arguments of a library function, with normalized static ones."""
         positions, names = self.static
         found = tuple([_frozen(x) if i in positions else x for i, x in enumerate(args)])
         return found, {k: _frozen(x) if k in names else x for k, x in kwargs.items()} if kwargs else kwargs
 
     def label(self, key: Any) -> str:
-        """What to call an argument, given its position or name."""
+        """The name of an argument in messages, given its position or keyword."""
         if isinstance(key, int):
             return self.parameters[key] if key < len(self.parameters) else str(key)
         return str(key)
@@ -126,7 +126,7 @@ _PLAIN = {int, str, bool, float, type(None)}
 
 
 def _frozen(x: Any) -> Any:
-    """Lists and arrays of axes and lengths as tuples, NumPy's numbers as Python's: the library's functions take all."""
+    """Static arguments of library functions, normalized: sequences as tuples, NumPy scalars as Python numbers."""
     kind = type(x)
     if kind in _PLAIN:
         return x
@@ -193,17 +193,17 @@ class Arguments:
 
     @property
     def given_statics(self) -> list[tuple[Any, type, Any]]:
-        """Static arguments as they were given: key, class and value."""
+        """The original static arguments: key, class and value."""
         given = [(k, self.args[k] if isinstance(k, int) else self.kwargs[k]) for k, _, _ in self.statics]
         return [(k, type(x), x) for k, x in given]
 
     @property
     def is_array(self) -> tuple[bool, ...]:
-        """Which leaves are arrays on a device already."""
+        """Which leaves are already device arrays."""
         return tuple([type(x) is DeviceArray for x in self.leaves])
 
     def types(self) -> list[ArrayType]:
-        """The types of the leaves. Functions of the library that are asked for 64 bits get those of Python numbers."""
+        """The types of the leaves. With a 64-bit dtype argument, library functions get 64-bit Python numbers."""
         is_wide = self.is_library and any([x is dtypes.float64 or x is dtypes.complex128 for _, _, x in self.statics])
         return types_of(self.leaves, is_wide)
 
@@ -219,7 +219,7 @@ class Arguments:
 
 
 def _checked_static(signature: Signature, key: Any, x: Any) -> Any:
-    """A static argument; complains about a model or another tree that holds arrays."""
+    """A static argument; raises for a model or another tree that holds arrays."""
     if type(x) in tree_nodes.nodes and type(x) not in _BUILT_IN and any([isinstance(v, Array) for v in tree.leaves(x)]):
         raise ValueError(
             f"jit: static arguments must be hashable, and may hold no arrays; argument {signature.label(key)} of "
@@ -280,7 +280,7 @@ def leaf_names(signature: Signature, call: Arguments) -> list[str]:
 def donations(
     signature: Signature, call: Arguments, program: Program, captured: int, left: Sequence[int]
 ) -> tuple[int | None, ...]:
-    """For each input that is left of the program's, the output that may take its memory."""
+    """For each used input of the program, the output that may reuse its donated buffer."""
     if not signature.options.donate_argnums and not signature.options.donate_argnames:
         return ()
     positions, names = signature.donated
@@ -324,7 +324,7 @@ class Boxed:
 
     def __init__(self, made: Any) -> None:
         leaves, structure = tree.flatten(made, is_leaf=_is_sharding)
-        self.tree = structure.unflatten(leaves)  # lists of our own
+        self.tree = structure.unflatten(leaves)  # our own copies of lists
         self._key = (tuple(leaves), structure)
 
     def after(self, first: Any) -> Boxed:
@@ -370,7 +370,7 @@ def flat_shardings(boxed: Boxed | None, target: Any, name: str, what: str) -> li
 
 
 def concrete(s: Any, what: str) -> Any:
-    """A sharding; a `PartitionSpec` is one over the mesh that is set."""
+    """A sharding; a `PartitionSpec` refers to the current mesh."""
     if isinstance(s, PartitionSpec):
         return NamedSharding(mesh_or_current(None, what), s)
     if isinstance(s, SingleDeviceSharding):
@@ -379,7 +379,7 @@ def concrete(s: Any, what: str) -> Any:
 
 
 def refuse_out(name: str, out: Any) -> None:
-    """Complain if NumPy's `out` is given, an array to write into."""
+    """Raise if NumPy's `out` is given, an array to write into."""
     if out is not None:
         raise NotImplementedError(
             errors.explained(

@@ -1,4 +1,4 @@
-"""Training: the state of a run, gradients of a loss, one step; `fit`, the whole loop, and its parts."""
+"""Training: the training state, gradients of a loss, one step; `fit`, the training loop, and its parts."""
 
 from __future__ import annotations
 

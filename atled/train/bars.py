@@ -1,7 +1,7 @@
-"""`progress`: a bar with the values of a run, its speed, its memory and how long it will take.
+"""`progress`: a progress bar with metrics, speed, memory and remaining time.
 
-On a terminal and in a notebook it is redrawn in place, ten times a second at most. Where nothing can be redrawn, as in
-a log file, it is a line now and then. Values are shown when they are there: the bar never waits for a device.
+On a terminal and in a notebook it is redrawn in place, ten times a second at most. In a log file it prints occasional
+lines. Values are shown when they are ready: the bar never waits for a device.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 
 from atled.engine import client
 
-REDRAW, LINES = 0.1, 30.0  # seconds between pictures; between lines where nothing can be redrawn
+REDRAW, LINES = 0.1, 30.0  # seconds between redraws; between lines in a log file
 WINDOW = 10.0  # seconds over which speed is measured
 
 
 class Progress:
-    """How far a loop has come. Made by `train.progress`."""
+    """A progress bar. Made by `train.progress`."""
 
     def __init__(
         self, items: Iterable[Any], start: int, stop: int | None, tokens: Any = None, label: str = "",
@@ -47,7 +47,7 @@ class Progress:
         self.begin()
         try:
             items = iter(self.items)
-            while self.stop is None or self.step < self.stop:  # and take no item that is not given
+            while self.stop is None or self.step < self.stop:  # and consume no item beyond the end
                 try:
                     item = next(items)
                 except StopIteration:
@@ -79,7 +79,7 @@ class Progress:
             self._screen.draw(self)
 
     def back_to(self, step: int) -> None:
-        """The run goes on from an earlier step."""
+        """The run continues from an earlier step."""
         self.step = step
         self.begin()
 
@@ -93,7 +93,7 @@ class Progress:
             self._screen.say(text)
 
     def close(self) -> None:
-        """Draw the bar a last time, with values as they are; or wipe it away."""
+        """Draw the bar a last time, with current values; or erase it."""
         if self._screen is not None:
             self._note(time.perf_counter())
             if self._is_kept:
@@ -108,7 +108,7 @@ class Progress:
             self._seen.popleft()
 
     def parts(self) -> list[str]:
-        """What is said beside the bar, the most important first."""
+        """The text beside the bar, most important first."""
         found = []
         for name, x in list(self.values.items()):
             if not hasattr(x, "is_ready") or x.is_ready():
@@ -130,12 +130,12 @@ def progress(
     batches: Iterable[Any], *, start: int = 0, stop: int | None = None, tokens: Any = None, label: str = "",
     show: bool = True,
 ) -> Progress:  # fmt: skip
-    """An iterable of the same things that shows how far it has come: steps, values, speed, memory and time left.
+    """Wraps an iterable with a progress bar: steps, values, speed, memory and remaining time.
 
     Args:
         start: the number of the first step.
         stop: the number of steps at the end; iteration ends there.
-        tokens: how many a step uses up, or a function of the batch that says so.
+        tokens: tokens per step, or a function of the batch.
         label: a word in front.
         show: whether to show anything; on one process of several, for example.
 
@@ -250,7 +250,7 @@ def _screen() -> Any:
 
 
 def _write(text: str) -> None:
-    """To where people look. If nobody does any more, training goes on."""
+    """Write to the terminal. If it is closed, training continues."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(text)
         sys.stderr.flush()

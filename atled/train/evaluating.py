@@ -23,14 +23,14 @@ def evaluate(
 ) -> dict[str, Any]:
     """Metrics of a model over all batches, as numbers by name.
 
-    `measure(model, *batch)` gives a dict of `atled.metrics`, each of which has seen the batch; they are merged. A
-    number or an array instead of a metric is averaged over all of its elements. The model is not training. `measure` is
-    compiled, and keeps what it reads from outside as it was in the first call.
+    `measure(model, *batch)` returns a dict of `atled.metrics` of the batch, which are merged. A number or an array
+    instead of a metric is averaged over all of its elements. The model is in `eval` mode. `measure` is jitted: globals
+    and closures are read in the first call only.
 
     Args:
         batches: a pipeline of one epoch, or any iterable.
         sharding: a `NamedSharding` for batches, or a mesh, whose first axis splits them.
-        progress: whether to show a bar, which goes away at the end.
+        progress: whether to show a progress bar, which is erased at the end.
 
     >>> from atled import data, metrics, nn, random, train
     >>> import numpy as np
@@ -47,7 +47,7 @@ def evaluate(
     fed, count = feed(batches, fitting(sharding), 0, 1, False)
     for batch in Progress(fed, 0, count, label="evaluate", is_shown=progress, is_kept=False):
         size, before = [np.shape(x)[:1] for x in tree.leaves(batch)], size
-        is_expected = total is None or size < before  # another function to measure, or the last batch, which is smaller
+        is_expected = total is None or size < before  # another function, or a smaller last batch
         with override(explain_compiles=False) if is_expected else contextlib.nullcontext():
             found = _measured(measure, model, arguments(batch))
         with override(explain_compiles=False):
@@ -58,7 +58,7 @@ def evaluate(
 
 
 def tried(model: Any, measure: Callable[..., Any], batches: Any) -> None:
-    """Complain now of what would go wrong later: with the first batch, and without computing anything."""
+    """Check for later errors now: trace with the first batch, without computing anything."""
     batch = next(iter(batches), None)
     if batch is None:
         raise ValueError(errors.explained("train.evaluate: there must be batches; there are none."))

@@ -20,7 +20,7 @@ from atled.train.logs import Appended
 
 
 class TensorBoard:
-    """Event files of scalars in a directory, which TensorBoard shows. A file that is there goes on.
+    """Event files of scalars in a directory, which TensorBoard shows. An existing file is continued.
 
     >>> import tempfile
     >>> from atled import train
@@ -48,7 +48,7 @@ class TensorBoard:
         self._file.write(_record(_double(1, time.time()) + b"\x10" + _varint(step) + _text(5, found)))
 
     def rewind(self, step: int) -> None:
-        """Cut off what comes after a step, and a record that is not whole."""
+        """Remove records after a step, and an incomplete record."""
         kept = 0
         for end, at, _ in self.events():
             if at > step:
@@ -57,7 +57,7 @@ class TensorBoard:
         self._file.cut(kept)
 
     def flush(self) -> None:
-        """Make the records reach the disk."""
+        """Flush the records to disk."""
         self._file.flush()
 
     def events(self) -> Iterator[tuple[int, int, dict[str, float]]]:

@@ -1,4 +1,4 @@
-"""Where the batches of a run come from: pipelines of `atled.data`, or any other iterable, put on devices ahead."""
+"""The batches of a run: from a pipeline of `atled.data` or any other iterable, prefetched to devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
     """Batches on devices, without end unless there are `epochs`; and how many there are, if that is known.
 
     Args:
-        is_kept: whether the place in the data must be kept, so that a run can be resumed.
+        is_kept: whether the position in the data must be saved, so that a run can be resumed.
     """
     if isinstance(batches, Pipeline):
         if distributed.is_initialized() and batches.process == (0, 1):
@@ -44,9 +44,9 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
 
 
 def _repeated(batches: Pipeline, epochs: int | None) -> tuple[Pipeline, int | None]:
-    """A pipeline that goes on as long as it is to, or longer, and how many batches that are, if it is known.
+    """A pipeline repeated for `epochs`, or longer, and the number of batches, if known.
 
-    If it is known, the pipeline has no end, so that a run can be resumed with more epochs.
+    If known, the pipeline is repeated without end, so that a run can be resumed with more epochs.
     """
     has_end = batches.epochs is not None and batches.node.size != ENDLESS
     length = _length(batches)
@@ -90,12 +90,12 @@ def _again(batches: Any, first: Iterator[Any], epochs: int | None) -> Iterator[A
 
 
 def sharding_of(where: Any) -> Any:
-    """How batches are split: as told, or along the first axis of a mesh."""
+    """The sharding of batches: as given, or along the first axis of a mesh."""
     return NamedSharding(where, PartitionSpec(where.axis_names[0])) if isinstance(where, Mesh) else where
 
 
 def fitting(where: Any) -> Any:
-    """The same for batches some of which are smaller: those that cannot be split are on all devices."""
+    """The same for batches of different sizes: those that cannot be split evenly are replicated."""
     sharding = sharding_of(where)
     if not isinstance(sharding, NamedSharding) or not sharding.is_fully_addressable:
         return sharding

@@ -1,4 +1,4 @@
-"""`fit`: the call that joins models, data, optimizers, evaluation, checkpoints and logs; `running.py` does it."""
+"""`fit`: the training loop with evaluation, checkpoints and logs; implemented in `running.py`."""
 
 from __future__ import annotations
 
@@ -52,36 +52,35 @@ def fit(
     average: float | None = None,
     nans: str | None = "stop",
 ) -> State:
-    """Train a model; gives the `State` after the last step. The same call again, with a checkpoint, resumes the run.
+    """Train a model; returns the `State` after the last step. With a checkpoint, the same call again resumes the run.
 
     The loss is `loss(model, batch)`, or `loss(model, x, y)` if batches are tuples; with a parameter `key`, it gets the
     key of the step.
 
     Args:
-        model: a model, or a `State`, which brings its optimizer and key.
+        model: a model, or a `State`, which includes the optimizer and key.
         batches: a pipeline of `atled.data`, which is repeated as long as needed; or any other iterable of batches.
         steps: how many steps in all; or `epochs`, how often to go through the batches. Without either, once.
         key: for losses with a parameter `key`.
         has_aux: whether the loss gives (value, dict of more metrics).
         evaluate: held-out batches; `measure(model, *batch)`, a function as for `train.evaluate`, is applied to them
-            every `every` steps and at the end, with averaged weights if there are such. Without `measure`, the loss is.
-            Names in the log begin with "eval/".
-        best: a metric, such as "eval/loss", whose best checkpoint is saved and kept; `mode` says whether that is
-            "min", as it is unless told, or "max". With `patience`, the run ends when it was not better than before so
-            many times in a row.
+            every `every` steps and at the end, with averaged weights if there are any. By default, `measure` is the
+            loss. Names in the log begin with "eval/".
+        best: a metric, such as "eval/loss", whose best checkpoint is saved and kept; `mode` is "min" (default) or
+            "max". With `patience`, the run stops after that many evaluations in a row without improvement.
         checkpoint: a directory, a URL or a `checkpoints.Saver`; saved every `every` steps, or as the saver says, and at
             the end. With a directory, its file `log.jsonl` is the log.
         loggers: further `Logger`s, on the first process only.
         hooks: functions that are called with the `Run` after each step.
-        tokens: how many tokens a step uses up, or a function of the batch that says so, for tokens per second.
+        tokens: tokens per step, or a function of the batch, to show tokens per second.
         sharding: how batches are split: a `NamedSharding`, or a mesh, whose first axis splits them.
         workers: processes that make batches.
         micro: parts of a batch that are computed one after the other, for less memory.
         precision: what layers compute in: "bfloat16", or "float16", for which the loss is scaled.
         average: the decay of a running average of weights, with which the model is evaluated.
-        nans: what happens at a loss or gradient that is not finite. "stop" raises FloatingPointError with the line
-            where it comes from. "skip" leaves out the batch. "back" goes back to the last checkpoint, and on after the
-            batch. None looks away.
+        nans: what to do if a loss or gradient is not finite. "stop" raises FloatingPointError with the line where it
+            comes from. "skip" skips the batch. "back" restores the last checkpoint and continues after the batch. None
+            does not check.
 
     SIGTERM and, with a checkpoint, Ctrl-C save after the step and end the program.
 
@@ -160,7 +159,7 @@ def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None
             run.flush()
         if saver is not None:
             with contextlib.suppress(Exception):
-                saver.wait()  # or the next call may find less than this one has saved
+                saver.wait()  # or the next call might find an older checkpoint
         raise
     finally:
         fed.close()
@@ -169,7 +168,7 @@ def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None
 
 
 def _state(model: Any, optimizer: Any, key: Any, precision: Any, average: float | None, sharding: Any) -> State:
-    """The state to begin with. Its memory goes from step to step; a model that is given stays as it is."""
+    """The initial state. It is donated from step to step; the given model is copied."""
     if isinstance(model, State):
         if any([x is not None for x in (optimizer, key, precision, average)]):
             raise TypeError(
@@ -191,7 +190,7 @@ def _state(model: Any, optimizer: Any, key: Any, precision: Any, average: float 
 
 
 def _spread(x: Any, sharding: Any) -> Any:
-    """A tree on all devices that batches are on, if it is on one of them only."""
+    """A tree, replicated over the devices of the batches if it is on one of them only."""
     some = next((s for s in tree.leaves(sharding, is_leaf=lambda s: isinstance(s, NamedSharding))), None)
     if some is None or any([isinstance(leaf.sharding, NamedSharding) for leaf in tree.leaves(x)]):
         return x
@@ -215,7 +214,7 @@ def _saver(checkpoint: Any, every: int, best: str | None, mode: str | None) -> c
 
 
 def _loss_of(loss: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
-    """The loss as something to measure: the mean over batches, each as heavy as it is long."""
+    """The loss as a metric: the mean over batches, weighted by their size."""
     more = {"key": None} if takes_key(loss)[1] else {}
 
     def measure(model: Any, *batch: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Where the numbers of a run go: `Logger`, the protocol; `JSONL` files; `records`, which reads them again.
+"""Logs of a run: `Logger`, the protocol; `JSONL` files; `records`, which reads them.
 
-A run that is resumed, or goes back, calls `rewind(step)` of loggers that have it, so that each step is there once.
+A run that resumes, or goes back to a checkpoint, calls `rewind(step)` of loggers that have it, so that each step is
+logged once.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, Protocol
 
 from atled.core import errors
 
-PAUSE = 0.2  # seconds that lines may wait
+PAUSE = 0.2  # seconds that lines may be buffered
 
 
 class Logger(Protocol):
-    """Anything with `log(step, values)`: a tracker of one's own is a class with this method.
+    """Anything with `log(step, values)`: a custom tracker is a class with this method.
 
-    With a method `rewind(step)` it is told that what it has of later steps is void, and with `flush()` that a
-    checkpoint is about to be written, or the run is over.
+    An optional `rewind(step)` is called when later steps are discarded, and `flush()` before a checkpoint is written
+    and at the end of the run.
 
     >>> from atled import train
     >>> class Printed:
@@ -37,14 +38,14 @@ class Logger(Protocol):
         ...
 
 
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # lines end alike on all systems
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # the same line endings on all systems
 
 
 class Appended:
-    """A file that grows. What is written goes to the system a few times a second, and to the disk with `flush`."""
+    """An append-only file. Writes are passed to the system a few times a second, and to disk with `flush`."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        self.path = path.expanduser().absolute()  # the directory of the process may change
+        self.path = path.expanduser().absolute()  # the working directory may change
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self.path, _APPEND, 0o666)
         self._waiting: list[bytes] = []
@@ -73,7 +74,7 @@ class Appended:
         os.ftruncate(self._file, size)
 
     def flush(self) -> None:
-        """Make what was written reach the disk."""
+        """Flush to disk."""
         self.pass_on()
         os.fsync(self._file)
 
@@ -116,7 +117,7 @@ class JSONL:
         self._file.write(json.dumps(line).encode() + b"\n")
 
     def rewind(self, step: int) -> None:
-        """Cut off what comes after a step, and a line that is not whole."""
+        """Remove lines after a step, and an incomplete line."""
         kept = 0
         for line in self._file.content().splitlines(keepends=True):
             found = _parsed(line)
@@ -126,7 +127,7 @@ class JSONL:
         self._file.cut(kept)
 
     def flush(self) -> None:
-        """Make the lines reach the disk."""
+        """Flush the lines to disk."""
         self._file.flush()
 
 
@@ -163,7 +164,7 @@ def from_plain(x: Any) -> Any:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """A line; None if it is not whole."""
+    """A parsed line; None if it is incomplete."""
     try:
         found = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:

@@ -1,11 +1,11 @@
-"""`Run`: what `fit` does, step by step.
+"""`Run`: the implementation of `fit`.
 
-Steps are on their way before the values of the last ones are known (`AHEAD`, `LAG`): they are logged, in order, when
-they are.
-What a checkpoint has of a step was logged before it was written; a run that is resumed cuts off what was logged later.
-So each step is in the log once, and the numbers are those of a run that was never interrupted.
+Steps are launched before the values of the previous ones are known (`AHEAD`, `LAG`); values are logged in order when
+they are ready. A checkpoint is written after its steps were logged, and a resumed run removes later log entries. So
+each step is in the log once, with the numbers of an uninterrupted run.
 
-A method that settles what is on its way says whether the run is where it was before: it may have gone back.
+A method that waits for in-flight steps returns whether the run is still at the same step: it may have gone back to a
+checkpoint.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from atled.train.state import State, gradients
 from atled.train.stepping import RESERVED, guarded, step, takes_key
 from atled.train.stopping import Stopping
 
-AHEAD = 2  # steps that may be on their way before values are looked at
-LAG = 0.1  # or as many as take so many seconds
-LOOKS = 3  # how often a run says where a NaN comes from, which takes a step op by op
+AHEAD = 2  # in-flight steps before values are read
+LAG = 0.1  # or the number of steps in this many seconds
+LOOKS = 3  # how often a run locates the origin of a NaN, which reruns a step op by op
 BACKS = 3  # how often a run goes back to the same checkpoint
-SKIPS = 100  # how many steps in a row may be left out
+SKIPS = 100  # how many steps in a row may be skipped
 _END = object()
 
 
 class _Sent(NamedTuple):
-    """A step that is on its way."""
+    """An in-flight step."""
 
     step: int
     metrics: dict[str, Any]
     batch: Any
-    place: Any  # in the data, after the batch
+    place: Any  # the position in the data after the batch
 
 
 class Run:
     """A run of `fit`, as hooks see it: `step`, `state`, `metrics` of this step, `values` of the last logged one.
 
-    A hook may assign to `state`, call `stop()`, or `log(name=value)`, which adds to what is logged of this step.
+    A hook may assign to `state`, call `stop()`, or `log(name=value)`, which adds values to this step's log entry.
 
     >>> from atled import data, nn, optim, random, train
     >>> import numpy as np
@@ -89,14 +89,14 @@ class Run:
         self._hooked = self.step  # the last step whose hooks have run
         self._is_open = False  # whether `values` are those of a step that is not logged yet
         self._is_over = False
-        self._reach = AHEAD  # how many steps may be on their way
+        self._reach = AHEAD  # the number of steps that may be in flight
         self._looked = (time.perf_counter(), self.step)
         self._looks = self._skipped = 0
         self._backs: collections.Counter[int] = collections.Counter()
         self._saved = -1
         key = None if state.key is None else np.asarray(random.key_data(state.key)).tolist()
         optimizer = re.sub(r" at 0x[0-9a-f]+", "", repr(state.optimizer))
-        self._about = {"optimizer": optimizer, "key": str(key)}  # what a checkpoint brings with it
+        self._about = {"optimizer": optimizer, "key": str(key)}  # metadata from a checkpoint
 
     def stop(self) -> None:
         """End the run after this step."""
@@ -137,14 +137,14 @@ class Run:
         return self.state
 
     def _left(self) -> int:
-        """How many steps may be on their way now. Short ones are looked at several at a time, which costs less."""
+        """The number of steps that may be in flight now. Short steps are read in groups, which is cheaper."""
         if self.hooks and self.nans == "skip":
-            return 0  # what hooks do cannot be done again
+            return 0  # hooks must not run twice
         if len(self._sent) <= self._reach:
             return self._reach
         now = time.perf_counter()
         pace, self._looked = (now - self._looked[0]) / max(self.step - self._looked[1], 1), (now, self.step)
-        if not distributed.is_initialized():  # processes must send the same steps
+        if not distributed.is_initialized():  # processes must launch the same steps
             self._reach = min(max(int(LAG / max(pace, 1e-6)), AHEAD), 16)
         return AHEAD
 
@@ -163,7 +163,7 @@ class Run:
         self._sent.append(_Sent(self.step, self.metrics, batch, place))
 
     def _settle(self, left: int) -> bool:
-        """Look at the values of steps until so many are on their way."""
+        """Read the values of steps until at most `count` are in flight."""
         while len(self._sent) > left:
             sent = self._sent[0]
             values = {k: float(v) for k, v in sent.metrics.items() if np.ndim(v) == 0}
@@ -177,7 +177,7 @@ class Run:
         return True
 
     def _keep(self, sent: _Sent, values: dict[str, float]) -> None:
-        """The values of a step are known. They are logged when all is known that belongs to it."""
+        """Process the values of a step. They are logged when its evaluation is done, too."""
         self.values = {**values, **self._extra.pop(sent.step, {})}
         self.bar.show(**{k: v for k, v in self.values.items() if k == "loss" or self.has_aux})
         self.bar.advance(sent.batch)
@@ -209,7 +209,7 @@ class Run:
             return self._save(force=True)
         if self._saved < 0:
             self._saved = 0
-            self.saver.save(self.step, self.state)  # it is not one to save, but memory can be prepared
+            self.saver.save(self.step, self.state)  # not a step to save, but memory can be allocated in advance
         return True
 
     # -- evaluation -----------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Run:
         return self.held_out is not None and (is_last or step % self.every == 0)
 
     def _at_the_end(self) -> bool:
-        """The data ended, which nobody knew before: evaluate, and log the last step again, with that."""
+        """The data ended unexpectedly: evaluate, and log the last step again with the result."""
         if self.steps is not None:
             warnings.warn(f"train.fit: the batches ended after step {self.step} of {self.steps}.", stacklevel=2)
         if self.held_out is not None and self.values and not any([k.startswith("eval/") for k in self.values]):
@@ -240,7 +240,7 @@ class Run:
         return self.best is not None and self._compare(self.best)
 
     def _compare(self, name: str) -> bool:
-        """Whether the model got better; the run ends when patience does."""
+        """Whether the model improved; stops the run when patience is exhausted."""
         if name not in self.values:
             raise ValueError(
                 errors.explained(
@@ -261,7 +261,7 @@ class Run:
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
     def _resume(self) -> None:
-        """Go to where the last call stopped."""
+        """Resume from the last checkpoint."""
         if self.saver is None:
             return
         found = self.saver.restore(like=self.state)
@@ -275,7 +275,7 @@ class Run:
             self._save(force=True)
 
     def _check(self, found: Restored) -> None:
-        """Complain of a checkpoint that is not one of `fit`, and say what the call asks for in vain."""
+        """Raise for a checkpoint that is not from `fit`, and warn about arguments that a resumed run ignores."""
         if not isinstance(found.more, dict) or not {"data", "about"} <= set(found.more):
             raise checkpoints.CheckpointError(
                 errors.explained(
@@ -316,7 +316,7 @@ class Run:
                 logger.rewind(step)
 
     def _save(self, force: bool = False) -> bool:
-        """Save a step of which everything is known."""
+        """Save a step whose values are complete."""
         if not self._settle(0):
             return False
         if self._is_open:
@@ -325,7 +325,7 @@ class Run:
         assert self.saver is not None
         numbers = dict(self.values)
         if self.saver.best is not None and (self.saver.best.startswith("eval/") or not numbers):
-            numbers.setdefault(self.saver.best, math.nan)  # it is not measured at this step
+            numbers.setdefault(self.saver.best, math.nan)  # not evaluated at this step
         more = {
             "data": self.batches.state(),
             "best": [self.best, self.best_value, self.waited],
@@ -339,11 +339,13 @@ class Run:
     # -- what is not finite ---------------------------------------------------------------------------------------
 
     def _is_good(self, values: dict[str, float]) -> bool:
-        is_scaled = self.state.optimizer.has_scale  # then gradients may overflow, and it is smaller the next time
+        is_scaled = (
+            self.state.optimizer.has_scale
+        )  # with loss scaling, gradients may overflow, and the scale is reduced
         return math.isfinite(values["loss"]) and (is_scaled or math.isfinite(values["norm"]))
 
     def _count_skipped(self, values: dict[str, float]) -> None:
-        """Steps in a row that change nothing, with a scale that never fits."""
+        """Raise after too many skipped steps in a row with a loss scale."""
         self._skipped = 0 if math.isfinite(values["norm"]) or self.nans is None else self._skipped + 1
         if self._skipped > SKIPS:
             raise FloatingPointError(
@@ -370,7 +372,7 @@ class Run:
         return self._go_back(sent, says)
 
     def _look(self, batch: Any) -> str:
-        """Where the first NaN comes from, of the first few."""
+        """The origin of the NaN, for the first few only."""
         self._looks += 1
         if self._looks > LOOKS:
             return ""
@@ -379,7 +381,7 @@ class Run:
         try:
             whole = gradients(self.loss, has_aux=self.has_aux)
             found = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
-        except Exception as error:  # the run goes on whatever happens here
+        except Exception as error:  # errors here must not stop the run
             return f" Where it comes from could not be found: {error}"
         return f"\n{found}" if found is not None else " Op by op, everything is finite."
 

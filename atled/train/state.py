@@ -1,4 +1,4 @@
-"""`State`, all that a run carries from step to step, and `gradients`, which join models and optimizers."""
+"""`State`, the training state, and `gradients` of a loss with respect to a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from atled.transforms.grad import value_and_grad
 
 
 class State(nn.Module):
-    """A model, its optimizer with what that remembers, the number of steps so far, and a random key.
+    """The training state: a model, its optimizer and optimizer state, the step number, and a random key.
 
     >>> from atled import nn, optim, random, train
     >>> state = train.State(nn.Linear(2, 1, key=random.key(0)), optim.AdamW(1e-3), key=random.key(1))
@@ -68,7 +68,7 @@ class State(nn.Module):
         return made
 
     def evaluated(self) -> Any:
-        """The model for use and for measuring: not training, with averaged parameters if the optimizer has such.
+        """The model for evaluation: in `eval` mode, with averaged parameters if the optimizer has any.
 
         >>> from atled import nn, optim, random, train
         >>> train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1)).evaluated().training
@@ -78,7 +78,7 @@ class State(nn.Module):
 
 
 def not_training(model: Any) -> Any:
-    """A model, or modules in containers, for use."""
+    """A model, or modules in containers, in `eval` mode."""
     is_module = lambda m: isinstance(m, nn.Module)  # noqa: E731
     return tree.map(lambda m: m.eval() if is_module(m) else m, model, is_leaf=is_module)
 
@@ -86,12 +86,12 @@ def not_training(model: Any) -> Any:
 def gradients(
     loss: Callable[..., Any], *, has_aux: bool = False, wrt: Any = None, scale: Callable[[Any], Any] | None = None
 ) -> Callable[..., Any]:
-    """A function that gives the value of a loss, the model as the loss left it, and the gradients.
+    """A function that returns the value of a loss, the model with updated state, and the gradients.
 
-    What layers assign to themselves, such as statistics, is in the model that comes back. With `has_aux`, the loss
-    gives (value, more), and so does the result in its first place. With `scale`, the gradients are those of
-    `scale(value)`: see `optim.LossScale`. Those by complex parameters are conjugates of what `grad` gives, so that a
-    step against them makes the loss smaller.
+    State that layers assign, such as statistics, is in the returned model. With `has_aux`, the loss returns (value,
+    more), and so does the result as its first element. With `scale`, the gradients are those of
+    `scale(value)`: see `optim.LossScale`. Gradients of complex parameters are conjugates of those of `grad`, so that a
+    step against them decreases the loss.
 
     >>> from atled import nn, random, train
     >>> import atled.numpy as jnp

@@ -1,4 +1,4 @@
-"""`step`: one step of training, compiled. `guarded`: one that stands still at a loss that is not finite."""
+"""`step`: one compiled train step. `guarded`: a train step that keeps the state if the loss is not finite."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
     """A compiled function `state, metrics = step(state, *batch)`: one step of training.
 
     The loss is `loss(model, *batch)`; if it has a parameter `key`, it gets the key of the step. `metrics` is a dict
-    with `loss` and `norm`, that of the gradients, and what else the loss gives as a dict, with `has_aux`.
+    with `loss` and `norm`, that of the gradients, and, with `has_aux`, the dict that the loss returns.
 
     Args:
-        donate: whether the memory of the state goes to the next one.
-        micro: the batch is cut along the first axis into so many parts, one after the other, for less memory. Losses
-            and gradients are means over the parts. Each part has its own key.
+        donate: whether the state is donated.
+        micro: the number of microbatches that the batch is split into along the first axis, to save memory. Losses and
+            gradients are means over the microbatches. Each has its own key.
 
     >>> from atled import nn, optim, random, train
     >>> import atled.numpy as jnp
@@ -55,20 +55,20 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
 
 
 def guarded(loss: Callable[..., Any], *, has_aux: bool, micro: int) -> Callable[..., Any]:
-    """A compiled function `state, is_held, metrics = step(state, is_held, *batch)` that stands still at a bad loss.
+    """A compiled function `state, is_held, metrics = step(state, is_held, *batch)` that skips bad losses.
 
-    From the first loss or gradient on that is not finite, the state that comes back is the one before it, so that steps
-    can be on their way before anybody has looked at the loss.
+    From the first non-finite loss or gradient on, it returns the state before it, so that further steps can be
+    launched before the loss is read.
     """
     begun = _begun(loss, has_aux, micro)
 
     def run(state: State, is_held: Any, *batch: Any) -> tuple[State, Any, dict[str, Any]]:
         metrics, apply = begun(state, *batch)
         is_good = jnp.isfinite(metrics["loss"])
-        if not state.optimizer.has_scale:  # with one, gradients that are not finite are part of the game
+        if not state.optimizer.has_scale:  # with loss scaling, non-finite gradients are expected
             is_good &= jnp.isfinite(metrics["norm"])
         is_held = is_held | ~is_good
-        # A loop that is taken once or never changes the state where it is; `where` and `cond` would copy it.
+        # A loop of zero or one steps updates the state in place; `where` and `cond` would copy it.
         after, _ = while_loop(lambda now: ~now[1], lambda now: (apply(now[0]), jnp.asarray(True)), (state, is_held))
         return after, is_held, metrics
 
@@ -86,9 +86,9 @@ def takes_key(loss: Callable[..., Any]) -> tuple[bool, bool]:
 
 
 def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[..., Any]:
-    """A function of a state and a batch that gives the metrics of a step, and a function that applies it to the state.
+    """A function of a state and a batch that returns the metrics of a step, and a function that applies the step.
 
-    It is given the state once more, so that it can be called in a loop that has it.
+    The latter takes the state again, so that it can be called in a loop that carries the state.
     """
     may_have_key, must_have_key = takes_key(loss)
     if not isinstance(micro, int) or isinstance(micro, bool) or micro < 1:
@@ -129,14 +129,14 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
         value, extra, model, grads = (part if micro == 1 else _in_parts(part, micro))(state.model, *batch, **more)
 
         def elsewhere(model: Any) -> Any:
-            """The loss of this batch with other parameters. What layers assign to themselves there is forgotten."""
+            """The loss of this batch with other parameters. State that layers assign there is discarded."""
             same = {name: random.clone(key) for name, key in more.items()}
             out = loss(tree.map(lambda x: x, model), *batch, **same)
             return out[0] if has_aux else out
 
         def apply(state: State) -> State:
             after = model
-            if state.model is not before:  # what the loss left alone is in the state that is given
+            if state.model is not before:  # unchanged parts are in the given state
                 after = tree.map(lambda now, old, new: now if new is old else new, state.model, before, model)
             return state.apply(after, grads, value=value, loss=elsewhere)
 
@@ -147,7 +147,7 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
 
 
 def _in_parts(part: Callable[..., Any], micro: int) -> Callable[..., Any]:
-    """What a function of a batch gives for parts of it, one after the other: means, and the model after the last."""
+    """A function of a batch applied to microbatches in sequence: means of results, and the model after the last."""
 
     def run(model: Any, *batch: Any, **more: Any) -> tuple[Any, Any, Any, Any]:
         parts = tree.map(lambda x: _cut(x, micro), batch)
@@ -169,7 +169,7 @@ def _in_parts(part: Callable[..., Any], micro: int) -> Callable[..., Any]:
 
 
 def _cut(x: Any, micro: int) -> Any:
-    """A batch as parts along a new first axis. Part i has every `micro`-th row, so that devices keep their rows."""
+    """A batch as microbatches on a new first axis; each has every `micro`-th row, so that devices keep their rows."""
     shape = type_of(x).shape
     if not shape or shape[0] % micro:
         raise ValueError(

@@ -1,7 +1,7 @@
-"""`Stopping`: how SIGTERM and Ctrl-C end a run after a step, the same one in all processes.
+"""`Stopping`: SIGTERM and Ctrl-C end a run after the current step, the same one in all processes.
 
-The first process decides for a step when it comes to it, and says at which step it decides next, about a second later.
-The others ask at just these steps, so that nobody waits long and nobody is a step ahead.
+The first process decides at certain steps, and announces the step of its next decision, about a second later. The
+others wait for its decision at exactly these steps, so that no process gets a step ahead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Self
 from atled import distributed
 from atled.engine import client
 
-PAUSE = 1.0  # seconds from decision to decision
+PAUSE = 1.0  # seconds between decisions
 _count = 0  # runs so far; the same in all processes
 
 
@@ -26,7 +26,7 @@ class Stopping:
     def __init__(self, catches_ctrl_c: bool) -> None:
         global _count
         _count += 1
-        self.signal: int | None = None  # that all have agreed on
+        self.signal: int | None = None  # agreed on by all processes
         self._got: int | None = None  # by this process
         self._caught = (signal.SIGTERM, *([signal.SIGINT] if catches_ctrl_c else []))
         self._before: dict[int, Any] = {}
@@ -49,9 +49,9 @@ class Stopping:
 
     def _on_signal(self, number: int, frame: Any) -> None:
         if number == signal.SIGINT and self._got is not None:
-            raise KeyboardInterrupt  # the second one is meant
+            raise KeyboardInterrupt  # a second signal ends the program at once
         self._got = number
-        if number == signal.SIGINT:  # not with `print`, which may be in the middle of something
+        if number == signal.SIGINT:  # not `print`, which is not reentrant
             with contextlib.suppress(OSError):
                 os.write(2, b"\ntrain.fit: saves after this step and ends. Ctrl-C again ends at once.\n")
 
@@ -83,7 +83,7 @@ class Stopping:
         return self.signal is not None
 
     def end(self) -> None:
-        """End the program as the signal asks for, after a handler of the user's, if there is one."""
+        """End the program as the signal requests, after the user's own handler, if there is one."""
         number, before = self.signal, dict(self._before)
         self.__exit__()
         if number is None:

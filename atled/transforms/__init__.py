@@ -1,1 +1,1 @@
-"""Functions of functions: forward mode, linearization, transposition, batching, and what is made of them."""
+"""Transformations: forward mode, linearization, transposition, batching, and the public derivatives."""

@@ -1,4 +1,4 @@
-"""The public derivatives: `jvp`, `vjp`, `linearize`, `grad` and what is made of them.
+"""The public derivatives: `jvp`, `vjp`, `linearize`, `grad`, Jacobians and Hessians.
 
 `grad` is `vjp` seeded with one; `vjp` is `linearize`, then `transpose`.
 """
@@ -32,7 +32,7 @@ _R = TypeVar("_R")
 
 
 class _Flat:
-    """A function of trees as a function of flat leaves; remembers what the last call returned besides arrays."""
+    """A function of trees as a function of flat leaves; remembers the tree and auxiliary output of the last call."""
 
     def __init__(self, f: Callable[..., Any], structure: tree.Structure, kwargs: dict[str, Any], has_aux: bool) -> None:
         self.f, self.structure, self.kwargs, self.has_aux = f, structure, kwargs, has_aux
@@ -72,7 +72,7 @@ def jvp(
 ) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and how it changes when the primals change along the tangents.
 
-    A tangent of None stands for a primal that stays as it is; so do, as in `grad`, those that `wrt` leaves out.
+    A tangent of None means zero; so are, as in `grad`, the tangents of leaves that `wrt` does not select.
 
     >>> import atled.numpy as jnp
     >>> y, dy = jvp(jnp.sin, (0.0,), (1.0,))
@@ -110,10 +110,10 @@ def _jvp(
 
 @public
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
-    """The value of `f(*primals)`, and the function that maps small changes of the primals to changes of the value.
+    """The value of `f(*primals)`, and the linear function that maps tangents of the primals to tangents of the value.
 
-    `fun` runs once; the linear function can be called many times. Primals that `wrt` leaves out, as in `grad`, do not
-    move: their tangents are None.
+    `fun` runs once; the linear function can be called many times. Primals that `wrt` does not select, as in `grad`,
+    are constant: their tangents are None.
 
     >>> import atled.numpy as jnp
     >>> y, df = linearize(lambda x: x**2, 3.0)
@@ -132,9 +132,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt
 
 @public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
-    """The value of `f(*primals)`, and the function that pulls cotangents of the value back to the primals.
+    """The value of `f(*primals)`, and the function that maps cotangents of the value to cotangents of the primals.
 
-    Those of primals that `wrt` leaves out, as in `grad`, are None.
+    Cotangents of primals that `wrt` does not select, as in `grad`, are None.
 
     >>> import atled.numpy as jnp
     >>> y, pull = vjp(lambda a, b: a * b, 2.0, 5.0)
@@ -165,7 +165,7 @@ def _vjp(
 
 @public
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
-    """The transpose of a function that is linear. The primals are only looked at for shape and dtype.
+    """The transpose of a linear function. Only the shapes and dtypes of the primals are used.
 
     >>> import atled.numpy as jnp
     >>> t = linear_transpose(lambda x: 3.0 * x, jnp.zeros(2))
@@ -210,13 +210,13 @@ def grad(
     """The gradient of a function with a scalar result.
 
     Args:
-        argnums: which positional arguments to differentiate by; a tuple gives a tuple of gradients.
+        argnums: which positional arguments to differentiate with respect to; a tuple gives a tuple of gradients.
         has_aux: the function returns `(result, auxiliary)`, and the gradient function `(gradient, auxiliary)`.
         holomorphic: the function is complex and holomorphic.
-        allow_int: integer arguments are let through; their gradient has dtype `float0`.
-        wrt: which leaves to differentiate by: a function of a leaf, or of its path and itself, or a class that holds
-            them or as which they were declared, such as `nn.Param`. Without it, all leaves that were declared as
-            something that is trained, or were not declared. Other leaves have `None` in the gradient.
+        allow_int: allow integer arguments; their gradient has dtype `float0`.
+        wrt: which leaves to differentiate with respect to: a function of the leaf, or of its path and the leaf; or a
+            kind such as `nn.Param`, or a class of modules that contain them. By default, all leaves that are undeclared
+            or declared as trainable. Other leaves have `None` in the gradient.
 
     For a complex argument z and a real result, the gradient g is such that a small change dz changes the result by
     `Re(g * dz)`.
@@ -297,7 +297,7 @@ def _argument_numbers(f: Any, argnums: int | Sequence[int], args: Sequence[Any])
 
 
 class _Chosen:
-    """A function of some of its arguments, to differentiate by them or by some of their leaves."""
+    """A function of the arguments, or of some of their leaves, that are differentiated."""
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any], argnums: int | Sequence[int], wrt: Any) -> None:
         self.f, self.args = f, args
@@ -318,21 +318,21 @@ class _Chosen:
         return self.f(*full, **kwargs)
 
     def of_moving(self, parts: Iterable[Any]) -> Any:
-        """A tree of the arguments with these in place of the leaves to differentiate by, and None elsewhere."""
+        """A tree of the arguments with these values at the differentiated leaves, and None elsewhere."""
         rest = iter(parts)
         flags = self.is_active or [True] * len(self.leaves)
         return self.structure.unflatten([next(rest) if a else None for a in flags])
 
     def moving_in(self, made: Any) -> list[Any]:
-        """What stands in such a tree at the leaves to differentiate by."""
+        """The values in such a tree at the differentiated leaves."""
         flags = self.is_active or [True] * len(self.leaves)
         return [x for x, a in zip(self.structure.flatten_up_to(made), flags, strict=True) if a]
 
 
 def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any, is_one: bool = False) -> Sequence[bool] | None:
-    """Which leaves to differentiate by. None for all: nobody chose, and nothing was declared as something else.
+    """Which leaves to differentiate with respect to; None for all, if there is no `wrt` and no declaration.
 
-    Of a single argument (`is_one`), paths begin inside of it.
+    For a single argument (`is_one`), paths begin inside it.
     """
     kinds = structure.kinds
     if wrt is None:
@@ -427,7 +427,7 @@ def jacfwd(
         def push(*basis: Any) -> Any:
             return _jvp(_given(chosen, kwargs), primals, chosen.of_moving(basis), has_aux, is_basis, lambda x: True)
 
-        is_basis = sum(type_of(x).size for x in leaves) > 1  # one number has no zeros
+        is_basis = sum(type_of(x).size for x in leaves) > 1  # a scalar's basis has no zeros
         out_axes = (None, -1, None) if has_aux else (None, -1)
         out = vmap(push, out_axes=out_axes)(*_basis(leaves))
         value, columns = out[0], out[1]
@@ -443,7 +443,7 @@ def jacfwd(
 
 
 def _given(f: Any, kwargs: dict[str, Any]) -> Callable[..., Any]:
-    """A function with its keyword arguments."""
+    """A function with its keyword arguments bound."""
     if not kwargs:
         return f
 
@@ -480,7 +480,7 @@ def _split_last(y: Any, columns: Any, leaves: Sequence[Any]) -> list[Any]:
 
 
 def _pick_argument(made: Any, value: Any, argnums: Any) -> Any:
-    """For a single argnum, the Jacobian by that argument instead of a 1-tuple, below each output leaf."""
+    """For a single argnum, unwrap the 1-tuple of Jacobians below each output leaf."""
     if not isinstance(argnums, int):
         return made
     return tree.map(lambda _, m: m[0], value, made)
@@ -558,7 +558,7 @@ def hessian(
 
 
 def stop_gradient(x: Any) -> Any:
-    """x as a constant: derivatives do not see what it depends on. Takes a tree.
+    """x as a constant: its derivative is zero. Takes a tree.
 
     >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
     3.0

@@ -1,4 +1,4 @@
-"""Forward mode: each value carries a tangent, and each op's `jvp` rule moves both on."""
+"""Forward mode: each value carries a tangent, and each op's `jvp` rule computes both for its result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Jvp(Interpreter):
 
     def __init__(self, level: int, masks: Masked | None = None) -> None:
         super().__init__(level)
-        self.masks = masks  # what tangents run under; None if they are written down, or will run as a program
+        self.masks = masks  # the masking interpreter of tangents; None if they are recorded, or run as a program later
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         primals, tangents, is_flat = [], [], True
@@ -73,7 +73,7 @@ class Jvp(Interpreter):
 def jvp_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Forward mode on flat lists, for tangents that are masked elsewhere; they may be `Zero`."""
+    """Forward mode on flat lists, without masks; tangents may be `Zero`."""
     interpreter = Jvp(state.level + 1)
     with entered(interpreter):
         out = f(*[interpreter.wrap(x, t) for x, t in zip(primals, tangents, strict=True)])
@@ -84,7 +84,7 @@ def jvp_flat(
 def masked_jvp_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], is_basis: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    """Forward mode on flat lists; the zeros of tangents that are a basis count as left out."""
+    """Forward mode on flat lists; zeros of basis tangents count as discarded."""
     masks = Masked(state.level + 1)
     interpreter = Jvp(state.level + 2, masks)
     with entered(masks, interpreter):
@@ -99,7 +99,7 @@ def jvp_program(
 ) -> tuple[Program, tuple[bool, ...]]:
     """The derivative of a program, as a program from primals and given tangents to results and nonzero tangents.
 
-    Also says which results have a tangent. `wanted` asks for tangents of results that would have none: zeros.
+    Also returns which results have a tangent. `wanted` requests zero tangents for results that would have none.
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:

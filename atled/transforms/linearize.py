@@ -1,7 +1,7 @@
-"""Linearization: forward mode whose tangents are written down instead of computed.
+"""Linearization: forward mode whose tangents are recorded instead of computed.
 
 Primal values run as usual. Ops on tangents go to a `Tape`, as equations linear in the tangents, with primal values as
-constants. Ops that hold programs are split into what can run now and what must wait.
+constants. Ops that hold programs are split into a part that runs now and a linear part for the tape.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled.transforms.masks import Masked
 
 
 class TapeTracer(Tracer):
-    """A tangent that is not computed yet."""
+    """A symbolic tangent on a tape."""
 
     __slots__ = ("variable",)  # not `var`, which is a method of arrays
 
@@ -31,7 +31,7 @@ class TapeTracer(Tracer):
 
 
 class Tape(Interpreter):
-    """Writes down linear equations. Operands are variables of the tape, or values."""
+    """Records linear equations. Operands are variables of the tape, or values."""
 
     __slots__ = ("equations",)
     transform = "differentiation"
@@ -82,7 +82,7 @@ class Linearized:
 def linearize_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], is_active: Sequence[bool] | None = None
 ) -> tuple[list[Any], Linearized]:
-    """Run a function, and write down how its results depend on small changes of the active inputs."""
+    """Run a function, and record the linear map from tangents of the active inputs to tangents of the results."""
     tape = Tape(state.level + 1)
     interpreter = Jvp(state.level + 2)
     inputs: list[Var | None] = []

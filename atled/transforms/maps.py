@@ -1,7 +1,7 @@
-"""Linear functions that `linearize` and `vjp` give: callable, and pytrees of the values that they need.
+"""The linear functions that `linearize` and `vjp` return: callable, and pytrees of their residuals.
 
-So they can be returned from compiled functions and handed to others. What is not a value, the equations, is the
-`_Form`; trees of two calls of one compiled function share it, so nothing is compiled again for the second.
+So they can be returned from jitted functions and passed to others. The equations, without residuals, are the static
+`_Form`; results of two calls of one jitted function share it, so functions that take them are not recompiled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atled.transforms.transpose import transpose_linearized
 
 
 def public(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep the library's frames out of tracebacks that leave this function."""
+    """Remove the library's frames from tracebacks that leave this function."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -39,7 +39,7 @@ def public(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _left(out: Any) -> Any:
-    """What leaves a transform. Where NaNs are watched for, it counts as read: one in it is told."""
+    """The results of a transform. Under debug_nans they count as read, so a NaN in them raises."""
     if scope().is_watched:
         for x in tree.leaves(out):
             if isinstance(x, Array) and not isinstance(x, Tracer):
@@ -48,7 +48,7 @@ def _left(out: Any) -> Any:
 
 
 def checked_tangents(types: Sequence[ArrayType], given: Sequence[Any], is_active: Sequence[bool] | None) -> list[Any]:
-    """Tangents that fit primals of these types; `Zero` for those that are not moved."""
+    """Tangents checked against the types of primals; `Zero` for constants."""
     moves = is_active or [True] * len(types)
     return [
         check_tangent(x, t) if a and t is not None else Zero(x.tangent())
@@ -81,7 +81,7 @@ def check_tangent(x: ArrayType, t: Any) -> Any:
 
 
 def visible(t: Any, like: ArrayType) -> Any:
-    """A tangent or cotangent as users see it: as weak as `like`; NumPy arrays of float0 for what has none."""
+    """A tangent or cotangent as users see it: with the weak type of `like`; float0 NumPy arrays for integers."""
     if type(t) is Zero:
         if t.type.kind == "0":
             return np.zeros(t.type.shape, dtypes.float0)
@@ -89,7 +89,7 @@ def visible(t: Any, like: ArrayType) -> Any:
     found = type_of(t)
     if found.weak == like.weak or found.dtype is not like.dtype:
         return t
-    if hasattr(t, "_with_weakness"):  # an array on a device: nothing is computed
+    if hasattr(t, "_with_weakness"):  # already a device array: nothing to compute
         return t._with_weakness(like.weak)
     return conversion.convert(t, like.dtype, like.weak)
 
@@ -111,12 +111,12 @@ def check_cotangent(t: ArrayType, c: Any) -> Any:
 
 
 def only(found: list[Any], is_active: Sequence[bool] | None) -> list[Any]:
-    """Cotangents of what moves, None for the others."""
+    """Cotangents of the differentiated inputs, None for the others."""
     return found if is_active is None else [x if a else None for x, a in zip(found, is_active, strict=True)]
 
 
 class _Trees:
-    """What goes into a linear function and comes out: trees and types."""
+    """The trees and types of a linear function's inputs and outputs."""
 
     __slots__ = ("in_types", "is_active", "out_structure", "out_types", "structure")
 
@@ -129,7 +129,7 @@ class _Trees:
 
 
 class _LinearForm:
-    """A linear function without the values that it needs."""
+    """A linear function without its residuals."""
 
     __slots__ = ("has_input", "outputs", "program", "trees")
 
@@ -178,7 +178,7 @@ def linear_map(
 
 
 class _PullForm:
-    """The way back without the values that it needs: in their places, equations have numbers."""
+    """A backward pass without its residuals: equations refer to them by number."""
 
     __slots__ = ("equations", "inputs", "outputs", "trees")
 
@@ -231,7 +231,7 @@ class PullBack:
         return trees.structure.unflatten(only(found, trees.is_active))
 
     def flattened(self) -> tuple[list[Any], _PullForm]:
-        """The values that it needs, each once, and the rest."""
+        """Its distinct residuals, and the form."""
         values = {id(x): x for e in self.linear.equations for x in e.operands if _is_value(x)}
         if self._form is None:
             self._form = _PullForm(self.linear, {key: i for i, key in enumerate(values)}, self.trees)

@@ -1,10 +1,11 @@
-"""What a selection left out stays out: tangents and cotangents that know which of their elements are zero by choice.
+"""Masked tangents and cotangents: elements that a selection discarded stay exactly zero.
 
-Behind such a zero there may be an infinite derivative or a NaN. `Masked` is the interpreter that tangents and
-cotangents with a mask (`core/mask.py`) run under. Each op's `masked` rule says what becomes of it: selections make
-masks, ops that move elements move them, a product uses 1 in the place of factors where its mask is false, and ops that
-mix elements drop them. A tangent of which nothing was left out is a plain value, so derivatives without selections
-cost nothing here: only while the rule of an op runs that selects, or has a masked operand, are all of them wrapped.
+The derivative of a discarded element may be infinite or NaN, and must not be multiplied with its zero. `Masked` is the
+interpreter of tangents and cotangents with a mask (`core/mask.py`). Each op's `masked` rule propagates masks:
+selections create them, ops that move elements move them, a product replaces the other factor by 1 where its mask is
+false, and ops that mix elements drop them. A tangent without discarded elements is a plain value, so derivatives
+without selections have no overhead: operands are wrapped only while the rule of a selecting op runs, or of an op with
+a masked operand.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Masked(Interpreter):
         return tuple([self.wrap(x, m) for x, m in zip(out, found if type(found) is tuple else [found] * len(out))])
 
     def wrap(self, x: Any, mask: Mask | None = ALL) -> Any:
-        """A tangent with its mask; other values as they are."""
+        """A tangent with its mask; other values unchanged."""
         if mask is None or type(x) is Zero or type_of(x).kind not in "fc":
             return x
         return x if self.owns(x) else MaskTracer(self, x, mask)
@@ -76,7 +77,7 @@ class Masked(Interpreter):
         return x.value if self.owns(x) else x
 
     def bare(self, x: Any) -> Any:
-        """A tangent, as a plain value if nothing was left out of it."""
+        """A tangent, unwrapped to a plain value if it has no discarded elements."""
         if not self.owns(x):
             return x
         if x.mask is ALL:
@@ -85,7 +86,7 @@ class Masked(Interpreter):
         return x
 
     def seed(self, x: Any) -> Any:
-        """A unit vector, whose zeros are left out."""
+        """A unit vector, whose zeros count as discarded."""
         self.is_used = True
         return self.wrap(x, Mask(lambda: elementwise.ne(x, np.zeros((), type_of(x).dtype))))
 
@@ -127,7 +128,7 @@ _users = _Users()
 
 
 class users_rule:  # noqa: N801
-    """A block in which a rule that a user wrote runs: what it joins with a cotangent need not be zero."""
+    """A block in which a user-written rule runs: values that it concatenates with a cotangent need not be zero."""
 
     def __enter__(self) -> None:
         self.before, _users.on = _users.on, True
@@ -137,7 +138,7 @@ class users_rule:  # noqa: N801
 
 
 def _only_tangents(op: Any, values: Sequence[Any], masks: Sequence[Any]) -> Sequence[Any]:
-    """The masks of operands, where those that an op joins to masked ones count as a whole."""
+    """The masks of operands; unmasked operands that an op combines with masked ones get a full mask."""
     groups = op.linear_groups(len(values))
     if len(groups) != 1 or len(groups[0]) == 1:
         return masks
@@ -148,14 +149,14 @@ def _only_tangents(op: Any, values: Sequence[Any], masks: Sequence[Any]) -> Sequ
 # -- programs ---------------------------------------------------------------------------------------------------------
 
 
-SOME = Mask(lambda: None)  # stands for any mask, where only its presence counts
+SOME = Mask(lambda: None)  # placeholder for any mask, where only its presence matters
 
 
 class MaskedProgram:
-    """What becomes of a program that is linear in some inputs, of which some have masks.
+    """The masked version of a program that is linear in some inputs, some of which have masks.
 
-    `values` gives the outputs, `masks` the masks of outputs; both take the inputs, then the masks that there are;
-    `values` only those that it `needs`. Which outputs are linear, and which have a mask: `is_linear`, `has_mask`.
+    `values` computes the outputs, `masks` their masks; both take the inputs, then the existing masks; `values` only
+    those that it `needs`. Which outputs are linear, and which have a mask: `is_linear`, `has_mask`.
     """
 
     is_linear: tuple[bool, ...]
@@ -194,11 +195,11 @@ class MaskedProgram:
 
     @property
     def kinds(self) -> list[Any]:
-        """For each output: None if it is not linear, `ALL` if nothing is left out of it, else `SOME`."""
+        """For each output: None if it is not linear, `ALL` if it has no discarded elements, else `SOME`."""
         return [SOME if h else ALL if b else None for b, h in zip(self.is_linear, self.has_mask, strict=True)]
 
     def run(self, apply: Callable[..., Sequence[Any]], values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        """The outputs and their masks, which are computed when one is asked for; `apply` runs a program."""
+        """The outputs and their lazily computed masks; `apply` runs a program."""
         if self.has_effect:  # once
             n, found = len(self.is_linear), apply(self.both, *values, *arrays_of(masks))
             return tuple(found[:n]), self.result_masks(lambda: found[n:])
@@ -214,12 +215,12 @@ class MaskedProgram:
         return tuple(out), self.result_masks(find)
 
     def result_masks(self, find: Callable[[], Sequence[Any]]) -> tuple[Any, ...]:
-        """A mask for each output that has one, out of all that `find` gives when one is asked for."""
+        """A lazy mask for each output that has one; `find` computes all of them on first use."""
         return result_masks(self.is_linear, self.has_mask, find)
 
 
 def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[bool, ...] | None = None) -> MaskedProgram:
-    """A program on tangents or cotangents with these masks; `wanted` names the outputs that are to have one."""
+    """The masked version of a program for these masks; `wanted` selects the outputs that must have one."""
     linear, masked = tuple([m is not None for m in masks]), given_masks(masks)
     key = ("masks", linear, masked, wanted, _users.on)
     return program.memo(key, lambda: MaskedProgram(program, linear, masked, wanted))
@@ -228,7 +229,7 @@ def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[bool, ...
 def result_masks(
     is_linear: Sequence[bool], has_mask: Sequence[bool], find: Callable[[], Sequence[Any]]
 ) -> tuple[Any, ...]:
-    """Masks for outputs, out of all that `find` gives when one is asked for."""
+    """Lazy masks for outputs; `find` computes all of them on first use."""
     every = Mask(find)
     out: list[Any] = [ALL if b else None for b in is_linear]
     for n, i in enumerate([i for i, h in enumerate(has_mask) if h]):
@@ -237,27 +238,27 @@ def result_masks(
 
 
 def given_masks(masks: Sequence[Any]) -> tuple[bool, ...]:
-    """For which operands something is left out."""
+    """Which operands have discarded elements."""
     return tuple([m is not None and m is not ALL for m in masks])
 
 
 def arrays_of(masks: Sequence[Any]) -> list[Any]:
-    """The masks that there are, as arrays."""
+    """The existing masks, as arrays."""
     return [m.get() for m in masks if m is not None and m is not ALL]
 
 
 def wider(kind: Any, other: Any) -> Any:
-    """What a carry of a loop is in every step, if it starts as one kind and is another afterwards."""
+    """The mask kind of a loop carry that is valid in every step, given its initial kind and that after a step."""
     return SOME if SOME in (kind, other) else ALL if ALL in (kind, other) else None
 
 
 def carried_kinds(kinds: Sequence[Any], after: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
-    """The kinds of all carries of a loop, given the masks that they start with and what a step makes of kinds."""
+    """The mask kinds of all loop carries: a fixed point of `step`, starting from the initial masks."""
     kinds, born = [k if k is None or k is ALL else SOME for k in kinds], set()
     while True:
         new = []
         for i, (kind, found) in enumerate(zip(kinds, after(list(kinds)), strict=True)):
-            if kind is None and found is not None:  # zeros, to which steps add: all of them are left out at first
+            if kind is None and found is not None:  # initial zeros of an accumulator count as discarded
                 born.add(i)
                 new.append(SOME)
             elif i in born and found is ALL:

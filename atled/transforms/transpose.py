@@ -25,7 +25,7 @@ def backward(
 ) -> list[Any]:
     """Cotangents of the `wanted` variables, given those of the outputs of linear equations.
 
-    `value` maps an operand that is not linear to the value it has; `masks` is what cotangents run under.
+    `value` maps a non-linear operand to its value; `masks` is the masking interpreter of the cotangents.
     """
     found: dict[Any, Any] = {}
     for v, c in zip(outputs, cotangents, strict=True):
@@ -62,9 +62,9 @@ def _accumulate(found: dict[Any, Any], v: Any, c: Any, masks: Masked | None) -> 
 
 
 def transpose_linearized(linear: Linearized, cotangents: Sequence[Any], is_basis: bool = False) -> list[Any]:
-    """Cotangents for every input of a linearized function; `Zero` where there is none.
+    """Cotangents for every input of a linearized function; `Zero` for those without one.
 
-    The zeros of cotangents that are a basis count as left out.
+    Zeros of basis cotangents count as discarded.
     """
     wanted = [v for v in linear.inputs if v is not None]
     masks = Masked(state.level + 1)
@@ -80,8 +80,8 @@ def transpose_program(
 ) -> tuple[Program, tuple[bool, ...]]:
     """The transpose of a program that is linear in some inputs.
 
-    It takes the other inputs and the cotangents that there are, and gives the cotangents that are not zero; also says
-    for which linear inputs these are. `is_full` asks for all of them.
+    It takes the other inputs and the nonzero cotangents, and returns the nonzero cotangents of linear inputs, and for
+    which inputs these are. `is_full` requests all of them.
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:
@@ -112,7 +112,7 @@ def transpose_program(
 
 
 def _run_known(program: Program, env: dict[Any, Any], linear: set[Any]) -> list[Equation]:
-    """Evaluate the equations that no linear input reaches, into `env`; returns the others."""
+    """Evaluate the equations that depend on no linear input, into `env`; returns the others."""
     rest, before = [], state.source
     try:
         for e in program.equations:

@@ -1,6 +1,6 @@
-"""Batching: each value may carry one more axis, always the first, and each op's `batch` rule takes it along.
+"""Batching: each value may have a batch axis, always axis 0, and each op's `batch` rule propagates it.
 
-`vmap` moves axes only at its borders. Ops that no batched value reaches stay with the interpreters below.
+`vmap` moves axes only where values enter and leave. Ops without batched operands go to the interpreters below.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled.ops import shape
 
 
 class BatchTracer(Tracer):
-    """A value with a leading batch axis that its user does not see."""
+    """A value with a hidden leading batch axis."""
 
     __slots__ = ("value",)
 
@@ -73,7 +73,7 @@ class Batch(Interpreter):
 
 
 class Partly:
-    """Results of a `batch` rule of which some have no batch axis."""
+    """Results of a `batch` rule, some of which have no batch axis."""
 
     __slots__ = ("is_batched", "values")
 
@@ -89,7 +89,7 @@ def batch_flat(
     size: int,
     axis_name: Any = None,
 ) -> tuple[list[Any], list[bool]]:
-    """Run a function on operands of which some have a leading batch axis; says which results have one."""
+    """Run a function on operands, some with a leading batch axis; also returns which results have one."""
     interpreter = Batch(state.level + 1, size, axis_name)
     axis = None if axis_name is None else Axis(axis_name, size, interpreter)
     with entered(interpreter, axis=axis):
@@ -105,9 +105,9 @@ def batch_program(
     wanted: tuple[bool, ...] | None = None,
     axis_name: Any = None,
 ) -> tuple[Program, tuple[bool, ...]]:
-    """A program with a leading batch axis on some inputs; says which outputs have one.
+    """A program with a leading batch axis on some inputs; also returns which outputs have one.
 
-    `wanted` asks for a batch axis on outputs that would have none.
+    `wanted` requests a batch axis on outputs that would have none.
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:
@@ -151,7 +151,7 @@ def vmap(
     `in_axes` says which axis of each argument runs over the batch, `None` that the argument is the same for all; it
     may be a tree that is a prefix of the arguments. `out_axes` says where the axis goes in the results. Keyword
     arguments are mapped over their first axis. With `axis_name`, collectives such as `lax.psum` work over the batch.
-    `spmd_axis_name`, which JAX programs give, is not needed: how the batch is split is left to the compiler.
+    `spmd_axis_name`, from JAX, has no effect: the compiler chooses how the batch is split.
 
     >>> import atled.numpy as jnp
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((3, 2)), jnp.ones(2))
@@ -180,11 +180,11 @@ def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, ar
         axes = _flat_axes("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
     except ValueError:
         for x in leaves:
-            type_of(x)  # what is no array is the better message
+            type_of(x)  # an error about a non-array is the better message
         raise
     for x, a in zip(leaves, axes, strict=True):
         if a is not None:
-            type_of(x)  # complains if it is not an array
+            type_of(x)  # raises if it is not an array
     size = _batch_size(leaves, axes, axis_size, structure)
     operands = [x if a is None else _to_front(x, a) for x, a in zip(leaves, axes, strict=True)]
     out_structure: list[Any] = []

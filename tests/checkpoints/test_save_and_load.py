@@ -91,7 +91,7 @@ def test_more_and_settings(tmp_path):
     found = checkpoints.manifest(tmp_path)
     assert found.more == {"data": [1, 2, {"a": None}]}
     assert found.statics["inputs"] == 2 and found.statics["outputs"] == 3
-    with pytest.raises(TypeError, match="more must be what JSON can hold"):
+    with pytest.raises(TypeError, match="more must be JSON-serializable"):
         checkpoints.save(tmp_path, {"x": 1}, more={"x": np.ones(2)})
 
 

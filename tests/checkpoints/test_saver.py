@@ -156,7 +156,7 @@ def test_memory_of_copies_is_kept(tmp_path):
         (lambda d: checkpoints.Saver(d, every=None), "every must be a positive integer; got None"),
         (lambda d: checkpoints.Saver(d).save(3, {}, metrics=3.0), "metrics must be numbers by name; got 3.0"),
         (lambda d: checkpoints.Saver(d).save(3, {}, metrics={"a": "b"}), "metrics must be numbers by name"),
-        (lambda d: checkpoints.Saver(d).save(3, {}, more={"a": {1}}), "more must be what JSON can hold"),
+        (lambda d: checkpoints.Saver(d).save(3, {}, more={"a": {1}}), "more must be JSON-serializable"),
         (lambda d: checkpoints.Saver(d).save("3", {}), "the step must be an integer; got '3'"),
         (lambda d: checkpoints.Saver(d).save(-1, {}), "the step must not be negative; got -1"),
     ],

@@ -31,8 +31,8 @@ GALLERY = [
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"numpy\.where.*lax\.cond",
-        "Under `jit` the function runs once, with placeholders, to see what it computes. Which way an `if` goes would "
-        "have to be known at that moment, and the value is not there yet.",
+        "Under `jit` the function runs once, on tracers, to record its ops. An `if` needs the value at that moment, "
+        "and it is not known yet.",
         """
         @atled.jit
         def relu(x):
@@ -56,7 +56,8 @@ GALLERY = [
         "ValueError",
         r"add: shapes \(3, 4\) and \(3,\) do not broadcast together; got f32\[3,4\] and f32\[3\]",
         r"try: .*y\[:, None\]",
-        "Shapes are lined up from the right, as in NumPy: the 3 of the second operand meets the 4 of the first.",
+        "Shapes are lined up from the right, as in NumPy: the 3 of the second operand is matched with the 4 of the "
+        "first.",
         """
         x = jnp.ones((3, 4))
         y = jnp.ones(3)

@@ -11,8 +11,8 @@ MODELS = [
         "UserWarning",
         r"BatchNorm\.mean: assigned in loss, which does not return the model, so it is lost",
         r"try: train\.gradients\(loss\), return the model with has_aux=True, or model\.eval\(\)",
-        "A transformed function works on a copy of the model. What it assigns there lasts if the function returns the "
-        "model, as `train.gradients` does. It is a warning by default; here warnings are errors.",
+        "A transformed function works on a copy of the model. An assignment persists only if the function returns "
+        "the model, as `train.gradients` does. It is a warning by default; here warnings are errors.",
         """
         import warnings
         from atled import nn
@@ -51,8 +51,8 @@ MODELS = [
         "TypeError",
         r"Dropout: a key must be given while training",
         r"try: .*key=key.*model\.eval\(\)",
-        "Randomness is an argument. While a model trains, its dropout needs a key; in use it needs none. The same "
-        "message tells of a forgotten `eval()`.",
+        "Randomness is an argument. In training mode dropout needs a key; in evaluation mode it needs none. The "
+        "same error appears if `eval()` was forgotten.",
         """
         from atled import nn
 
@@ -79,8 +79,8 @@ MODELS = [
         "UnexpectedTracerError",
         r"BatchNorm\.mean: the module comes from outside of jit, and cannot keep a value that is traced there",
         r"try: pass the module as an argument and return it",
-        "Under `jit` there are placeholders, not values. A model that is no argument of the function would be left "
-        "with them. Reading such a model is fine.",
+        "Under `jit` values are tracers. A model that is not an argument of the function would keep a leaked "
+        "tracer. Reading such a model is fine.",
         """
         from atled import nn
 
@@ -122,8 +122,8 @@ MODELS = [
         "TypeError",
         r"Line\.slope: arrays must be declared",
         r"try: nn\.Param\(x\) if it is trained, nn\.Buffer\(x\) if it is not",
-        "Whether an array is trained is said where it is made. An array that is neither is almost always a parameter "
-        "that would never have been trained.",
+        "An array is declared trainable or not where it is assigned. An undeclared array is almost always a "
+        "parameter that would silently not be trained.",
         """
         from atled import nn
 
@@ -195,8 +195,8 @@ MODELS = [
         "RuntimeError",
         r"jit: run may be compiled 1 times \(max_compiles\).*net\.calls was 0 and is 1",
         r"try: .*pass settings that vary as arrays",
-        "What is neither declared nor a module is a part of the program, so each value needs a program of its own. "
-        "A counter is a `Buffer`.",
+        "Attributes that are neither declared arrays nor modules are static, so each new value recompiles. Declare "
+        "a counter as a `Buffer`.",
         """
         from atled import nn
 
@@ -263,7 +263,7 @@ MODELS = [
         r"Tied: tokens/weight and head/weight are one array; as a tree they drift apart",
         r"try: one owner.*self\.tokens\.attend\(x\)",
         "A model is a tree of arrays. An array at two places would get two gradients, and two states in the optimizer. "
-        "One of the two places owns it, and the other one asks.",
+        "Let one module own it, and call that module from the other place.",
         """
         from atled import nn
 
@@ -306,8 +306,8 @@ MODELS = [
         "ValueError",
         r"jit: static arguments must be hashable, and may hold no arrays; argument model of run is Linear",
         r"try: leave it dynamic; models are trees",
-        "A static argument is a part of the program. Weights are not: they would be written into it, and a step of "
-        "training would be compiled for each of them.",
+        "A static argument is a part of the program. Weights are not: they would become constants, and every "
+        "training step would recompile.",
         """
         from functools import partial
         from atled import nn
@@ -370,7 +370,7 @@ MODELS = [
         "TypeError",
         r"Linear: a key must be given, for its first values",
         r"try: …, key=random\.key\(0\)\)",
-        "First values are random, and randomness is an argument. `nn.Keys` gives one key after the other.",
+        "Initial values are random, and randomness is an argument. Each call of `nn.Keys` returns a new key.",
         """
         from atled import nn
 
@@ -394,7 +394,7 @@ MODELS = [
         "ValueError",
         r"Conv: padding is SAME, VALID, CAUSAL, CIRCULAR, REFLECT, REPLICATE, or pairs of numbers; got 'same'",
         r"try: 'SAME'",
-        "The names are in capitals. Numbers say how much is added before and after, for each axis.",
+        "The names are in capitals. Numbers are the padding before and after, for each axis.",
         """
         from atled import nn
 
@@ -443,8 +443,7 @@ MODELS = [
         "ValueError",
         r"nn\.freeze: a pattern must match something; 'encoder' matches no path",
         r"try: one of the paths of the model: query/weight, query/bias",
-        "A pattern with a typing error would freeze, replace or split nothing, and nobody would see it. So it is an "
-        "error.",
+        "A pattern with a typo would silently freeze, replace or split nothing. So it is an error.",
         """
         from atled import nn
 
@@ -471,8 +470,8 @@ MODELS = [
         "TypeError",
         r"argument keys of draw must be an array or a number, or trees of those; got Keys",
         r"try: the key itself, and nn\.Keys\(key\) inside of the function",
-        "`Keys` change with every call, which a transformed function cannot do to its arguments. A key can cross the "
-        "border; `Keys` are made of it inside.",
+        "`Keys` change with every call, which a transformed function cannot do to its arguments. Pass a key into "
+        "the function, and create `Keys` inside.",
         """
         from atled import nn
 
@@ -534,7 +533,7 @@ MODELS = [
         "TypeError",
         r"Net\.numbers: the arrays of one list or dict must be of one kind; got Buffer and Param",
         r"try: a list for each kind",
-        "A kind belongs to an attribute. What is trained and what is not are attributes of their own.",
+        "An attribute has one kind. Use separate attributes for trained and untrained arrays.",
         """
         from atled import nn
 
@@ -587,7 +586,7 @@ MODELS = [
         "TypeError",
         r"scan: the carry must keep its tree; it starts as Structure\(Memory\(count=\*\)\), and the body gives",
         r"carry\.last starts as None, and becomes an array",
-        "A model that a loop carries keeps its structure. Buffers exist from `__init__` on.",
+        "A model in a loop carry must keep its structure. Create all buffers in `__init__`.",
         """
         from atled import nn
 
@@ -639,7 +638,7 @@ MODELS = [
         "TreeError",
         r"nn\.merge: the parts must be of one model; at \.training, one has True, and another False",
         r"try: both from the same model: nn\.params\(model\), nn\.buffers\(model\)",
-        "Parts that are joined again come from one model, in one mode.",
+        "Parts can be merged only if they come from the same model in the same mode.",
         """
         from atled import nn
 

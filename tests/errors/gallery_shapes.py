@@ -164,7 +164,7 @@ SHAPES = [
         "ValueError",
         r"broadcast_to: lengths must be equal, or 1; got f32\[3\] .* for shape \(3, 4\)",
         r"try: y = jnp\.broadcast_to\(x\[:, None\], \(3, 4\)\)",
-        "Axes are lined up from the right, so the 3 would meet the 4. A new axis of length 1 makes it a column.",
+        "Axes are lined up from the right, so the 3 is matched with the 4. A new axis of length 1 makes it a column.",
         """
         x = jnp.ones(3)
         y = jnp.broadcast_to(x, (3, 4))  # here
@@ -283,7 +283,7 @@ SHAPES = [
         "ValueError",
         r"einsum: axes with one label must have one length; got 3 and 4 for 'j' in 'ij,jk->ik'",
         r"try: the labels in the order of the axes",
-        "Axes with the same letter are run through together, so they must be equally long.",
+        "Axes with the same letter are indexed together, so they must have the same length.",
         """
         x = jnp.ones((2, 3))
         y = jnp.ones((4, 3))
@@ -336,7 +336,7 @@ SHAPES = [
         "ValueError",
         r"take_along_axis: array and indices must have as many axes; got f32\[2,3\] and i32\[2\]",
         r"try: top = jnp\.take_along_axis\(scores, best\[:, None\], axis=1\)",
-        "`argmax` takes the axis away. `take_along_axis` wants it back, with as many places as are to be taken.",
+        "`argmax` removes the axis. `take_along_axis` needs it, with the number of elements to take as its length.",
         """
         scores = jnp.ones((2, 3))
         best = jnp.argmax(scores, axis=1)
@@ -387,7 +387,7 @@ SHAPES = [
         "TypeError",
         r"zeros: a shape is an int or a sequence of ints; got 5\.0",
         r"try: n // 2 instead of n / 2",
-        "`/` gives a float in Python, also where nothing is left over; `//` gives an int.",
+        "`/` gives a float in Python, even if the division is exact; `//` gives an int.",
         """
         n = 10
         x = jnp.zeros(n / 2)  # here

@@ -11,7 +11,7 @@ TRACING = [
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: lax\.while_loop\(lambda \.\.\.: x > 1, step, start\)",
-        "A Python loop runs while the function is recorded, and at that moment nobody knows how often it has to turn. "
+        "A Python loop runs while the function is traced, and the number of steps is not known then. "
         "`lax.while_loop` puts the loop itself into the program.",
         """
         @atled.jit
@@ -37,7 +37,7 @@ TRACING = [
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: return \(x > 0\) & \(x < 1\)",
         "`and` and `or` look at the first value to decide whether the second is needed. `&` and `|` take both, element "
-        "by element. They come before comparisons, so these need parentheses.",
+        "by element. They bind more tightly than comparisons, so comparisons need parentheses.",
         """
         @atled.jit
         def inside(x):
@@ -59,7 +59,7 @@ TRACING = [
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: return ~\(x > 0\)",
-        "`not` makes a Python bool, True or False, and the value is not there yet. `~` turns an array of bools around.",
+        "`not` makes a Python bool, True or False, and the value is not there yet. `~` negates an array of bools.",
         """
         @atled.jit
         def outside(x):
@@ -147,7 +147,7 @@ TRACING = [
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: check the value outside of the function, or look at it with debug\.print",
-        "The function is recorded once for all values, so there is no value to check. Shapes and dtypes are known, and "
+        "The function is traced once for all values, so there is no value to check. Shapes and dtypes are known, and "
         "can be asserted.",
         """
         @atled.jit
@@ -245,8 +245,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"float: the Python number would lose the derivative that is being taken of this ~f32\[\]",
         r"try: return x \* jnp\.exp\(x\), or float\(lax\.stop_gradient\(x\)\) if a constant is meant",
-        "Without `jit` the number is known, but `math.exp` gives a plain float that remembers nothing of where it came "
-        "from. The gradient would silently be zero.",
+        "Without `jit` the number is known, but `math.exp` returns a plain float, which carries no derivative. The "
+        "gradient would silently be zero.",
         """
         import math
 
@@ -344,7 +344,7 @@ TRACING = [
         "TracerIntegerConversionError",
         r"index: a Python integer was asked of a traced ~i32\[\], whose value is not known here",
         r"try: lax\.fori_loop instead of range, or make the argument static",
-        "A `for` loop is unrolled while the function is recorded, so the number of turns must be known then. If it is "
+        "A `for` loop is unrolled while the function is traced, so the number of steps must be known then. If it is "
         "a setting that rarely changes, make it static; else put the loop into the program.",
         """
         @atled.jit
@@ -436,8 +436,8 @@ TRACING = [
         "TracerIntegerConversionError",
         r"index: the bounds of a slice must be known, because its length depends on them; got a traced ~i32\[\]",
         r"numpy\.where.*lax\.dynamic_slice",
-        "All shapes in a compiled program are fixed, and `x[:n]` has as many elements as `n` says. Keep all elements "
-        "and mask those that do not count, or fix the length.",
+        "All shapes in a compiled program are fixed, and the length of `x[:n]` depends on `n`. Keep all elements "
+        "and mask the others, or fix the length.",
         """
         @atled.jit
         def sum_of_first(x, n):
@@ -482,8 +482,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"arange: the bounds must be known, because the length depends on them; got a traced ~i32\[\]",
         r"static_argnames",
-        "The length of the result is `n`, and lengths must be fixed when the program is compiled. A step that is "
-        "traced is no trouble: multiply by it afterwards.",
+        "The length of the result is `n`, and lengths must be fixed when the program is compiled. For a traced "
+        "step, multiply by it afterwards.",
         """
         @atled.jit
         def steps(n):
@@ -505,8 +505,8 @@ TRACING = [
         "NonConcreteBooleanIndexError",
         r"index: a traced mask bool\[3\] selects an unknown number of elements",
         r"try: return jnp\.where\(x > 0, x, 0\)\.sum\(\)",
-        "How many elements a mask selects depends on its values, and shapes must be fixed. For sums and the like, put "
-        "a number that does not count in place of the others.",
+        "How many elements a mask selects depends on its values, and shapes must be fixed. For sums and similar "
+        "reductions, replace the other elements by a neutral value such as zero.",
         """
         @atled.jit
         def sum_of_positive(x):
@@ -528,8 +528,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"nonzero: the shape of the result depends on values, which are not known here; got a traced f32\[3\]",
         r"try: return jnp\.nonzero\(x, size=n\)",
-        "There are as many positions as there are elements that are not zero. With `size` the result has that many "
-        "places; those that are left over hold `fill_value`.",
+        "There are as many positions as there are elements that are not zero. With `size` the result has that "
+        "length, padded with `fill_value`.",
         """
         @atled.jit
         def places(x):
@@ -551,8 +551,7 @@ TRACING = [
         "ConcretizationTypeError",
         r"unique: the shape of the result depends on values, which are not known here; got a traced i32\[3\]",
         r"try: return jnp\.unique\(x, size=n\)",
-        "How many different values there are is not known while the function is recorded. Give `size`, as many as "
-        "there can be.",
+        "The number of distinct values is not known while the function is traced. Pass `size`, an upper bound.",
         """
         @atled.jit
         def labels(x):
@@ -574,8 +573,8 @@ TRACING = [
         "UnexpectedTracerError",
         r"leaked value: a ~f32\[\] made inside jit escaped by a side effect and was used later",
         r"made in loss, train\.py:\d+\n    seen\.append.*try: return the value",
-        "The function ran once, with placeholders, and put a placeholder on the list. No number ever takes its place: "
-        "the compiled program knows nothing of the list.",
+        "The function ran once, on tracers, and appended a tracer to the list. The tracer never gets a value: the "
+        "compiled program does not know the list.",
         """
         seen = []
 
@@ -605,8 +604,8 @@ TRACING = [
         "UnexpectedTracerError",
         r"leaked value: a f32\[2\] made inside differentiation escaped by a side effect and was used later",
         r"try: return the value",
-        "`grad` also runs the function with stand-ins for the values, and they are of no use after it. `has_aux=True` "
-        "is made for what a loss computes besides its result.",
+        "`grad` also runs the function on tracers, which are invalid after it. Return extra values of a loss with "
+        "`has_aux=True`.",
         """
         residual = None
 
@@ -633,8 +632,8 @@ TRACING = [
         "UnexpectedTracerError",
         r"leaked value: a ~f32\[\] made inside jit escaped by a side effect and was used later",
         r"made in Mean\.add, train\.py:\d+.*try: return the value",
-        "An object that changes itself under `jit` changes itself once, while it is recorded, and keeps a placeholder. "
-        "Hand the state in, and return the new one.",
+        "An object that assigns to itself under `jit` does so once, while it is traced, and keeps a tracer. Pass "
+        "the state in, and return the new one.",
         """
         class Mean:
             total = 0.0

@@ -11,8 +11,8 @@ TRAINING = [
         "TreeError",
         r"SGD: the tree must be that of the model; at \.training, the model has True, and it has False",
         r"try: both from the same model",
-        "`eval()` has another structure, because the mode decides what is computed. Gradients of a copy in use do not "
-        "fit the model that trains.",
+        "The mode is part of the tree structure, because it changes the computation. Gradients of an `eval()` copy "
+        "do not fit the model in training mode.",
         """
         from atled import nn, optim
 
@@ -35,8 +35,8 @@ TRAINING = [
         "RuntimeError",
         r"deleted array: argument state\.model\.weight, f32\[2,2\], was deleted or donated",
         r"try: use the result of the call that took it",
-        "`train.step` gives the memory of the state to the next state. Keep the new one under the same name, or ask "
-        "for `donate=False`.",
+        "`train.step` donates the state: its memory is reused for the next state. Rebind the name to the new state, "
+        "or pass `donate=False`.",
         """
         from atled import nn, optim, train
 
@@ -143,8 +143,8 @@ TRAINING = [
         r"nn\.load_state: names and shapes must be those of the model; missing: weight \(weight\), bias \(bias\); that "
         r"nothing asks for: fc\.weight, fc\.bias",
         r"try: rules=\{'our/path': 'their\.name'\}",
-        "Every array of the model must be found, and every array that is given must be used: a part that is left at "
-        "its first values is easily overlooked. Rules say what our modules are called there.",
+        "Every array of the model must be found, and every given array must be used: a part that keeps its initial "
+        "values is easily overlooked. Rules map module paths to the names in the state.",
         """
         from atled import nn
 
@@ -173,8 +173,8 @@ TRAINING = [
         r"nn\.load_state: names and shapes must be those of the model; of another shape: weight is f32\[2,3\], and "
         r"weight gives \(4, 2\)",
         r"try: rules=",
-        "Weights are turned as the layout says; PyTorch's, if none is given. What does not fit after that belongs to a "
-        "layer of another size.",
+        "Weights are transposed according to the layout, by default PyTorch's. If the shape still differs, the "
+        "layer has another size.",
         """
         from atled import nn
 
@@ -200,7 +200,7 @@ TRAINING = [
         "ValueError",
         r"optim\.groups: every parameter must be in a group; key/weight matches no pattern",
         r"try: a last group '\*\*' for the rest",
-        "Each parameter has one optimizer, or is said to have none. The last pattern is usually `**`.",
+        "Each parameter has one optimizer, or None. The last pattern is usually `**`.",
         """
         from atled import nn, optim
 
@@ -229,7 +229,7 @@ TRAINING = [
         "TypeError",
         r"train\.State: there is no key",
         r"try: train\.State\(model, optimizer, key=random\.key\(0\)\)",
-        "`train.step` gives a loss with a parameter `key` the key of the step, which it makes of the key of the run.",
+        "`train.step` passes the key of the step, derived from the key of the run, to a loss with a parameter `key`.",
         """
         from atled import nn, optim, train
 
@@ -256,7 +256,7 @@ TRAINING = [
         "TypeError",
         r"train\.State: the second argument must be an optimizer; got type",
         r"try: optim\.AdamW\(1e-3\)",
-        "An optimizer is a value with its numbers: call the class.",
+        "An optimizer is an instance with its hyperparameters: call the class.",
         """
         from atled import nn, optim, train
 

@@ -32,7 +32,7 @@ TRANSFORMS = [
         "TypeError",
         r"grad: derivatives are by real or complex \(inexact\) arguments; got ~i32\[\]",
         r"try: a float argument such as 3\.0",
-        "Integers cannot change a little, so there is no slope. Often the argument was only written without its point.",
+        "Integers cannot change by small amounts, so they have no derivative. Often the decimal point is just missing.",
         """
         atled.grad(lambda x: x**2)(3)  # here
         """,
@@ -86,7 +86,7 @@ TRANSFORMS = [
         "TypeError",
         r"grad: the function must return a scalar; got tuple",
         r"try: has_aux=True for \(scalar, more\)",
-        "`grad` differentiates one number. What else the function computes is handed through with `has_aux=True`.",
+        "`grad` differentiates one number. Return other values as auxiliary output with `has_aux=True`.",
         """
         def loss(w):
             prediction = 2.0 * w
@@ -109,7 +109,7 @@ TRANSFORMS = [
         "TypeError",
         r"has_aux: the function must return a pair \(output, auxiliary\); got ~f32\[\]",
         r"try: return output, auxiliary from the function, or leave out has_aux=True",
-        "With `has_aux=True` the function returns two things: what is differentiated, and what is handed through.",
+        "With `has_aux=True` the function returns two things: the value to differentiate, and auxiliary output.",
         """
         def loss(w):
             return w**2
@@ -149,8 +149,8 @@ TRANSFORMS = [
         "TypeError",
         r"derivative: the function must return arrays or numbers; got str 'training'",
         r"try: has_aux=True",
-        "Everything that a differentiated function returns has a derivative. What has none belongs into the auxiliary "
-        "part.",
+        "Everything that a differentiated function returns has a derivative. Return values without a derivative as "
+        "auxiliary output.",
         """
         def loss(w):
             return w**2, "training"
@@ -255,8 +255,7 @@ TRANSFORMS = [
         "TypeError",
         r"custom_vjp: bwd of scale must return a tuple with a cotangent for each of 2 arguments; got 1 of them",
         r"try: None for an argument that has no derivative",
-        "The backward rule answers for every argument of the function, in order. Where there is nothing to say, it "
-        "says None.",
+        "The backward rule returns a cotangent for every argument of the function, in order; None for zero.",
         """
         @atled.custom_vjp
         def scale(x, factor):
@@ -280,7 +279,7 @@ TRANSFORMS = [
         "TypeError",
         r"custom_vjp: the rule of total must give a cotangent f32\[3\]; got f32\[\]",
         r"try: numpy\.broadcast_to\(g, \(3,\)\)",
-        "A cotangent has the shape of the argument that it is for; here every element of it gets the same.",
+        "A cotangent has the shape of its argument; here all elements of it are equal.",
         """
         @atled.custom_vjp
         def total(x):
@@ -304,7 +303,7 @@ TRANSFORMS = [
         "AttributeError",
         r"custom_jvp: cube must have a rule before it is differentiated; it has none yet",
         r"try: @cube\.defjvp",
-        "The decorator promises a derivative of your own; `defjvp` delivers it.",
+        "The decorator declares a custom derivative; `defjvp` defines it.",
         """
         @atled.custom_jvp
         def cube(x):
@@ -331,8 +330,8 @@ TRANSFORMS = [
         "TypeError",
         r"custom_vjp: forward mode \(jvp\) cannot go through a function with a reverse-mode rule only",
         r"try: custom_jvp, which gives both modes",
-        "A rule for going backwards says nothing about going forwards. The other way round it works: a forward rule is "
-        "transposed.",
+        "A reverse-mode rule (`custom_vjp`) does not define forward mode. The converse works: a forward-mode rule "
+        "(`custom_jvp`) is transposed.",
         """
         @atled.custom_vjp
         def cube(x):
@@ -357,8 +356,8 @@ TRANSFORMS = [
         "TypeError",
         r"callback: totals must return f32\[3\], as it was announced; it returned f64\[3\]",
         r"try: np\.asarray\(result, 'float32'\)",
-        "The program was compiled for the announced type, so the memory for the result is that large. NumPy likes to "
-        "compute in float64.",
+        "The program was compiled for the announced type, so the memory for the result is that large. NumPy "
+        "computes in float64 by default.",
         """
         def totals(x):
             return np.cumsum(x, dtype=np.float64)
@@ -381,7 +380,7 @@ TRANSFORMS = [
         "TypeError",
         r"callback: the derivative of sin, a function on the host, is not known",
         r"try: wrap the call in a function with custom_jvp or custom_vjp",
-        "A function on the host is not recorded, so nobody knows what it computes. Give the derivative by a rule.",
+        "A host callback is not traced, so its derivative is unknown. Define it with a custom rule.",
         """
         result = atled.ShapeDtypeStruct((), jnp.float32)
 
@@ -479,7 +478,7 @@ TRANSFORMS = [
         "ValueError",
         r"vmap: one argument must be mapped, because the size of the batch comes from it; got no axis in in_axes",
         r"try: in_axes=0 for an argument, or axis_size=n",
-        "With no mapped argument nobody says how many examples there are.",
+        "Without a mapped argument, the number of examples is unknown.",
         """
         x = jnp.ones(3)
         y = atled.vmap(jnp.sin, in_axes=None)(x)  # here
@@ -513,7 +512,7 @@ TRANSFORMS = [
         "NameError",
         r"collective: there is no axis named 'batch' here; the axes in scope are: none",
         r"try: vmap\(f, axis_name='batch'\)",
-        "`lax.pmean` computes across the examples of the `vmap` around it, which it finds by name.",
+        "`lax.pmean` reduces over the examples of the enclosing `vmap` with that axis name.",
         """
         def centered(x):
             return x - lax.pmean(x, "batch")  # here
@@ -534,7 +533,8 @@ TRANSFORMS = [
         "TypeError",
         r"cond: the branches must return the same types; result: false_fun gives ~i32\[\], true_fun gives f32\[\]",
         r"try: x\.astype\('float32'\), or a number of that kind",
-        "Which branch runs is decided later, and what follows must work with either: so both give the same type. `0` "
+        "Which branch runs is decided at run time, and the code after it must work with either, so both must return "
+        "the same type. `0` "
         "is an integer, `0.0` is not.",
         """
         x = jnp.float32(3.0)
@@ -604,7 +604,8 @@ TRANSFORMS = [
         "TypeError",
         r"scan: the carry must keep its type; carry: starts as f32\[\], the body gives f32\[3\]",
         r"try: total, _ = lax\.scan\(add, jnp\.full\(\(3,\), 0\.0\), rows\)",
-        "One compiled body runs for every step, so what it hands on must look like what it was handed.",
+        "One compiled body runs for every step, so the carry that it returns must have the type of the carry that "
+        "it gets.",
         """
         def add(total, row):
             return total + row, None
@@ -674,7 +675,7 @@ TRANSFORMS = [
         "TypeError",
         r"scan: the function must return a pair \(carry, y\); got f32\[\]",
         r"try: return carry, None if nothing is to be stacked",
-        "The body returns what goes to the next step, and what is kept of this one.",
+        "The body returns the carry for the next step, and the output of this step.",
         """
         def add(total, x):
             return total + x
@@ -695,7 +696,7 @@ TRANSFORMS = [
         "TypeError",
         r"while_loop: the condition must be one boolean; cond_fun gives bool\[2\]",
         r"try: .*\(x > 0\)\.any\(\) or \(x > 0\)\.all\(\)",
-        "The loop goes on or stops, as a whole. With `vmap` around it, every example has its own loop.",
+        "The loop continues or stops as a whole. With `vmap` around it, every example has its own loop.",
         """
         x = jnp.array([1.0, 3.0])
         y = lax.while_loop(lambda x: x < 10, lambda x: 2 * x, x)  # here
@@ -712,8 +713,7 @@ TRANSFORMS = [
         "ValueError",
         r"while_loop: linearize and reverse mode would have to keep every step, and their number is not known",
         r"try: while_loop\(\.\.\., max_steps=n\)",
-        "Going backwards needs what was computed in every step, so there must be room for all of them. With a largest "
-        "number of steps there is.",
+        "Reverse mode needs the residuals of every step, so the number of steps must be bounded: pass `max_steps`.",
         """
         def doubled(x):
             return lax.while_loop(lambda x: x < 10, lambda x: 2 * x, x)  # here

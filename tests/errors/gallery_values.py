@@ -11,8 +11,8 @@ VALUES = [
         "TypeError",
         r"item assignment: arrays are immutable; got f32\[3\]",
         r"try: x = x\.at\[0\]\.set\(1\.0\)",
-        "Arrays never change, so that a function can be recorded, differentiated and run in any order. `at` gives a "
-        "new array; under `jit` no copy is made where none is needed.",
+        "Arrays are immutable, so that functions can be traced, differentiated and reordered. `at[...].set` returns "
+        "a new array; under `jit` the update happens in place where possible.",
         """
         x = jnp.zeros(3)
         x[0] = 1.0  # here
@@ -29,7 +29,7 @@ VALUES = [
         "TypeError",
         r"item assignment: arrays are immutable; got f32\[3\]",
         r"try: x = x\.at\[1:\]\.add\(2\.0\)",
-        "Arrays never change. `at[...].add` gives a new array; an index that comes twice is added twice.",
+        "Arrays are immutable. `at[...].add` returns a new array; a repeated index is added twice.",
         """
         x = jnp.zeros(3)
         x[1:] += 2.0  # here
@@ -46,7 +46,7 @@ VALUES = [
         "TypeError",
         r"item deletion: arrays are immutable; got f32\[3\]",
         r"try: x = jnp\.delete\(x, 0\)",
-        "Arrays never change, and keep their size. `delete` gives a new, shorter one.",
+        "Arrays are immutable. `delete` returns a new, shorter array.",
         """
         x = jnp.arange(3.0)
         del x[0]  # here
@@ -63,7 +63,7 @@ VALUES = [
         "ValueError",
         r"at: the value must broadcast to the shape \(3,\) that is written; got f32\[2\]",
         r"try: a value of shape \(3,\), or a single number",
-        "What is written must fit the places it is written to, by the rules of broadcasting.",
+        "The values must broadcast to the shape of the indexed part.",
         """
         x = jnp.zeros(5)
         y = x.at[:3].set(jnp.ones(2))  # here
@@ -80,7 +80,7 @@ VALUES = [
         "TypeError",
         r"index: indices are integers, slices, None, '\.\.\.' and integer or bool arrays; got float",
         r"try: n // 2 instead of n / 2",
-        "`/` gives a float in Python, also where nothing is left over; `//` gives an int.",
+        "`/` gives a float in Python, even if the division is exact; `//` gives an int.",
         """
         x = jnp.arange(10)
         middle = x[len(x) / 2]  # here
@@ -151,8 +151,8 @@ VALUES = [
         "IndexError",
         r"index: 5 is out of bounds for axis 0 with length 5",
         r"try: an index from -5 to 4",
-        "Positions are counted from 0, so the last one is the length less 1. An index that is known is checked, under "
-        "`jit` as well; one that is traced is moved inside.",
+        "Positions are counted from 0, so the last one is the length minus 1. A static index is checked, also under "
+        "`jit`; a traced index is clamped.",
         """
         x = jnp.arange(5)
         last = x[5]  # here
@@ -216,8 +216,7 @@ VALUES = [
         "TypeError",
         r"add: operands must have the same dtype; got f32\[3\] and i32\[3\]",
         r"try: z = lax\.add\(x, n\.astype\('float32'\)\)",
-        "The functions of `lax` do exactly what is written, and convert nothing by themselves. `x + n` and `jnp.add` "
-        "promote.",
+        "The functions of `lax` do not convert dtypes implicitly. `x + n` and `jnp.add` promote.",
         """
         x = jnp.ones(3)
         n = jnp.arange(3)
@@ -236,7 +235,7 @@ VALUES = [
         "TypeError",
         r"dot: operands must have the same dtype; got f32\[2,3\] and i32\[3\]",
         r"try: y = lax\.dot\(x, n\.astype\('float32'\)\)",
-        "The functions of `lax` convert nothing by themselves. `x @ n` promotes.",
+        "The functions of `lax` do not convert dtypes implicitly. `x @ n` promotes.",
         """
         x = jnp.ones((2, 3))
         n = jnp.arange(3)
@@ -255,7 +254,7 @@ VALUES = [
         "TypeError",
         r"and: operands must be bool or integer or unsigned; got f32\[",
         r"try: comparisons in parentheses",
-        "In Python `&` and `|` come before comparisons, so this reads `x > (0 & x) < 2`.",
+        "In Python `&` and `|` bind more tightly than comparisons, so this reads `x > (0 & x) < 2`.",
         """
         x = jnp.array([-1.0, 1.0, 3.0])
         inside = x > 0 & x < 2  # here
@@ -328,7 +327,8 @@ VALUES = [
         "TypeError",
         r"activate: argument kind of activate must be an array or a number, or trees of those; got str 'relu'",
         r"try: jit\(f, static_argnames='kind'\)",
-        "Arguments of a compiled program are arrays. An argument that chooses what is computed is static: the function "
+        "Arguments of a compiled program are arrays. An argument that selects what to compute must be static: the "
+        "function "
         "is compiled for each value of it.",
         """
         @atled.jit
@@ -351,8 +351,8 @@ VALUES = [
         "TypeError",
         r"__call__: argument self of __call__ must be an array or a number, or trees of those; got Line",
         r"try: tree\.register_dataclass for its class",
-        "A method's first argument is the object, and `jit` has to know which of its parts are arrays. A dataclass "
-        "that is registered as a tree says so.",
+        "A method's first argument is the object, and `jit` has to know which of its parts are arrays. Register the "
+        "class as a pytree dataclass to declare them.",
         """
         class Line:
             def __init__(self, slope):
@@ -386,8 +386,8 @@ VALUES = [
         "ValueError",
         r"jit: static arguments must be hashable; argument shape of filled is list",
         r"try: a tuple instead of a list",
-        "Compiled programs are kept in a table and found again by their static arguments. A list can change, so it "
-        "cannot be looked up by; a tuple cannot change.",
+        "Static arguments are part of the cache key of compiled programs. A list is mutable and cannot be hashed; "
+        "use a tuple.",
         """
         def filled(x, shape):
             return jnp.full(shape, x)
@@ -433,7 +433,7 @@ VALUES = [
         "TreeError",
         r"tree: structures differ at the root: expected \('b', 'w'\), got \('w',\)",
         r"try: trees with the same keys",
-        "`tree.map` walks through all trees together, so each needs a leaf where the first one has one.",
+        "`tree.map` maps over all trees together, so all must have the structure of the first one.",
         """
         weights = {"w": 1.0, "b": 0.0}
         slopes = {"w": 0.5}
@@ -485,7 +485,8 @@ VALUES = [
         "TypeError",
         r"random\.normal: the first argument must be a key; got int",
         r"try: x = random\.normal\(random\.key\(0\), \(3,\)\)",
-        "A key is made of a seed, once, and split from there on. That keeps all random numbers of a program apart.",
+        "Create one key from a seed, and split it from there on. That keeps all random numbers of a program "
+        "independent.",
         """
         x = random.normal(0, (3,))  # here
         """,
@@ -500,7 +501,7 @@ VALUES = [
         "TypeError",
         r"random\.uniform: the first argument must be a key; got tuple",
         r"try: x = random\.uniform\(random\.key\(0\), \(3,\)\)",
-        "There is no global generator, as in NumPy: every draw says which key its numbers come from.",
+        "Unlike NumPy, there is no global generator: every draw takes a key.",
         """
         x = random.uniform((3,))  # here
         """,
@@ -532,8 +533,8 @@ VALUES = [
         "PromotionError",
         r"promotion: key<fry> and a Python int have no common dtype",
         r"try: random\.split or random\.fold_in for a new key",
-        "A key is not a number, and the next key is not the key plus one. `fold_in` makes a new key of a key and a "
-        "number, such as the step of a loop.",
+        "A key is not a number, and the next key is not the key plus one. `fold_in` derives a new key from a key "
+        "and a number, such as the step of a loop.",
         """
         key = random.key(0)
         for step in range(3):
@@ -551,8 +552,8 @@ VALUES = [
         "RuntimeError",
         r"deleted array: f32\[3\] was deleted or donated, and its memory is gone",
         r"try: use the result of the call that took it",
-        "With `donate_argnums` the result takes over the memory of the argument. The old array is empty after the "
-        "call, so give the new one its name.",
+        "With `donate_argnums` the result reuses the memory of the argument. The old array is invalid after the "
+        "call, so rebind its name to the result.",
         """
         step = atled.jit(lambda w: w - 0.1, donate_argnums=0)
         w = jnp.ones(3)
@@ -573,7 +574,8 @@ VALUES = [
         r"log: the result has a nan that its operands do not have",
         r"operands: f32\[3\] from -1.0 to 2.0",
         "With `debug_nans` the function is run again, op by op, and the message names the op, the line, the step of a "
-        "loop and the lane of a `vmap` where the NaN arose. `find_nans(f)(x)` tells the same without raising.",
+        "loop and the lane of a `vmap` where the NaN arose. `find_nans(f)(x)` returns the same report without "
+        "raising.",
         """
         @atled.jit
         def loss(x):
@@ -597,8 +599,8 @@ VALUES = [
         "RuntimeError",
         r"jit: step may be compiled 1 times \(max_compiles\).*\(argument x was f32\[3\] and is f32\[4\]",
         r"try: pad arguments to few shapes",
-        "A program is compiled for the shapes it was traced with. `max_compiles` turns a function that compiles "
-        "over and over into an error that says which argument changed.",
+        "A program is compiled for the shapes it was traced with. `max_compiles` turns repeated recompilation into "
+        "an error that names the argument that changed.",
         """
         @atled.jit(max_compiles=1)
         def step(x):

@@ -1,1 +1,1 @@
-"""Names of `jax._src.compiler`: none. What patches JAX's compiler finds nothing to patch."""
+"""Names of `jax._src.compiler`: none. Placeholder for code that patches JAX's compiler; patches have no effect."""

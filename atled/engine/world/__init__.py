@@ -1,5 +1,5 @@
-"""Several processes as one world: `wire` speaks TCP, a `hub` knows all, each process has a `member` of it.
+"""Multi-process runs: `wire` is the TCP protocol, `hub` the coordinator, `member` its client in each process.
 
-`token` is the secret that they share, `cluster` finds out who and where the others are, `launch_order` is what the hub
-knows of launches, and `processes` is this process among the others.
+`token` is the shared secret, `cluster` detects ranks and addresses from the environment, `launch_order` is the hub's
+record of launches, and `processes` is the engine's side. A "world" is the set of processes that share one hub.
 """

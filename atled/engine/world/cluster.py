@@ -1,7 +1,7 @@
-"""How many processes there are and which one this is, read off the environment that a launcher has set.
+"""Detects the number of processes and this process's rank from the launcher's environment variables.
 
 Each detector is a function of a mapping, the environment, and returns what it finds or None. The coordinator is always
-the machine of rank 0, on a port that all processes work out alike.
+the machine of rank 0, on a port that all processes derive in the same way.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from atled.engine.world import wire
 
 Environment = Mapping[str, str]
-_PORTS = range(61440, 65536)  # where ports come from that are worked out of a job's number
+_PORTS = range(61440, 65536)  # the range of ports derived from a job id
 
 
 class Found(NamedTuple):
-    """What a launcher says; None where it does not."""
+    """The launcher's settings; None for those it does not set."""
 
     coordinator: str | None = None
     num_processes: int | None = None
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def detect(environment: Environment) -> tuple[str, Found]:
-    """The first launcher that is recognized, and what it says; atled's own variables go before anything else."""
+    """The first detected launcher and its settings; atled's own variables take precedence."""
     name, found = "", Found()
     for launcher, detector in DETECTORS.items():
         seen = detector(environment)
@@ -148,5 +148,5 @@ def _number(environment: Environment, *names: str) -> int | None:
 
 
 def _port(number: int) -> int:
-    """A port that all processes of a job arrive at."""
+    """A port derived from the job, the same in all its processes."""
     return _PORTS[number % len(_PORTS)]

@@ -1,12 +1,12 @@
-"""The hub: where the processes of a world meet, in the process of rank 0 or in a supervisor's.
+"""The hub: the coordinator at which processes rendezvous, in the process of rank 0 or in a supervisor.
 
-One port serves everything. A process that joins keeps its connection; when all are there, the hub starts the engine's
-own coordination service behind it and tells them. From then on a connection that ends is a process that died, and one
-that is silent for the heartbeat time-out is a process that hangs: the others are told at once who it is. The hub also
-keeps barriers, a key-value store, and watches that all launch the same programs (`launch_order.py`).
+One port serves everything. A process that joins keeps its connection; when all have joined, the hub starts the
+engine's own coordination service behind it and notifies them. From then on, a closed connection means that the process
+died, and a connection without heartbeats that it hangs: the hub immediately sends its rank to the others. The hub also
+provides barriers and a key-value store, and checks that all processes launch the same programs (`launch_order.py`).
 
-The coordination service is reached through tunnels, connections to the same port. It aborts processes that lose it, so
-nobody is ever connected to it directly: see `member.py`, the other side.
+The coordination service is reached through tunnels, connections to the same port. It aborts processes that lose the
+connection to it, so no process is connected to it directly: see `member.py`, the client.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from atled.engine.world import wire
 from atled.engine.world.launch_order import Copy, Launched, LaunchOrder
 
 VERSION = 2
-STRANGERS = 512  # connections at a time that have not shown that they know the token
-SHUTDOWN = ":shutdown"  # the barrier of those who launch nothing more
+STRANGERS = 512  # the maximum number of unauthenticated connections
+SHUTDOWN = ":shutdown"  # the barrier of processes that shut down
 
 
 class Member:
@@ -41,7 +41,7 @@ class Member:
 
 
 class Waiter(NamedTuple):
-    """A question that cannot be answered yet."""
+    """A request that cannot be answered yet."""
 
     member: Member
     number: int  # of the question
@@ -51,7 +51,7 @@ class Waiter(NamedTuple):
 
 
 class Hub:
-    """The meeting place of one world. Every method whose name begins with an underscore runs in the hub's thread.
+    """The coordinator of one world. Methods that begin with an underscore run in the hub's thread.
 
     `start_service()` starts the coordination service and returns its port and a function that ends it. `home` is the
     rank in whose process the hub runs, or None.
@@ -68,12 +68,12 @@ class Hub:
         token: bytes = b"",
     ) -> None:
         self._token = token
-        self._seen: set[bytes] = set()  # numbers with which connections were opened
-        self._strangers = 0  # connections that have not shown that they know the token
+        self._seen: set[bytes] = set()  # nonces of opened connections
+        self._strangers = 0  # connections that are not authenticated yet
         self.size, self.heartbeat, self.home = size, heartbeat, home
         self._start_service = start_service
-        self.members: dict[int, Member] = {}  # those that are here
-        self.gone: dict[int, str] = {}  # rank -> why it left or was lost
+        self.members: dict[int, Member] = {}  # connected members
+        self.gone: dict[int, str] = {}  # rank -> the reason it left or was lost
         self._is_changed = False  # who is here
         self._left_since: dict[int, str] = {}  # not announced yet
         self.state = "waiting"  # then "running", then "closed"
@@ -83,9 +83,9 @@ class Hub:
         self._barriers: dict[str, dict[int, tuple[Waiter, bytes]]] = {}
         self._orders: dict[tuple[int, ...], LaunchOrder] = {}
         self._agreeing: dict[tuple[tuple[int, ...], int], list[Waiter]] = {}
-        self._confirming: list[tuple[LaunchOrder, int, Waiter]] = []  # who wants to know that so many launches agree
+        self._confirming: list[tuple[LaunchOrder, int, Waiter]] = []  # requests to confirm a number of launches
         self._has_mismatch = False
-        self._leaving: set[int] = set()  # ranks that are at the last barrier
+        self._leaving: set[int] = set()  # ranks at the shutdown barrier
         self._background = wire.Background("atled-hub")
         try:
             self._server, self.host, self.port = self._background.run(self._listen(host, port))
@@ -98,7 +98,7 @@ class Hub:
         try:
             server = await asyncio.start_server(self._connected, host, port, limit=wire.LINE)
         except OSError as error:
-            # The name by which others know this machine need not be an address of its own.
+            # The name that others use for this machine need not be one of its own addresses.
             if error.errno == errno.EADDRINUSE or getattr(error, "errno", None) == errno.EACCES:
                 raise
             server = await asyncio.start_server(self._connected, None, port, limit=wire.LINE)
@@ -109,7 +109,7 @@ class Hub:
         return wire.address(self.host, self.port)
 
     def close(self, timeout: float = 5.0) -> None:
-        """End the world: wait until all have left, at most so long, then end the service and the port."""
+        """Shut down: wait until all have left, at most `timeout`, then stop the service and close the port."""
         until = time.monotonic() + timeout
         while self.state == "running" and self.members and time.monotonic() < until:
             time.sleep(0.005)
@@ -120,7 +120,7 @@ class Hub:
         self._background.stop()
 
     def abandon(self) -> None:
-        """Close the connections without a word, in a child that was forked."""
+        """Close the connections without a message, in a forked child."""
         for found in (
             *self._server.sockets,
             *[m.channel.writer.get_extra_info("socket") for m in self.members.values()],
@@ -137,7 +137,7 @@ class Hub:
                 await asyncio.wait_for(member.channel.writer.drain(), 1)
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
-                task.cancel()  # ends every connection, the tunnels before the service does
+                task.cancel()  # close every connection, so that the tunnels end before the service does
         await wire.turns()
 
     # -- connections -------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Hub:
             self._left(member, end, is_loss=True)
 
     def _refusal(self, says: dict[str, Any]) -> dict[str, Any] | None:
-        """What to say to a process that cannot join."""
+        """The error message for a process that cannot join."""
         rank, size = says["rank"], says["processes"]
         if says["version"] != VERSION:
             return {"is": "refused", "why": "it runs another version of atled."}
@@ -210,7 +210,7 @@ class Hub:
             why = f"process_id={rank} is taken, by {there.name}; two processes have the same one."
             return {"is": "refused", "argument": "process_id", "why": why}
         if self.state != "waiting":
-            return {"is": "later"}  # the world before is ending
+            return {"is": "later"}  # the previous world is shutting down
         return None
 
     def _run(self) -> None:
@@ -221,7 +221,7 @@ class Hub:
             return
         self.state = "running"
         for member in self.members.values():
-            member.heard = time.monotonic()  # those who waited had nothing to say
+            member.heard = time.monotonic()  # the waiting processes had no unreported launches
         self._tell_all({"is": "ready", "home": self.home, "heartbeat": self.heartbeat})
 
     def _tell_all(self, message: dict[str, Any]) -> None:
@@ -251,7 +251,7 @@ class Hub:
         while True:
             await asyncio.sleep(pause)
             now = time.monotonic()
-            if now - last > pause + 1:  # this process itself was asleep
+            if now - last > pause + 1:  # this process itself was suspended
                 for member in self.members.values():
                     member.heard = now
             last = now
@@ -263,7 +263,7 @@ class Hub:
                     member.channel.close()
 
     def _announce(self) -> None:
-        """What is not urgent is said to all at once: with many processes, one message for each would be too many."""
+        """Send non-urgent notices in batches: with many processes, one message for each would be too many."""
         if self._is_changed and self.state == "waiting":
             self._is_changed = False
             self._tell_all({"is": "present", "ranks": sorted(self.members)})
@@ -337,12 +337,12 @@ class Hub:
             waiter.answer({"error": "absent"})
 
     def _ranks_of(self, barrier: str) -> list[int]:
-        """A barrier's name begins with the ranks that must come, or with nothing if all must."""
+        """A barrier's name begins with the participating ranks, or with nothing if all take part."""
         ranks = barrier.partition(":")[0]
         return [int(r) for r in ranks.split(",")] if ranks else list(range(self.size))
 
     def _wait_at(self, waiter: Waiter, name: str, timeout: float, data: bytes) -> None:
-        """A barrier, to which everybody brings bytes, and from which everybody takes those of all."""
+        """A barrier that is also an all-gather: each process sends bytes and receives those of all."""
         ranks = self._ranks_of(name)
         if name == SHUTDOWN:
             self._leave(waiter.member.rank)
@@ -361,7 +361,7 @@ class Hub:
             asyncio.get_running_loop().call_later(timeout, self._end_barrier, name, waiter)
 
     def _leave(self, rank: int) -> None:
-        """Somebody shuts down: launches nothing more, and comes to no other barrier."""
+        """A process shuts down: it launches nothing more and joins no other barrier."""
         self._leaving.add(rank)
         self._forsake(rank, SHUTDOWN)
         for order in self._orders.values():
@@ -369,7 +369,7 @@ class Hub:
                 self._check(order.finish(rank))
 
     def _forsake(self, rank: int, but: str = "") -> None:
-        """End the barriers to which somebody will not come."""
+        """Fail the barriers that wait for a process that has left."""
         for name, waiters in list(self._barriers.items()):
             if name != but and rank in self._ranks_of(name):
                 del self._barriers[name]
@@ -377,7 +377,7 @@ class Hub:
                     waiter.answer({"error": "gone", "ranks": [rank]})
 
     def _end_barrier(self, name: str, waiter: Waiter) -> None:
-        """Somebody has waited long enough: everybody at the barrier hears who is missing."""
+        """A barrier timed out: send the missing ranks to all processes that wait at it."""
         here = self._barriers.get(name, {})
         if here.get(waiter.member.rank, (None,))[0] is waiter:
             missing = [r for r in self._ranks_of(name) if r not in here]
@@ -413,13 +413,13 @@ class Hub:
             waiter.answer({"error": "timeout", "ranks": missing(key[1])})
 
     def _confirm(self) -> None:
-        """Answer those whose launches all others have made, too, and those who wait for somebody that is gone."""
+        """Answer requests whose launches all others have made, and those that wait for a lost process."""
         left = []
         for order, count, waiter in self._confirming:
             behind = order.behind(count)
             gone = [r for r in behind if r in self.gone]
             if self._has_mismatch or (behind and not gone):
-                left.append((order, count, waiter))  # after a mismatch, nothing is confirmed: all have heard of it
+                left.append((order, count, waiter))  # after a mismatch nothing is confirmed; all were notified
             else:
                 waiter.answer({"error": "gone", "ranks": gone} if gone else {})
         self._confirming = left

@@ -1,6 +1,6 @@
 """Whether all processes launch the same programs in the same order: if not, their collectives deadlock.
 
-Kept by the hub, one for each group of processes. A process numbers the programs that it launches for the first time,
+The hub has one for each group of processes. A process numbers the programs that it launches for the first time,
 and later reports its launches as those numbers. Pure bookkeeping: no sockets, no engine.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Launched(NamedTuple):
-    """A program as one process has it."""
+    """A program as reported by one process."""
 
     digest: str
     name: str
@@ -22,7 +22,7 @@ class Launched(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A part of an array that several processes hold, as one of them has put it on its devices."""
+    """The checksum of a replicated shard, as one process placed it on its devices."""
 
     digest: int
     type: str
@@ -30,19 +30,19 @@ class Copy(NamedTuple):
 
 
 class LaunchOrder:
-    """What the processes of a group have launched. Methods return what is wrong, in words, or nothing."""
+    """The launches of a group of processes. Methods return an error message, or nothing."""
 
     def __init__(self, ranks: Iterable[int]) -> None:
         self.ranks = tuple(sorted(ranks))
-        self.programs: list[dict[int, Launched]] = []  # by number: the program as each rank has it
+        self.programs: list[dict[int, Launched]] = []  # by number: the program as reported by each rank
         self.counts = dict.fromkeys(self.ranks, 0)  # launches that each rank has reported
         self.waiting: dict[
             int, tuple[int, int]
-        ] = {}  # rank -> its launch and the program that it wants to make it with
+        ] = {}  # rank -> its launch count and the new program that it wants to launch
         self.finished: set[int] = set()  # ranks that launch nothing more
         self._reference: list[tuple[int, int]] = []  # (program, rank that reported first), from launch `_start` on
         self._start = 0
-        self._copies: dict[int, dict[int, dict[str, Copy]]] = {}  # launch -> rank -> the copies that it was given
+        self._copies: dict[int, dict[int, dict[str, Copy]]] = {}  # launch -> rank -> checksums of its replicated inputs
 
     def agree(self, rank: int, number: int, program: Launched) -> str:
         """A rank is about to launch a program for the first time."""
@@ -62,18 +62,18 @@ class LaunchOrder:
         return ""
 
     def is_agreed(self, number: int) -> bool:
-        """Whether every rank has come with this program; nobody waits for it any longer then."""
+        """Whether every rank wants to launch this program; if so, the wait for it ends."""
         done = len(self.programs[number]) == len(self.ranks)
         if done:
             self.waiting = {r: w for r, w in self.waiting.items() if w[1] != number}
         return done
 
     def missing(self, number: int) -> list[int]:
-        """The ranks that have not come with a program."""
+        """The ranks that have not requested a program."""
         return [r for r in self.ranks if r not in self.programs[number]]
 
     def report(self, rank: int, numbers: Sequence[int], copies: Mapping[int, dict[str, Copy]] | None = None) -> str:
-        """A rank has launched programs; `copies` has those of a launch that were put on devices for it."""
+        """A rank has launched programs; `copies` has the checksums of replicated inputs."""
         for i, number in enumerate(numbers):
             at = self.counts[rank] - self._start
             wrong = self._compare_copies(self.counts[rank], number, rank, copies[i]) if copies and i in copies else ""
@@ -124,7 +124,7 @@ class LaunchOrder:
         return self._differ({rank: self.programs[number][rank], other: self.programs[other_number][other]})
 
     def _compare_copies(self, launch: int, number: int, rank: int, copies: dict[str, Copy]) -> str:
-        """Whether what is declared to be the same on several processes is."""
+        """Whether replicated data have the same checksum on all processes."""
         known = self._copies.setdefault(launch, {})
         for other, theirs in known.items():
             for name, copy in copies.items():

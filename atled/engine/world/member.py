@@ -1,11 +1,11 @@
-"""A process's side of the hub (`hub.py`): its one connection, served by a thread whatever the program does.
+"""The client of the hub (`hub.py`) in each process: one connection, served by a background thread.
 
-Joining waits for all members. After that, what the hub says about lost members is kept in `lost`, and `on_failure` is
-called, in the thread, as long as the world has failed. Questions (`ask`) are answered in any order.
+Joining waits for all members. After that, the hub's reports of lost members are kept in `lost`, and `on_failure` is
+called repeatedly in the thread once the world has failed. Requests (`ask`) are answered in any order.
 
-The engine's coordination client connects to `tunnel_port`, a port of this process, whose bytes go to the hub and from
-there to the service. If the hub is lost, the tunnel stays open and says nothing more: the client would end the process
-if it saw its service go, and an exception is better.
+The engine's coordination client connects to `tunnel_port`, a port of this process, which forwards bytes to the hub and
+from there to the service. If the hub is lost, the tunnel stays open but silent: the client would abort the process if
+it saw the service close, and an exception is better.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atled.engine.world import hub, wire
 
 
 class Refused(Exception):  # noqa: N818
-    """The hub does not take this process; `argument` is the one that is wrong."""
+    """The hub rejected this process; `argument` names the wrong argument."""
 
     def __init__(self, why: str, argument: str = "") -> None:
         super().__init__(why)
@@ -32,11 +32,11 @@ class Refused(Exception):  # noqa: N818
 
 
 class Unanswered(Exception):  # noqa: N818
-    """Nobody, or not everybody, came in time."""
+    """The rendezvous timed out: some or all processes did not join."""
 
 
 class HubLost(Exception):  # noqa: N818
-    """A question was not answered, because the hub is gone."""
+    """A request was not answered, because the hub is lost."""
 
 
 class Member:
@@ -45,8 +45,8 @@ class Member:
     def __init__(self, host: str, port: int, rank: int, size: int, timeout: float, token: bytes) -> None:
         self._token = token
         self.host, self.port, self.rank, self.size = host, port, rank, size
-        self.lost: dict[int | None, str] = {}  # rank -> why; None is a hub that is no member's
-        self.left: dict[int, str] = {}  # ranks that went as they should
+        self.lost: dict[int | None, str] = {}  # rank -> reason; None is a hub outside of the processes
+        self.left: dict[int, str] = {}  # ranks that shut down normally
         self.mismatch = ""  # of launches
         self.on_failure: Callable[[], None] = lambda: None
         self.on_tick: Callable[[], None] = lambda: None
@@ -58,7 +58,7 @@ class Member:
         self._questions: dict[int, Future[tuple[dict[str, Any], bytes]]] = {}
         self._numbers = itertools.count(1)
         self._is_closing = False
-        self._ends: list[asyncio.StreamWriter] = []  # of the tunnel, on this side
+        self._ends: list[asyncio.StreamWriter] = []  # this side's ends of the tunnel
         self._heard = time.monotonic()
         self._background = wire.Background("atled-member")
         try:
@@ -149,7 +149,7 @@ class Member:
                 finally:
                     there.close()
             while await reader.read(2**16):
-                pass  # the hub is gone: hold the line, say nothing
+                pass  # the hub is lost: keep the tunnel open, but silent
         writer.close()
 
     # -- what the thread does ----------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Member:
         while True:
             await asyncio.sleep(pause)
             now = time.monotonic()
-            if now - last > pause + 1:  # this process itself was asleep
+            if now - last > pause + 1:  # this process itself was suspended
                 self._heard = now
             last = now
             if now - self._heard > self.heartbeat and not self._channel.writer.is_closing():
@@ -216,11 +216,11 @@ class Member:
     # -- for the program ---------------------------------------------------------------------------------------------
 
     def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
-        """Say something that needs no answer."""
+        """Send a message that needs no answer."""
         self._background.loop.call_soon_threadsafe(self._channel.send, message, data)
 
     def ask(self, message: dict[str, Any], data: bytes = b"") -> Future[tuple[dict[str, Any], bytes]]:
-        """Ask the hub; the future gives its answer, or raises HubLost."""
+        """Send a request to the hub; the future has its answer, or raises HubLost."""
         number = next(self._numbers)
         answer: Future[tuple[dict[str, Any], bytes]] = Future()
 
@@ -235,7 +235,7 @@ class Member:
         return answer
 
     def close_tunnel(self) -> None:
-        """End what the engine's coordination client waits for, once it no longer minds."""
+        """Close the tunnel of the engine's coordination client, once it tolerates that."""
 
         def close() -> None:
             self._tunnels.close()
@@ -245,7 +245,7 @@ class Member:
         self._background.loop.call_soon_threadsafe(close)
 
     def leave(self, why: str = "it shut down", is_loss: bool = False) -> None:
-        """Tell the others, and end the connection and its thread. The tunnel ends with it."""
+        """Notify the others, and close the connection and its thread. The tunnel closes with it."""
         self._is_closing = True
 
         async def last_words() -> None:
@@ -261,5 +261,5 @@ class Member:
         self._background.stop()
 
     def abandon(self) -> None:
-        """Close the connection without a word, in a child that was forked."""
+        """Close the connection without a message, in a forked child."""
         os.close(self._channel.writer.get_extra_info("socket").fileno())

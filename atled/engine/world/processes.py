@@ -1,9 +1,10 @@
-"""Several processes as one world: their meeting, the engine's collectives between them, and what happens when one dies.
+"""Multi-process runs: the rendezvous, the engine's collectives between processes, and the loss of a process.
 
 A world is a `Member` (`member.py`), the engine's coordination client, which reaches its service through the member's
 tunnel, and Gloo's connections. `atled/distributed.py` is the public side. The launch path calls `agree` when a program
 over several processes is new, `launched` each time, and `explain` when the engine raises. Collectives of different
-programs can meet and give wrong sums, so results carry the `Mark` of their launch, and are read after `confirm`.
+programs can match up by accident and give wrong sums, so results carry the `Mark` of their launch, and are read only
+after `confirm`.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from atled.engine.world.launch_order import Copy
 from atled.engine.world.member import HubLost, Member
 from atled.engine.world.token import token
 
-# The engine's own heartbeats, in seconds: never, because what they find ends the process. The hub does better.
+# The engine's own heartbeat timeout, in seconds: effectively never, because it aborts the process. The hub has its own.
 _NEVER = 1_000_000
-_AGREEMENT = 600.0  # seconds to wait for the others to launch a new program; they may be compiling
+_AGREEMENT = 600.0  # seconds to wait for other processes to launch a new program; they may be compiling
 
 
 class PeerLost(RuntimeError):  # noqa: N818
-    """Another process died, hangs, or cannot be reached; `ranks` are those that are lost.
+    """Another process died, hangs, or cannot be reached; `ranks` lists the lost processes.
 
-    The arrays that were spread over it are gone. The processes that are left can go on together: each calls
+    Arrays with shards on it are lost. The remaining processes can continue together: each calls
     `distributed.shutdown()` and then `distributed.initialize` with the new number of processes.
     """
 
@@ -64,11 +65,11 @@ class World:
 
     def __init__(self, member: Member, hub: Hub | None) -> None:
         self.member = member
-        self.hub = hub  # if it runs in this process
+        self.hub = hub  # the hub, if it runs in this process
         self.coordination: Any = None  # the engine's client
         self.gloo: set[tuple[str, int]] = set()  # addresses on which the processes listen for collectives
-        self.launches: list[tuple[int, dict[str, Copy] | None]] = []  # not reported yet, and what was put for them
-        self.unchecked: dict[int, tuple[Any, dict[str, Copy]]] = {}  # id -> an array that was put and not launched yet
+        self.launches: list[tuple[int, dict[str, Copy] | None]] = []  # not reported yet, with checksums of inputs
+        self.unchecked: dict[int, tuple[Any, dict[str, Copy]]] = {}  # id -> a replicated array not used in a launch yet
         self._reporting = threading.Lock()
         self._disconnecting = threading.Lock()
         self.is_broken_off = False
@@ -76,10 +77,10 @@ class World:
         self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group and number in it
         self.counts: dict[tuple[int, ...], int] = {}  # group -> programs that it has agreed on
         self.made: dict[tuple[int, ...], int] = {}  # group -> launches
-        self.confirmed: dict[tuple[int, ...], int] = {}  # group -> launches that all are known to have made alike
+        self.confirmed: dict[tuple[int, ...], int] = {}  # group -> number of launches confirmed to agree
         self.launching = threading.Lock()
-        self.is_awaited = False  # somebody wants to know of the next launches
-        self.is_launching = False  # the engine has been called, and has not returned
+        self.is_awaited = False  # another process waits for the next launches
+        self.is_launching = False  # an engine call is in progress
         self._interrupts: tuple[socket.socket, socket.socket] | None = None
         self.exchanges = 0
 
@@ -88,13 +89,13 @@ class World:
         return wire.address(self.member.host, self.member.port)
 
     def failure(self) -> Exception | None:
-        """The exception for what has happened to the others, if anything has."""
+        """The exception for a failure of other processes, if there was one."""
         if self.member.mismatch:
             return ProgramMismatch(f"distributed: {self.member.mismatch}")
         return self.without(dict(self.member.lost)) if self.member.lost else None
 
     def without(self, lost: dict[Any, str], what: str = "is lost") -> PeerLost:
-        """The exception that names ranks, and says why each of them is missing."""
+        """The exception that names the lost ranks, with the reason for each."""
         who = {r: f"the coordinator at {self.address}" if r is None else f"rank {r}" for r in lost}
         said = "; ".join(f"{who[r]} {what}: {why}" for r, why in lost.items())
         return PeerLost(
@@ -104,7 +105,7 @@ class World:
         )
 
     def answer(self, answer: Future[Any]) -> tuple[dict[str, Any], bytes]:
-        """What the hub says to a question."""
+        """The hub's answer to a request."""
         while True:
             try:
                 return answer.result(0.05)
@@ -134,12 +135,12 @@ class World:
                     self.member.tell({"do": "launched", "group": group, "programs": numbers, "copies": given})
 
     def report(self) -> None:
-        """Somebody waits to hear of launches: say what there is, and from now on each at once."""
+        """Another process waits for launches: report pending ones, and from now on each immediately."""
         self.is_awaited = True
         self.flush()
 
     def watch_interrupts(self) -> None:
-        """Let Ctrl-C end a launch: the engine may wait in it for the others, and Python's handlers wait for the engine.
+        """Let Ctrl-C interrupt a launch, in which the engine may block and keep Python's signal handlers from running.
 
         The system writes the number of each signal to a socket, on which the member's thread listens.
         """
@@ -182,12 +183,13 @@ class World:
         self.member.loop.call_soon_threadsafe(close)
 
     def break_off(self) -> None:
-        """Let everything raise that waits for a lost process in the engine."""
+        """Make all engine calls that wait for a lost process raise."""
         if not self.is_broken_off:
             self.is_broken_off = True
             _stop_listening()  # for an earlier world
-            # Who waits to be connected asks the coordination service for addresses, and this ends the question. It
-            # takes a second if the service is gone, too.
+            # A call that waits for a connection asks the coordination service for addresses; this aborts the request.
+            # It
+            # takes a second if the service is lost, too.
             threading.Thread(target=self.disconnect, name="atled-break-off", daemon=True).start()
         pairs = 0
         for connection in _connections():
@@ -217,7 +219,7 @@ class World:
                     ours.sendall(number.to_bytes(8, sys.byteorder))
 
     def disconnect(self) -> None:
-        """Take leave of the coordination service; after this, the engine's client no longer minds if it ends."""
+        """Disconnect from the coordination service; after this, the engine's client tolerates its end."""
         with self._disconnecting:
             coordination, self.coordination = self.coordination, None
             if coordination is not None:
@@ -227,7 +229,7 @@ class World:
 
 
 def _connections() -> Iterator[socket.socket]:
-    """The network connections of this process, whoever made them; and what it listens on."""
+    """All network connections and listening sockets of this process."""
     for name in os.listdir("/dev/fd"):
         try:
             number = os.dup(int(name))
@@ -290,18 +292,18 @@ def is_hub(host: str, port: int) -> bool:
 
 
 def _start_service(size: int) -> tuple[int, Callable[[], None]]:
-    """The engine's coordination service, which only this process can reach."""
+    """The engine's coordination service, reachable only from this process."""
     for attempt in range(5):
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
-        utils.absl_set_min_log_level(2)  # it warns that what is asked for is new
+        utils.absl_set_min_log_level(2)  # it warns about an experimental option
         try:
             service = _jax.get_distributed_runtime_service(
                 f"127.0.0.1:{port}", size, heartbeat_timeout=_NEVER, cluster_register_timeout=_NEVER,
                 shutdown_timeout=1, recoverable=True,
             )  # fmt: skip
             return port, service.shutdown
-        except _jax.JaxRuntimeError:  # somebody took the port in between
+        except _jax.JaxRuntimeError:  # another process took the port in between
             if attempt == 4:
                 raise
         finally:
@@ -348,7 +350,7 @@ def _is_listening(connection: socket.socket) -> bool:
 
 
 def _patiently(made: World, work: Callable[[], Any]) -> Any:
-    """Do something that waits for the others in the engine, where nothing can end it; raise if one of them is lost."""
+    """Run an engine call that waits for other processes and cannot be interrupted; raise if one of them is lost."""
     result: Future[Any] = Future()
 
     def run() -> None:
@@ -370,7 +372,7 @@ def _patiently(made: World, work: Callable[[], Any]) -> Any:
 
 
 def end(why: str = "it shut down", is_loss: bool = False) -> None:
-    """Leave the world, and forget everything of the engine."""
+    """Leave the world, and reset the engine."""
     global _world
     made, _world = _world, None
     client.world = None
@@ -385,7 +387,7 @@ def end(why: str = "it shut down", is_loss: bool = False) -> None:
 
 
 def _after_fork() -> None:
-    """A child must not keep the connections open: their end tells the others that this process died."""
+    """A forked child must not keep the connections open: their end signals that this process died."""
     global _world
     made, _world = _world, None
     _stop_listening()
@@ -406,11 +408,11 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequence[int] = ()) -> list[bytes]:
-    """A barrier: everybody brings bytes, and gets those of all, in the order of ranks."""
+    """A barrier and all-gather: each process sends bytes and gets those of all, in rank order."""
     failure = made.failure()
     if failure is not None:
         raise failure
-    made.flush()  # so that what was launched before is compared before
+    made.flush()  # so that earlier launches are compared first
     full = f"{','.join(map(str, ranks))}:{name}"
     asked = made.member.ask({"do": "barrier", "name": full, "timeout": timeout}, data)
     message, found = made.answer(asked)
@@ -436,7 +438,7 @@ def _gone(made: World, ranks: Sequence[int]) -> Exception:
 
 
 def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[dict[str, Any], bytes]:
-    """What `make()` gives, made by the first process that asks for this name, and sent to the others."""
+    """The result of `make()`, computed by the first process that requests this name and sent to the others."""
     made = _world
     _raise_failure(made)
     assert made is not None
@@ -446,7 +448,7 @@ def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[d
         data = b""
         try:
             header, data = make()
-        finally:  # if it failed, it will for the others, too: they find out themselves
+        finally:  # if it failed here, it will fail in the other processes, too
             text = json.dumps([header, _digest(name, data)]).encode()
             made.member.ask({"do": "set", "key": f"made/{name}", "overwrite": True}, text + b"\n" + data)
         return header, data
@@ -467,7 +469,7 @@ def _digest(name: str, data: bytes) -> str:
 
 
 def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout: float = _AGREEMENT) -> int:
-    """Before a program over several processes is launched for the first time: all must be about to launch the same.
+    """Agree on a multi-process program before its first launch: all processes must be about to launch it.
 
     `digest` identifies the program, `name` and `place` (the user's `file:line`) are for people; `ranks` are the
     processes that take part, if not all. Returns the number to give to `launched`.
@@ -504,7 +506,7 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
 
 
 class Mark(NamedTuple):
-    """Which launch a result comes from: `count` is the number of launches of its group until then."""
+    """The launch that a result comes from: `count` is the number of launches of its group so far."""
 
     world: World
     group: tuple[int, ...]
@@ -512,7 +514,7 @@ class Mark(NamedTuple):
 
 
 def launched(number: int, buffers: Sequence[Any] = ()) -> Mark:
-    """A program that was agreed on is about to be launched; raises if the world has failed."""
+    """Report that an agreed program is about to be launched; raises if the world has failed."""
     made = _world
     if made is None or made.member.lost or made.member.mismatch:
         _raise_failure(made)
@@ -528,7 +530,7 @@ def launched(number: int, buffers: Sequence[Any] = ()) -> Mark:
 
 
 def was_put(buffer: Any, parts: dict[str, np.ndarray]) -> None:
-    """Parts of an array, by their index, are copies of what other processes put; the first launch compares them."""
+    """Register the checksums of replicated shards, by index; the first launch compares them between processes."""
     made = _world
     if made is None:
         return
@@ -543,7 +545,7 @@ def was_put(buffer: Any, parts: dict[str, np.ndarray]) -> None:
 
 
 def _taken(made: World, buffers: Sequence[Any]) -> dict[str, Copy] | None:
-    """What a launch takes of arrays that were put and not compared yet, by its place among the inputs."""
+    """The inputs of a launch whose replicated shards were not compared yet, by position."""
     hit = made.unchecked.keys() & map(id, buffers)
     found = {}
     for i, b in enumerate(buffers) if hit else ():
@@ -556,13 +558,13 @@ def _taken(made: World, buffers: Sequence[Any]) -> dict[str, Copy] | None:
 def confirm(mark: Mark) -> None:
     """Wait until all processes are known to have launched the same programs, in the same order, up to this one.
 
-    Raises if they have not, or if that can no longer be known. The launches themselves cost no messages; this costs one
-    if no later launch was confirmed, while the result is being computed.
+    Raises if they have not, or if that can no longer be determined. Launches need no messages; this needs one, which
+    overlaps the computation, unless a later launch was already confirmed.
     """
     made, group, count = mark
     if made.confirmed.get(group, 0) >= count:
         return
-    if made is not _world:  # it ended after all had compared their launches, or with an exception
+    if made is not _world:  # the world ended after all launches were compared, or with an exception
         if made.failure() is not None:
             raise made.failure()  # type: ignore[misc]
         return
@@ -574,7 +576,7 @@ def confirm(mark: Mark) -> None:
 
 
 def await_result(buffer: Any) -> None:
-    """Wait for the result of a launch that was confirmed. Unlike the engine's own waiting, Ctrl-C ends this."""
+    """Wait for the result of a confirmed launch. Unlike the engine's own wait, Ctrl-C interrupts this."""
     began = time.monotonic()
     while not buffer.is_ready():
         time.sleep(min(2e-3, 2e-5 + (time.monotonic() - began) / 20))
@@ -592,9 +594,9 @@ _SIGNS = ("gloo", "connection reset", "connection closed", "socket closed", "can
 
 
 def explain(error: Exception, patience: float = 2.0) -> Exception | None:
-    """An engine's error as what it means, if another process is to blame: `PeerLost` or `ProgramMismatch`.
+    """Translates an engine error that another process caused into `PeerLost` or `ProgramMismatch`.
 
-    A broken connection is seen a moment before the hub says whose it was, so this waits for the hub a little.
+    A broken connection is noticed a moment before the hub reports the rank, so this waits briefly for the hub.
     """
     made = _world
     if made is None or not any(sign in str(error).lower() for sign in _SIGNS):

@@ -1,7 +1,7 @@
-"""The secret that the processes of a world share: who does not have it gets no answer from the hub.
+"""The shared secret that authenticates processes to the hub; connections without it get no answer.
 
-`ATLED_TOKEN` has it, or the file that `ATLED_TOKEN_FILE` names. Without them it is in a file of the user's own, made on
-first use; processes on one machine, or with one home directory, need nothing else.
+It is in `ATLED_TOKEN`, or in the file that `ATLED_TOKEN_FILE` names. Otherwise it is in a private file of the user,
+created on first use; processes on one machine, or with a shared home directory, need no setting.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def token() -> bytes:
 
 
 def _make(path: str) -> None:
-    """A new secret, unless another process is faster."""
+    """Create a new secret, unless another process does so first."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     draft = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

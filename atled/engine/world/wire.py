@@ -1,6 +1,6 @@
-"""Messages between processes: an authenticated line of JSON, which may be followed by bytes; a thread for asyncio.
+"""Messages between processes: an authenticated line of JSON, optionally followed by bytes; a thread for asyncio.
 
-Nothing here knows the engine. `hub.py` is the side that listens, `member.py` the side that connects.
+Independent of the engine. `hub.py` is the server, `member.py` the client.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 GREETING = b"atled-2"
-LINE = 2**20  # bytes that a message may have, without those that follow it
-CHUNK = 2**20  # bytes that may follow
+LINE = 2**20  # maximum size of the JSON line in bytes
+CHUNK = 2**20  # maximum number of bytes that follow
 
 
 def ranks(numbers: Sequence[int]) -> str:
@@ -42,18 +42,18 @@ def address(host: str, port: int) -> str:
 class Channel:
     """A connection on which every message is authenticated.
 
-    Who connects sends a random number, with a code that only those who know the token can make; the other side answers
-    in the same way, or not at all. Both numbers and the token make the key of the codes of all further messages. Each
-    code also covers the number of its message and the direction, so that none can be repeated or left out.
+    The client sends a nonce with a MAC made from the token; the server answers in the same way, or not at all. Both
+    nonces and the token derive the session key of the MACs of all further messages. Each MAC also covers the message
+    number and the direction, so messages cannot be replayed or dropped.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: bytes, is_hub: bool) -> None:
         self.reader, self.writer, self._key = reader, writer, key
-        self._names = (b"hub", b"member") if is_hub else (b"member", b"hub")  # of this side, and of the other
+        self._names = (b"hub", b"member") if is_hub else (b"member", b"hub")  # nonces of this side and of the other
         self._sent, self._received = itertools.count(), itertools.count()
 
     def send(self, message: dict[str, Any], data: bytes = b"") -> None:
-        """Put a message on its way; nothing happens if the other side is gone."""
+        """Send a message; does nothing if the other side is closed."""
         if data:
             message = {**message, "size": len(data), "sum": _code(self._key, data)}
         if not self.writer.is_closing():
@@ -120,7 +120,7 @@ async def accept(
         return None
     if not hmac.compare_digest(words[2], _code(token, b"open", words[1]).encode()):
         return None
-    seen.add(words[1])  # a recording of this opens nothing
+    seen.add(words[1])  # a replayed handshake is useless
     mine = secrets.token_hex(16).encode()
     writer.write(mine + b" " + _code(token, b"accept", words[1], mine).encode() + b"\n")
     return Channel(reader, writer, _code(token, words[1], mine).encode(), is_hub=True)
@@ -157,7 +157,7 @@ async def turns() -> None:
 
 
 class Background:
-    """A thread with an event loop, for connections that must be served whatever the program does."""
+    """A background thread with an event loop, for connections that must be served at all times."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -178,15 +178,15 @@ class Background:
         await turns()
 
     def run(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
-        """Do something in the thread, and wait for its result."""
+        """Run a coroutine in the thread, and wait for its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Let something run in the thread."""
+        """Start a coroutine in the thread."""
         asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
-        """End the thread and all that runs in it."""
+        """Stop the thread and everything that runs in it."""
         if self.thread.is_alive():
             self.loop.call_soon_threadsafe(self.loop.stop)
             self.thread.join(5)

@@ -1,4 +1,4 @@
-"""Where compiled programs are kept: `config.cache_dir`, under the names that programs for JAX use."""
+"""The disk cache directory, `config.cache_dir`, with JAX's API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["reset_cache", "set_cache_dir"]
 
 
 def set_cache_dir(path: Any) -> None:
-    """Keep compiled programs in a directory from now on.
+    """Set the directory of the disk cache.
 
     >>> import atled, tempfile
     >>> before = atled.config.read("cache_dir")
@@ -23,7 +23,7 @@ def set_cache_dir(path: Any) -> None:
 
 
 def reset_cache() -> None:
-    """Forget what was compiled in this process; files stay.
+    """Drop the programs compiled in this process; files stay.
 
     >>> reset_cache()
     """

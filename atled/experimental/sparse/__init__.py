@@ -1,4 +1,4 @@
-"""Sparse arrays under the names of `jax.experimental.sparse`: `BCOO`, `sparsify`, and older formats.
+"""Sparse arrays with the API of `jax.experimental.sparse`: `BCOO`, `sparsify`, and older formats.
 
 >>> import atled.numpy as jnp
 >>> from atled.experimental import sparse

@@ -1,4 +1,4 @@
-"""Derivatives by sparse arrays: those by their numbers, at their positions."""
+"""Derivatives with respect to sparse arrays: with respect to their data, at the same positions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
 class _Numbers:
-    """A function of the numbers of some arguments, and the way back to arguments."""
+    """A function of the data of some arguments, and the inverse conversion."""
 
     def __init__(self, fun: Callable[..., Any], argnums: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.is_one = isinstance(argnums, int)

@@ -1,4 +1,4 @@
-"""`JAXSparse`, what all sparse arrays share, and the warnings and errors about what is inefficient.
+"""`JAXSparse`, the base class of sparse arrays, and warnings and errors about inefficient operations.
 
 A sparse array is a tree: its leaves are numbers and positions, its shape is known while tracing. It is no array for
 `atled.numpy`; `sparsify` makes functions that take it.
@@ -25,11 +25,11 @@ C_ = TypeVar("C_", bound=type)
 
 
 class SparseEfficiencyError(ValueError):
-    """What was asked for would store far more numbers than the array has."""
+    """The operation would store far more numbers than the array has."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """What was asked for stores far more numbers than the array has."""
+    """The operation stores far more numbers than the array has."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
@@ -99,7 +99,7 @@ class JAXSparse(abc.ABC):
 
     @abc.abstractmethod
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and what is known while tracing."""
+        """The leaves, and the static data."""
 
     @classmethod
     @abc.abstractmethod

@@ -136,7 +136,7 @@ class BCOO(JAXSparse):
         return cls((found[0], indices), shape=(N, M), indices_sorted=True, unique_indices=True)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and what is known while tracing."""
+        """The leaves, and the static data."""
         meta = {"shape": self.shape, "indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
         return (self.data, self.indices), meta
 

@@ -111,7 +111,7 @@ class BCSR(JAXSparse):
         return _expanded(self)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and what is known while tracing."""
+        """The leaves, and the static data."""
         meta = {"shape": self.shape, "indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
         return (self.data, self.indices, self.indptr), meta
 

@@ -133,7 +133,7 @@ class COO(Matrix):
         return COO((self.data[order], row, col), shape=self.shape, rows_sorted=True)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and what is known while tracing."""
+        """The leaves, and the static data."""
         flags = {"rows_sorted": self._rows_sorted, "cols_sorted": self._cols_sorted}
         return (self.data, self.row, self.col), {"shape": self.shape, **flags}
 

@@ -72,7 +72,7 @@ class _Compressed(Matrix):
         return BCOO((self.data, jnp.stack(pair if self.by_rows else pair[::-1], -1)), shape=self.shape)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and what is known while tracing."""
+        """The leaves, and the static data."""
         return (self.data, self.indices, self.indptr), {"shape": self.shape}
 
     @classmethod

@@ -125,7 +125,7 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
 
     def solved(is_transposed: bool) -> Any:
         def on_host(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
-            solve = importlib.import_module("scipy.sparse.linalg").spsolve  # slow to load, and few need it
+            solve = importlib.import_module("scipy.sparse.linalg").spsolve  # slow to import, and rarely needed
             found = importlib.import_module("scipy.sparse").csr_matrix(
                 (np.asarray(data), np.asarray(indices), np.asarray(indptr)), shape=(n, n)
             )

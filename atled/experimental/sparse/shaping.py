@@ -261,7 +261,7 @@ def _reshaped(mat: BCOO, shape: tuple[int, ...], n_batch: int, n_dense: int) -> 
     for axes, others in groups:
         sizes = [old[a] for a in axes]
         if len([n for n in sizes if n != 1]) > 1 or len([others for b in others if new[b] != 1]) > 1:
-            limits([math.prod(sizes)], indices)  # complains if numbers get too large
+            limits([math.prod(sizes)], indices)  # raises if numbers get too large
         number = jnp.zeros(is_kept.shape, indices.dtype)
         for a in axes:
             number = number * old[a] + indices[..., a]

@@ -1,4 +1,4 @@
-"""Programs and traced values, under the names of `jax.extend.core` and `jax.core`.
+"""Programs and traced values, with the API of `jax.extend.core` and `jax.core`.
 
 A `Program` is both a `Jaxpr` and a `ClosedJaxpr`: it has `invars`, `constvars`, `consts`, `eqns` and `outvars`, and
 equations have `primitive`, `params`, `invars` and `outvars`. A primitive stands for all ops of a class: there is one
@@ -77,7 +77,7 @@ class ClosedJaxpr(metaclass=_Closing):
 
 
 class DropVar(Var):
-    """A result that nobody uses. Programs here have none: what is not used is a variable as others are."""
+    """An unused result, in JAX. Programs here have none: unused results are ordinary variables."""
 
 
 def check_jaxpr(jaxpr: Program) -> None:
@@ -148,7 +148,7 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
 
 
 def is_concrete(x: Any) -> bool:
-    """Whether a value is at hand.
+    """Whether a value is concrete.
 
     >>> is_concrete(1.0)
     True
@@ -188,7 +188,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_
 
 
 class Trace(Interpreter):
-    """A transformation of one's own: `process_primitive(primitive, values, params)` says what becomes of an op."""
+    """A user-defined transformation: `process_primitive(primitive, values, params)` says what becomes of an op."""
 
     def __init__(self) -> None:
         super().__init__(state.level + 1)
@@ -228,7 +228,7 @@ def set_current_trace(trace: Interpreter) -> Iterator[None]:
 
 
 class Effect:
-    """A base of what a primitive does beside giving results."""
+    """The base class of effects."""
 
 
 class TraceTag:
@@ -236,7 +236,7 @@ class TraceTag:
 
 
 class DebugInfo(NamedTuple):
-    """What a function that is traced is called, for messages.
+    """The name of a traced function, for messages.
 
     >>> DebugInfo("jit", "f at train.py:3", ("x", "y")).arg_names
     ('x', 'y')
@@ -258,7 +258,7 @@ Effects = frozenset
 
 
 class OpaqueTraceState(NamedTuple):
-    """Which transformations are at work: equal while they are the same ones."""
+    """The active transformations, comparable by equality."""
 
     base: Any
     innermost: Any
@@ -271,7 +271,7 @@ class OpaqueTraceState(NamedTuple):
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """Which transformations are at work here, to compare with another time.
+    """The active transformations, to compare with a later state.
 
     >>> get_opaque_trace_state() == get_opaque_trace_state()
     True
@@ -348,7 +348,7 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a function is being recorded.
+    """Whether a function is being traced.
 
     >>> import atled
     >>> atled.jit(lambda: print(unsafe_am_i_under_a_jit_DO_NOT_USE()))()
@@ -404,7 +404,7 @@ def min_dim(d1: int, d2: int) -> int:
 
 @contextlib.contextmanager
 def eval_context() -> Iterator[None]:
-    """A block in which ops on values at hand are run, also while a function is recorded.
+    """A block in which ops on concrete values run eagerly, also while tracing.
 
     >>> import atled, atled.numpy as jnp
     >>> def f(x):

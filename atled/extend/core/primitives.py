@@ -1,4 +1,4 @@
-"""The primitives under the names of `jax.extend.core.primitives`: `add_p` is what an equation that adds has.
+"""The primitives with the API of `jax.extend.core.primitives`: `add_p` is what an equation that adds has.
 
 >>> import atled
 >>> from atled.extend.core.primitives import jit_p, sin_p

@@ -1,4 +1,4 @@
-"""MLIR's bindings, under the names of `jax.extend.mlir`."""
+"""MLIR's bindings, with the API of `jax.extend.mlir`."""
 
 from atled.engine.mlir import ir, xla_client
 from atled.extend.mlir import dialects

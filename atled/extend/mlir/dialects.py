@@ -1,4 +1,4 @@
-"""MLIR's dialects, under the names of `jax.extend.mlir.dialects`."""
+"""MLIR's dialects, with the API of `jax.extend.mlir.dialects`."""
 
 from atled.engine.mlir import chlo, func, sdy, stablehlo
 

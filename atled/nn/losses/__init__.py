@@ -1,18 +1,17 @@
-"""Losses: functions of what a model gives and of what it should have given.
+"""Losses: functions of predictions and targets.
 
-One decision holds for all. A loss has one number for each example, or for each element where an example has no meaning
-of its own. `where` selects some of them with booleans; what it leaves out has no influence on the value and none on
-gradients, be it NaN or infinite. `weights` count some more than others. Both have as many axes as the losses, each as
-long or of length 1. Then `reduction` says what becomes of the numbers:
+The same rules hold for all. A loss has one number for each example, or for each element. `where` selects some of them
+with booleans; the others affect neither the value nor gradients, even if they are NaN or infinite. `weights` weight
+the losses. Both have the shape of the losses, or length 1 along some axes. Then the losses are reduced by `reduction`:
 
-- `"mean"`: sum(weights * losses) / sum(weights) over what is selected. A mean over nothing is 0, and so are its
-  gradients: a batch of padding does not ruin a model.
-- `"sum"`: sum(weights * losses) over what is selected.
-- `None`: weights * losses, with 0 where nothing is selected.
+- `"mean"`: sum(weights * losses) / sum(weights) over selected losses. A mean over nothing is 0, and so are its
+  gradients, so a batch of padding is harmless.
+- `"sum"`: sum(weights * losses) over selected losses.
+- `None`: weights * losses, with 0 for those not selected.
 
-Shapes must agree, nothing is broadcast: (n, 1) next to (n,) is a mistake. Half precision is computed in float32, and
-such a loss is float32; targets are taken in the dtype of the predictions. Labels out of their range are an error where
-they can be looked at, and make the loss of their example NaN in compiled code.
+Shapes must agree, without broadcasting: (n, 1) with (n,) raises. Half precision is computed in float32, and the loss
+is float32; targets are converted to the dtype of the predictions. Labels out of range raise if their values are known,
+and make the loss of their example NaN in compiled code.
 """
 
 from atled.nn.losses.chunked import linear_cross_entropy

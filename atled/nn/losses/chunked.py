@@ -1,4 +1,4 @@
-"""`linear_cross_entropy`: a last layer and its loss together, without the logits of all tokens at once."""
+"""`linear_cross_entropy`: the last layer fused with its loss, without materializing the logits of all tokens."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def linear_cross_entropy(
     weights: Any = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """The cross entropy of the logits `x @ weight.T`, of which no more than a chunk of tokens is held at a time.
+    """The cross entropy of the logits `x @ weight.T`, which are computed for one chunk of tokens at a time.
 
-    The value is that of `cross_entropy(x @ weight.T, labels, …)`. When it is differentiated, gradients by x and weight
-    are computed along with the loss, chunk by chunk, so that it takes three products as the plain one does; with
-    `reduction=None`, logits are computed again on the way back instead. Products of short floats are added up in
-    float32. Forward mode (`jvp`) is offered for `reduction=None` only.
+    The value is that of `cross_entropy(x @ weight.T, labels, …)`. When it is differentiated, gradients with respect to
+    x and weight are computed along with the loss, chunk by chunk, so that it takes three matrix products, as without
+    chunks; with `reduction=None`, logits are recomputed in the backward pass instead. Products of 16-bit floats are
+    accumulated in float32. Forward mode (`jvp`) is supported only for `reduction=None`.
 
     Args:
         x: `(*tokens, features)`, such as the output of the last block.
         weight: `(classes, features)`, such as `nn.Embedding.weight`; for `nn.Linear`, `weight.T`.
         labels: integers `(*tokens)`.
-        chunk: the number of tokens whose logits are held at a time. Tokens of a chunk are spread over all of them,
-            so that each device has its share where the tokens are split over devices.
+        chunk: the number of tokens whose logits are in memory at a time. Each chunk takes tokens from the whole array
+            (strided), so that every device has its share if the tokens are split over devices.
 
     >>> from atled import random
     >>> from atled.nn import losses
@@ -95,7 +95,7 @@ def linear_cross_entropy(
 
 
 def _plain(what: str, x: Any) -> float:
-    """A setting as a Python number: the program is made for it."""
+    """A static setting, as a Python number."""
     if isinstance(x, Tracer):
         raise TypeError(
             errors.explained(
@@ -107,7 +107,7 @@ def _plain(what: str, x: Any) -> float:
 
 
 class _Chunks:
-    """How tokens are split: into chunks of the same size, each with tokens from everywhere; zeros fill the last up."""
+    """How tokens are split: into strided chunks of equal size; the last is padded with zeros."""
 
     def __init__(self, shape: tuple[int, ...], chunk: int) -> None:
         self.shape, self.tokens = shape, math.prod(shape)
@@ -122,18 +122,18 @@ class _Chunks:
         return jnp.swapaxes(x.reshape(self.size, self.count, *rest), 0, 1)
 
     def joined(self, x: Any) -> Any:
-        """The tokens of chunks, in their order."""
+        """The tokens of all chunks, in their original order."""
         return jnp.swapaxes(x, 0, 1).reshape(-1)[: self.tokens].reshape(self.shape)
 
 
 def _product(a: Any, b: Any, axes: tuple[int, int]) -> Any:
-    """A product over one axis each, in float32 at least."""
+    """A product contracted over one axis each, in float32 or wider."""
     wide = jnp.promote_types(a.dtype, "float32")
     return lax.dot_general(a, b, (((axes[0],), (axes[1],)), ((), ())), preferred_element_type=wide)
 
 
 def _losses(x: Any, labels: Any, weight: Any, settings: tuple[float, float]) -> Any:
-    """The losses of chunks; on the way back, logits are computed again."""
+    """The losses of chunks; logits are recomputed in the backward pass."""
 
     @checkpoint
     def one(x: Any, labels: Any, weight: Any) -> Any:
@@ -149,7 +149,7 @@ def _total(x: Any, labels: Any, counts: Any, weight: Any, settings: tuple[float,
 
 
 def _total_and_gradients(x: Any, labels: Any, counts: Any, weight: Any, settings: tuple[float, float]) -> Any:
-    """The sum, and what is needed to differentiate it: gradients by x and weight, and the losses."""
+    """The sum and its residuals: gradients with respect to x and weight, and the losses."""
     smoothing, z_loss = settings
     classes = jnp.arange(len(weight))
 
@@ -169,7 +169,7 @@ def _total_and_gradients(x: Any, labels: Any, counts: Any, weight: Any, settings
 
 
 def _scaled(settings: tuple[float, float], kept: Any, scale: Any) -> Any:
-    """The gradients, for the gradient by the sum."""
+    """The gradients, scaled by the cotangent of the sum."""
     by_x, losses, by_weight, x, weight = kept
     return (scale * by_x).astype(x.dtype), None, scale * losses, (scale * by_weight).astype(weight.dtype)
 

@@ -1,4 +1,4 @@
-"""Losses of classes: from logits, which are logarithms of probabilities up to a constant, or from scores."""
+"""Classification losses: from logits (log-probabilities up to a constant) or scores."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ def cross_entropy(
     weights: Any = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """-log(softmax(logits)[label]) for each example, computed as the logarithm of the sum of exp less one logit.
+    """-log(softmax(logits)[label]) for each example, computed as logsumexp(logits) - logits[label].
 
-    With dense labels, -sum(labels * log(softmax(logits))) over the classes; a label of 0 counts 0, whatever the logit.
+    With dense labels, -sum(labels * log(softmax(logits))) over the classes; a label of 0 contributes 0, even for an
+    infinite logit.
 
     Args:
         logits: `(*examples, classes)`, or the classes at another `axis`.
         labels: integers `(*examples)`, or floating-point numbers of the shape of the logits, one row summing to 1.
-        smoothing: labels are mixed with as much of the same probability for each class.
-        z_loss: times the square of log(sum(exp(logits))), which keeps logits from drifting off, is added.
+        smoothing: label smoothing: the fraction of uniform probability mixed into the labels.
+        z_loss: the coefficient of log(sum(exp(logits)))**2, which is added to keep logits from drifting.
         where: booleans `(*examples)`; labels that are not selected may be any numbers.
 
     Raises:
-        ValueError: if a label is not one of the classes. In compiled code, only the first call is looked at; later,
-            the loss of that example is NaN, and so are its gradients.
+        ValueError: if a label is not one of the classes. In compiled code, only the first call is checked; later, the
+        loss of that example is NaN, and so are its gradients.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -81,13 +82,15 @@ def cross_entropy(
 def of_labels(logits: Any, labels: Any, smoothing: Any, z_loss: Any) -> tuple[Any, Any, Any, Any]:
     """The cross entropy of each example with an integer label, and log(sum(exp(logits))); classes are last.
 
-    Also the exponentials of logits less the largest, and their sum, of which softmax is made.
+    Also exp(logits - max) and its sum, from which softmax is computed.
     """
     shifted, top = _shifted(logits)
     powers = jnp.exp(shifted)
     total = jnp.sum(powers, -1)
     log_total = jnp.log(total)
-    target = jnp.take_along_axis(logits, labels[..., None], -1)[..., 0] - top  # not of `shifted`, which needs no memory
+    target = (
+        jnp.take_along_axis(logits, labels[..., None], -1)[..., 0] - top
+    )  # not from `shifted`, which then needs no memory
     if not _is_zero(smoothing):
         target = (1 - smoothing) * target + smoothing * jnp.mean(shifted, -1)
     values, logsumexp = log_total - target, log_total + top
@@ -110,7 +113,7 @@ def _is_zero(x: Any) -> bool:
 
 
 def _shifted(logits: Any) -> tuple[Any, Any]:
-    """Logits less the largest of their row, so that losses are as exact where logits are large, and that one."""
+    """Logits minus the largest of their row, so that losses are accurate for large logits, and the largest."""
     top = stop_gradient(jnp.max(logits, -1, keepdims=True))
     return logits - top, top[..., 0]
 
@@ -132,7 +135,7 @@ def kl_divergence(
 ) -> Array:
     """sum(p * (log p - log q)) for each example, with q = softmax(logits) and the targets p.
 
-    Log-probabilities are logits, too. With `log_targets`, p = softmax(targets), such as for those of a teacher.
+    Log-probabilities are logits, too. With `log_targets`, p = softmax(targets), as for a teacher's logits.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -185,9 +188,9 @@ def focal(
     weights: Any = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """(1 - p)**gamma times the binary cross entropy, with p the probability that the label was given.
+    """(1 - p)**gamma times the binary cross entropy, with p the predicted probability of the label.
 
-    What is known already counts little. With `alpha`, elements of label 1 count as much, others 1 - alpha.
+    Well-classified elements count little. With `alpha`, elements with label 1 have weight alpha, others 1 - alpha.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -199,14 +202,16 @@ def focal(
     values = _binary(x, y)
     if not _is_zero(gamma):
         missed = sigmoid(x) * (1 - y) + sigmoid(-x) * y
-        values = values * jnp.maximum(missed, jnp.finfo(x.dtype).tiny) ** gamma  # above 0, where powers have slopes
+        values = (
+            values * jnp.maximum(missed, jnp.finfo(x.dtype).tiny) ** gamma
+        )  # above 0, where powers have finite derivatives
     if alpha is not None:
         values = values * (alpha * y + (1 - alpha) * (1 - y))
     return reduced("focal", values, mask, weights, reduction)
 
 
 def _margin(name: str, scores: Any, labels: Any, where: Any) -> tuple[Any, Any]:
-    """How much of a margin of 1 each score lacks; NaN where a label is neither 1 nor -1."""
+    """The violation of the margin of 1 by each score; NaN for labels other than 1 and -1."""
     is_bool = is_array_like(labels) and type_of(labels).kind == "b"
     x, y, mask = pair(name, "logits", scores, labels, where)
     y = 2 * y - 1 if is_bool else jnp.where(jnp.abs(y) == 1, y, jnp.nan)
@@ -250,13 +255,13 @@ def dice(
     weights: Any = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """1 - (2 * sum(p * label) + smooth) / (sum(p) + sum(label) + smooth) for each example, summed over its places.
+    """1 - (2 * sum(p * label) + smooth) / (sum(p) + sum(label) + smooth) for each example, summed over its positions.
 
     Args:
-        logits: `(batch, *places)`, with p = sigmoid(logits); or `(batch, *places, classes)` next to integer labels
+        logits: `(batch, *spatial)`, with p = sigmoid(logits); or `(batch, *spatial, classes)` next to integer labels
             with one axis less, with p = softmax(logits): the mean over the classes.
-        labels: 0 and 1, booleans or probabilities of the shape of the logits; or integers `(batch, *places)`.
-        where: booleans `(batch, *places)`; an example of which no place is selected is left out.
+        labels: 0 and 1, booleans or probabilities of the shape of the logits; or integers `(batch, *spatial)`.
+        where: booleans `(batch, *spatial)`; an example without selected positions is ignored.
         weights: one for each example, `(batch,)`.
 
     >>> from atled.nn import losses
@@ -270,7 +275,7 @@ def dice(
     places = x.shape[:-1] if has_classes else x.shape
     if len(places) < 2:
         raise ValueError(
-            errors.explained(f"losses.dice: the logits must be (batch, *places); got {x.type}.", "logits[None].")
+            errors.explained(f"losses.dice: the logits must be (batch, *spatial); got {x.type}.", "logits[None].")
         )
     mask = selection(name, where, places)
     if has_classes:

@@ -1,4 +1,4 @@
-"""What all losses share: checks of what they are given, the selection, the reduction. `__init__.py` has the rules."""
+"""Shared by all losses: argument checks, selection, reduction. `__init__.py` has the rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def alike(name: str, what: str, x: Any, like: Any, than: str) -> Any:
 
 
 def check_shape(name: str, what: str, x: Any, shape: tuple[int, ...], than: str) -> None:
-    """Complain unless an array has a shape."""
+    """Raise unless an array has a shape."""
     if not is_array_like(x) or type_of(x).shape != shape:
         raise ValueError(
             errors.explained(
@@ -56,7 +56,7 @@ def integers(name: str, what: str, x: Any, shape: tuple[int, ...], than: str) ->
 
 
 def within(name: str, what: str, x: Any, low: int, high: int, dtype: Any) -> tuple[Any, Any]:
-    """Integers that must lie in a range, and a factor: 1, or NaN where one does not. Those are `low` instead."""
+    """Integers that must lie in a range, and a factor: 1, or NaN for integers out of range, which become `low`."""
     x = expected(x, low, high, f"losses.{name}: {what}")
     is_good = (x >= low) & (x < high)
     return jnp.where(is_good, x, low), jnp.where(is_good, 1, jnp.nan).astype(dtype)
@@ -99,9 +99,9 @@ def _spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def chosen(mask: Any, *arrays: Any, more: int = 0) -> Any:
-    """Arrays with zeros where nothing is selected, so that nothing bad comes from there; `more` axes follow the mask.
+    """Arrays with zeros at unselected positions, so that no NaN comes from there; `more` axes follow the mask.
 
-    One array as itself.
+    A single array is returned without a tuple.
     """
     if mask is not None:
         mask = mask.reshape(mask.shape + (1,) * more)
@@ -110,7 +110,7 @@ def chosen(mask: Any, *arrays: Any, more: int = 0) -> Any:
 
 
 def factors(name: str, mask: Any, weights: Any, like: Any) -> Any:
-    """How much each loss counts: the weights, 0 where nothing is selected; None if all count 1."""
+    """The weight of each loss: 0 for unselected ones; None if all are 1."""
     if weights is None:
         return None if mask is None else mask.astype(like.dtype)
     if not is_array_like(weights) or type_of(weights).kind not in "fiu":
@@ -121,7 +121,7 @@ def factors(name: str, mask: Any, weights: Any, like: Any) -> Any:
 
 
 def check_reduction(name: str, reduction: Any) -> None:
-    """Complain about a reduction that there is not."""
+    """Raise an error for an unknown reduction."""
     if reduction not in ("mean", "sum", None):
         raise ValueError(
             errors.explained(f"losses.{name}: reduction must be 'mean', 'sum' or None; got {reduction!r}.")
@@ -129,7 +129,7 @@ def check_reduction(name: str, reduction: Any) -> None:
 
 
 def mean(total: Any, mask: Any, weights: Any, count: int) -> Any:
-    """A sum divided by the weights that it has in all; 0 of nothing."""
+    """A sum divided by the total weight; 0 for an empty sum."""
     if weights is None:
         size = count if mask is None else jnp.sum(mask, dtype="int32")
     else:
@@ -139,7 +139,7 @@ def mean(total: Any, mask: Any, weights: Any, count: int) -> Any:
 
 
 def reduced(name: str, losses: Any, mask: Any, weights: Any, reduction: Any) -> Any:
-    """What becomes of losses; `where` is a mask of their shape by now, None for all."""
+    """Reduce losses; `where` is a mask of their shape, None for all."""
     check_reduction(name, reduction)
     counts = factors(name, mask, weights, losses)
     losses = chosen(mask, losses) if weights is None else chosen(mask, losses) * counts

@@ -14,7 +14,7 @@ from atled.nn.functions import log_softmax, logsumexp
 from atled.nn.losses.reducing import between, chosen, integers, numbers, reduced, selection, within
 from atled.transforms.grad import stop_gradient
 
-_NEVER = -1e30  # the logarithm of the probability of what cannot be; unlike infinity, it has finite derivatives
+_NEVER = -1e30  # the logarithm of probability zero; unlike -inf, it has finite derivatives
 
 
 def ctc(
@@ -28,15 +28,15 @@ def ctc(
     weights: Any = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """-log of the probability of the labels: of all ways to write them, with repetitions and blanks, over the steps.
+    """CTC: -log of the probability of the labels, summed over all alignments with repetitions and blanks.
 
     Connectionist temporal classification. The forward algorithm runs over the steps in logarithms, so nothing
-    underflows. Labels that do not fit into the steps have probability 0: their loss is infinite, and their gradients
+    underflows. Labels that are too long for the steps have probability 0: their loss is infinite, and their gradients
     are 0. The mean is over examples, whatever their lengths.
 
     Args:
         logits: `(*batch, steps, classes)`.
-        labels: integers `(*batch, count)`, none of them `blank`; what is beyond their lengths may be anything.
+        labels: integers `(*batch, count)`, none of them `blank`; labels beyond their lengths are ignored.
         lengths: integers `(*batch)`, the number of steps of each example; None for all of them.
         label_lengths: integers `(*batch)`, the number of labels of each example; None for all of them.
 
@@ -64,12 +64,12 @@ def ctc(
     is_label = jnp.arange(count) < counts[..., None]
     if mask is not None:
         is_label &= mask[..., None]
-    other = 1 if blank == 0 else 0  # a class, in place of labels that do not count
+    other = 1 if blank == 0 else 0  # a valid class, in place of ignored labels
     low, high = (1, classes) if blank == 0 else (0, classes - 1 if blank == classes - 1 else classes)
     if low < high:
         labels, good_labels = within(name, "labels", jnp.where(is_label, labels, other), low, high, logits.dtype)
         good_labels = jnp.where(labels == blank, jnp.nan, good_labels)
-    else:  # there is no class but the blank
+    else:  # the blank is the only class
         labels, good_labels = jnp.full_like(labels, blank), jnp.where(is_label, jnp.nan, 1).astype(logits.dtype)
     is_step = jnp.arange(steps) < times[..., None]
     if mask is not None:
@@ -81,7 +81,7 @@ def ctc(
 
 
 def _lengths(what: str, given: Any, batch: tuple[int, ...], most: int, mask: Any, dtype: Any) -> tuple[Any, Any]:
-    """Lengths of at most so much, and a factor that is NaN where one is not."""
+    """Lengths clipped to a maximum, and a factor that is NaN for those beyond it."""
     if given is None:
         return jnp.asarray(np.full(batch, most, "int32")), jnp.ones(batch, dtype)
     given = chosen(mask, integers("ctc", what, given, batch, "the batch"))
@@ -91,8 +91,8 @@ def _lengths(what: str, given: Any, batch: tuple[int, ...], most: int, mask: Any
 def _total(logs: Any, labels: Any, is_step: Any, counts: Any, blank: int) -> Any:
     """The logarithm of the probability of labels, summed over alignments.
 
-    The states are the labels with a blank before, between and after them. In each step one stays, or goes on by one
-    state; or by two, over a blank between labels that differ.
+    The states are the labels with a blank before, between and after them. In each step the path stays, or advances by
+    one state, or by two, skipping a blank between different labels.
     """
     blanks = jnp.full_like(labels, blank)
     ahead = jnp.concatenate([jnp.zeros_like(labels[..., :1], bool), labels[..., 1:] != labels[..., :-1]], -1)
@@ -110,7 +110,7 @@ def _total(logs: Any, labels: Any, is_step: Any, counts: Any, blank: int) -> Any
         top = jnp.where(is_on[..., None] & (top > _NEVER / 2), top, 0)  # near 0, float32 is exact enough
         return (jnp.where(is_on[..., None], after - top, now), scale + top[..., 0]), None
 
-    # at first in the blank in front of the first label, from where the first step leads to both
+    # starts in the blank before the first label, from which the first step reaches both
     first = jnp.where(jnp.arange(states.shape[-1]) == 0, 0, _NEVER).astype(logs.dtype)
     start = jnp.broadcast_to(first, states.shape), jnp.zeros(labels.shape[:-1], logs.dtype)
     (last, scale), _ = lax.scan(step, start, (jnp.moveaxis(emitted, -2, 0), jnp.moveaxis(is_step, -1, 0)))
@@ -120,6 +120,6 @@ def _total(logs: Any, labels: Any, is_step: Any, counts: Any, blank: int) -> Any
 
 
 def _between(even: Any, odd: Any, end: Any) -> Any:
-    """Two arrays taken in turns along the last axis, and an end."""
+    """Two arrays interleaved along the last axis, and an end element."""
     turns = jnp.stack([even, odd], -1).reshape(*odd.shape[:-1], 2 * odd.shape[-1])
     return jnp.concatenate([turns, end], -1)

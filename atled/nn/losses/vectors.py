@@ -1,4 +1,4 @@
-"""Losses of vectors, such as embeddings: by their angles and their distances."""
+"""Losses of vectors, such as embeddings: by angles and distances."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atled.transforms.grad import stop_gradient
 
 
 def _vectors(name: str, where: Any, **vectors: Any) -> tuple[Any, ...]:
-    """Vectors of the same shape along the last axis, in float32 at least, and the mask of what is selected."""
+    """Vectors of the same shape along the last axis, in float32 or wider, and the mask of what is selected."""
     (first, x), *others = vectors.items()
     x = numbers(name, first, x)
     if not x.ndim:
@@ -26,7 +26,7 @@ def _vectors(name: str, where: Any, **vectors: Any) -> tuple[Any, ...]:
 
 
 def _unit(x: Any) -> Any:
-    """Vectors of length 1; zero for zero. The largest number is divided out first, so that no square overflows."""
+    """Vectors of length 1; zero for zero. Divides by the largest element first, so that no square overflows."""
     top = stop_gradient(jnp.max(jnp.abs(x), -1, keepdims=True, initial=0))
     x = x / jnp.where(top == 0, 1, top)
     square = jnp.sum(x * x, -1, keepdims=True)
@@ -160,7 +160,7 @@ def info_nce(
     """The cross entropy of finding for each row of x its own row of y among all rows, by cos(x, y) / temperature.
 
     Both are `(rows, features)`. `symmetric` takes the mean with the same for rows of y among those of x. Rows that
-    `where` leaves out are not searched for, and not found either.
+    `where` does not select are neither queries nor candidates.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -173,7 +173,7 @@ def info_nce(
         raise ValueError(errors.explained(f"losses.info_nce: x must be (rows, features); got {type_of(x)}."))
     x, y, mask = _vectors("info_nce", where, x=x, y=y)
     if not len(x):
-        return reduced("info_nce", jnp.sum(x * y, -1), mask, weights, reduction)  # there is no row to find
+        return reduced("info_nce", jnp.sum(x * y, -1), mask, weights, reduction)  # no rows at all
     alikes = jnp.dot(_unit(x), _unit(y).T) / temperature
     labels = jnp.arange(len(alikes))
 
