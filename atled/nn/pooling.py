@@ -245,7 +245,7 @@ def _all_places(layer: Module, x: Any) -> tuple[int, ...]:
     if t.ndim < 3 or not all(t.shape[1:-1]):
         raise ValueError(
             errors.explained(
-                f"{type(layer).__name__}: the input must be (batch, *spatial, features), with places; got {t}.",
+                f"{type(layer).__name__}: the input must be (batch, *spatial, features), with spatial axes; got {t}.",
                 "x[None] if there is no batch.",
             )
         )
