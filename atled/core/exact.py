@@ -50,7 +50,7 @@ class Interned:
         return []
 
 
-class Same:
+class IdentityKey:
     """A key that is equal only to itself, and keeps its object alive."""
 
     __slots__ = ("value",)
@@ -59,7 +59,7 @@ class Same:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.value is other.value
+        return isinstance(other, IdentityKey) and self.value is other.value
 
     def __hash__(self) -> int:
         return id(self.value)

@@ -22,10 +22,10 @@ from atled.core.trace import Tracer, bind, responsible, state
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.custom_rules import (
     ByPattern,
+    CallableProgram,
     CustomJvp,
     CustomVjp,
-    Later,
-    Now,
+    LazyProgram,
     Pullback,
     closes_over,
     is_moving,
@@ -302,8 +302,8 @@ class custom_jvp(Custom):  # noqa: N801
             return record_closed(f, [*types, *[types[n + i].tangent() for i in moved]], self.name)
 
         if self.is_symbolic:
-            return CustomJvp(program, ByPattern(lambda pattern: Later(lambda: make(pattern))), n)
-        return CustomJvp(program, Later(lambda: make([True] * len(moves))), n)
+            return CustomJvp(program, ByPattern(lambda pattern: LazyProgram(lambda: make(pattern))), n)
+        return CustomJvp(program, LazyProgram(lambda: make([True] * len(moves))), n)
 
 
 class custom_vjp(Custom):  # noqa: N801
@@ -411,7 +411,7 @@ class custom_vjp(Custom):  # noqa: N801
     def backward(
         self, call: Arguments, kept: _Residuals, kept_types: Sequence[ArrayType], types: Sequence[ArrayType],
         out_types: Sequence[ArrayType],
-    ) -> Now:  # fmt: skip
+    ) -> CallableProgram:  # fmt: skip
         """`bwd`, from the arrays among the residuals and cotangents to cotangents."""
         n = len(kept_types)
 
@@ -419,12 +419,12 @@ class custom_vjp(Custom):  # noqa: N801
             return self.run_backward(call, kept.rebuilt(operands[:n]), operands[n:], types, out_types)
 
         cotangents = [t.tangent() for t in out_types if is_moving(t)]
-        return Now(f, [*kept_types, *cotangents], self.name)
+        return CallableProgram(f, [*kept_types, *cotangents], self.name)
 
     def op(self, call: Arguments, program: Program, captured: list[Any]) -> Op:
         n, count, types = len(captured), len(program.outputs), program.input_types[len(captured) :]
 
-        def rules(pattern: Sequence[bool]) -> tuple[Later, Later]:
+        def rules(pattern: Sequence[bool]) -> tuple[LazyProgram, LazyProgram]:
             residuals: list[_Residuals] = []
             given = iter(pattern)
             is_moved = [is_moving(t) and next(given) for t in types]
@@ -439,13 +439,13 @@ class custom_vjp(Custom):  # noqa: N801
 
                 return record_closed(f, program.input_types, self.name)
 
-            first = Later(forward)
+            first = LazyProgram(forward)
 
             def backward() -> Program:
                 kept_types = first.program.output_types[count:]
                 return self.backward(call, residuals[0], kept_types, types, program.output_types).program
 
-            return first, Later(backward)
+            return first, LazyProgram(backward)
 
         if self.is_symbolic:
             known = functools.cache(rules)

@@ -1,6 +1,6 @@
 """What a function with custom derivatives is in a program: a `Call` that also knows its rules.
 
-A rule is recorded when a transform first asks for it (`Later`). `custom.py` has the functions that users call.
+A rule is recorded when a transform first asks for it (`LazyProgram`). `custom.py` has the functions that users call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled.transforms.masks import users_rule
 from atled.transforms.vmap import batch_program
 
 
-class Later:
+class LazyProgram:
     """A program that is traced on first use."""
 
     __slots__ = ("_make", "_program")
@@ -38,45 +38,45 @@ class Later:
     def run(self, operands: Sequence[Any]) -> Sequence[Any]:
         return run_program(self.program, operands)
 
-    def of(self, has_tangent: tuple[bool, ...]) -> Later:
+    def of(self, has_tangent: tuple[bool, ...]) -> LazyProgram:
         """The program for a pattern of nonzero tangents: the same for all."""
         return self
 
-    def then(self, change: Callable[[Program], Program]) -> Later:
+    def then(self, change: Callable[[Program], Program]) -> LazyProgram:
         """Apply a change to the program, lazily."""
         return self.each(lambda _, program: change(program))
 
-    def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
+    def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> LazyProgram:
         """As `then`, for a change that depends on the pattern of tangents; here all are nonzero."""
-        return Later(lambda: change((), self.program))
+        return LazyProgram(lambda: change((), self.program))
 
 
-class ByPattern(Later):
+class ByPattern(LazyProgram):
     """The programs of a rule with symbolic zeros: one for each pattern of nonzero tangents, traced on first use."""
 
     __slots__ = ("_known", "_of")
 
-    def __init__(self, of: Callable[[tuple[bool, ...]], Later]) -> None:
+    def __init__(self, of: Callable[[tuple[bool, ...]], LazyProgram]) -> None:
         self._of = of
-        self._known: dict[tuple[bool, ...], Later] = {}
+        self._known: dict[tuple[bool, ...], LazyProgram] = {}
 
     @property
     def program(self) -> Program:
         raise NotImplementedError("a rule with symbolic zeros has one program for each pattern of tangents.")
 
-    def of(self, has_tangent: tuple[bool, ...]) -> Later:
+    def of(self, has_tangent: tuple[bool, ...]) -> LazyProgram:
         """The program for a pattern of tangents."""
         found = self._known.get(has_tangent)
         if found is None:
             found = self._known[has_tangent] = self._of(has_tangent)
         return found
 
-    def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> Later:
+    def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> LazyProgram:
         """Apply a change to the program of each pattern, lazily."""
         return ByPattern(lambda pattern: self.of(pattern).then(lambda program: change(pattern, program)))
 
 
-class Now(Later):
+class CallableProgram(LazyProgram):
     """A function that can be called directly; traced only if a transform needs the program."""
 
     __slots__ = ("_function",)
@@ -99,7 +99,7 @@ class CustomJvp(Call):
     selects = True  # type: ignore[assignment]  # for all that is known of the rule
     unlowered = ("rule", "captured")
     masked = Op.masked  # masks go through plain calls, which would lose the rule
-    rule: Later
+    rule: LazyProgram
     captured: int  # the number of leading operands that the function closes over
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -133,8 +133,8 @@ class CustomVjp(Call):
 
     unlowered = ("backward", "captured", "forward")
     masked = Op.masked
-    forward: Later  # from operands to results and residuals
-    backward: Later  # from residuals and cotangents of inexact results to cotangents of inexact operands
+    forward: LazyProgram  # from operands to results and residuals
+    backward: LazyProgram  # from residuals and cotangents of inexact results to cotangents of inexact operands
     captured: int
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -176,7 +176,7 @@ class Pullback(Op):
     gives_tuple = True
     splits = True
     unlowered = ("backward",)
-    backward: Later
+    backward: LazyProgram
     residuals: int
     is_moved: tuple[bool, ...]  # which inexact operands of the function have a tangent
     types: tuple[ArrayType, ...]
@@ -198,7 +198,7 @@ class Pullback(Op):
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         kept = operands[: self.residuals]
         given = [*kept, *[instantiate(c) for c in cotangent]]
-        if type(state.base) is Recorder and type(self.backward) is not Now:
+        if type(state.base) is Recorder and type(self.backward) is not CallableProgram:
             back = bind(Rule(self.backward.program), *given)  # tangents may have masks when this program runs
         else:
             with users_rule():

@@ -17,7 +17,7 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.branches import Recorded, record_tree
 from atled.higher_order.call import run_program
-from atled.higher_order.custom_rules import CustomJvp, Later
+from atled.higher_order.custom_rules import CustomJvp, LazyProgram
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.grad import jvp, linear_transpose
 from atled.transforms.jvp import jvp_program
@@ -232,5 +232,5 @@ def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:
     def make() -> Program:
         return record(rule, [*program.input_types, *moves], "custom_root")[0]
 
-    op = CustomJvp(program, Later(make), 0)
+    op = CustomJvp(program, LazyProgram(make), 0)
     return structure.unflatten(list(bind(op, *captured, *constants, *start)))

@@ -36,7 +36,7 @@ _CALLS = (Call, Rule, Checkpoint, Composite)
 _HOLDS = (*_CALLS, CustomJvp, CustomVjp, CustomVmap, Cond, Scan, While, ShardMap)
 # Ops that cannot produce a NaN from finite numbers: they move, select or round.
 _SAFE = frozenset([
-    "abs", "agree", "all_gather", "all_to_all", "bitcast_convert", "broadcast", "callback", "ceil", "clamp",
+    "abs", "all_gather", "all_to_all", "assume_replicated", "bitcast_convert", "broadcast", "callback", "ceil", "clamp",
     "complex", "concatenate", "conj", "constant", "convert", "dynamic_slice", "dynamic_update_slice", "exp2",
     "expect", "floor", "gather", "imag", "iota", "max", "min", "name", "neg", "next_after", "optimization_barrier",
     "pick", "pmax", "pmin", "ppermute", "pvary", "real", "reduce_max", "reduce_min", "reduce_precision", "reshape",

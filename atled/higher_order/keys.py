@@ -3,9 +3,9 @@
 A lambda, partial or bound method that is created anew in a loop should hit the cache, without changing any result. So
 functions are compared by their code and by everything it reads at trace time: globals, closure cells, defaults,
 attributes of modules, classes and objects, and the same for every function that is called. If that cannot be
-determined (`Heavy`), a function is equal only to itself: if it reads whole arrays, lists, dicts or objects, modifies
-something, or calls a function whose result may change. `remembered` caches the programs of loops and branches by such
-keys.
+determined (`Unkeyable`), a function is equal only to itself: if it reads whole arrays, lists, dicts or objects,
+modifies something, or calls a function whose result may change. `remembered` caches the programs of loops and branches
+by such keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from atled.core import config, tree, tree_nodes
 from atled.core.annotations import annotations_of
 from atled.core.config import changes, scope
-from atled.core.exact import Interned, Same, exact
+from atled.core.exact import IdentityKey, Interned, exact
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from atled.core.source import is_library_file
 from atled.core.trace import state
@@ -67,14 +67,14 @@ _DISPATCHER = type(np.sum)  # of NumPy's functions
 _NO_CODE = (lambda: None).__code__
 
 
-class Heavy(Exception):  # noqa: N818
+class Unkeyable(Exception):  # noqa: N818
     """A function reads something that cannot be part of a key."""
 
 
 def call_key(functions: Iterable[Any], statics: Iterable[Any], structures: Iterable[tree.Structure]) -> Any:
     """A hashable key, equal for functions that do the same now with the same values and classes of arguments.
 
-    Raises `Heavy` if there is none.
+    Raises `Unkeyable` if there is none.
     """
     reader = _Reader()
     found = [reader.value(f) for f in functions]
@@ -118,12 +118,12 @@ class _Reader:
         if kind is types.BuiltinFunctionType or kind is np.ufunc or kind is _DISPATCHER:
             return _offered(x)
         if isinstance(x, Interned):
-            return (Same(x), *[self.value(v) for v in x.parts()])
+            return (IdentityKey(x), *[self.value(v) for v in x.parts()])
         if _is_frozen_record(kind):
             return (self.class_(kind), *[(k, self.value(v)) for k, v in x.__dict__.items()])
         if kind.__module__ == "atled.numpy.scalar_types":
             return kind, x.dtype
-        raise Heavy
+        raise Unkeyable
 
     def number(self, *xs: Any) -> Any:
         """The number of an object that occurred before; None if it is new."""
@@ -131,7 +131,7 @@ class _Reader:
         found = self.numbers.get(key)
         if found is None:
             if len(self.kept) >= _MOST:
-                raise Heavy
+                raise Unkeyable
             self.numbers[key] = len(self.kept)
             self.kept.append(xs)
             return None
@@ -143,15 +143,15 @@ class _Reader:
         code, known = f.__code__, f.__globals__
         if code.co_filename == "<atled>":  # a jitted function, which keeps its traces until it is cleared
             more = [(k, self.value(v)) for k, v in f.__dict__.items() if k not in _OF_COMPILED]
-            return (Same(f), Same(known.get("miss")), f.__name__, f.__qualname__, *more)
+            return (IdentityKey(f), IdentityKey(known.get("miss")), f.__name__, f.__qualname__, *more)
         found = self.number(f)
         if found is not None:
             return found
         named = [(k, self.value(v)) for k, v in (f.__kwdefaults__ or {}).items()]
         more = [(k, self.wrapped(v, is_method) if k == "__wrapped__" else self.value(v)) for k, v in f.__dict__.items()]
-        more += [(k, Same(v)) for k, v in annotations_of(f).items()]
+        more += [(k, IdentityKey(v)) for k, v in annotations_of(f).items()]
         words = (f.__name__, f.__qualname__, exact(f.__doc__))
-        own = (Same(code), words, self.value(f.__defaults__), len(named), *named, len(more), *more)
+        own = (IdentityKey(code), words, self.value(f.__defaults__), len(named), *named, len(more), *more)
         if str(known.get("__name__")).startswith("namedtuple_"):  # written by `collections`
             return own
         if is_library_file(code.co_filename) or _trusts(str(known.get("__name__"))):
@@ -160,7 +160,7 @@ class _Reader:
             return (*own, *[self.content(content_of(c)) for c in f.__closure__])
         reads = reads_of(code)
         if not reads.is_closed or (reads.changes_first and not is_method):
-            raise Heavy
+            raise Unkeyable
         cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
         inside = [self.chain(content_of(cells[n]), rest) for n, *rest in reads.cells]
         outside = [self.name(f, n, rest) for n, *rest in reads.names]
@@ -172,10 +172,10 @@ class _Reader:
 
     def method(self, f: Any, owner: Any) -> Any:
         if type(f) is not types.FunctionType or f.__code__.co_filename == "<atled>":
-            raise Heavy
+            raise Unkeyable
         reads = reads_of(f.__code__)
         if reads.first is None or reads.changes_first:
-            raise Heavy
+            raise Unkeyable
         found = self.number(f, owner)
         if found is not None:
             return found
@@ -198,7 +198,7 @@ class _Reader:
         if found is _ABSENT:
             return _ABSENT, name
         if name not in _BUILTINS or found is not _BUILTIN_VALUES[name]:
-            raise Heavy
+            raise Unkeyable
         return "builtin", name, *rest
 
     def chain(self, x: Any, rest: Sequence[str]) -> Any:
@@ -210,7 +210,7 @@ class _Reader:
                     if type(x) is types.FunctionType and not _is_ours(x):  # it was monkey-patched
                         return self.value(x), *rest[i + 1 :]
                     _check_pure(x, name)
-                    return Same(x), *rest[i + 1 :]
+                    return IdentityKey(x), *rest[i + 1 :]
                 continue
             x = _attribute(x, name)
         return self.value(x)
@@ -219,15 +219,15 @@ class _Reader:
 
     def class_(self, cls: Any) -> Any:
         if _is_offered(cls):
-            return Same(cls)
+            return IdentityKey(cls)
         if not cls.__flags__ & (1 << 9):  # a C function of an untrusted module
-            raise Heavy
+            raise Unkeyable
         if type(cls).__getattribute__ is not type.__getattribute__ or hasattr(type(cls), "__getattr__"):
-            raise Heavy
+            raise Unkeyable
         found = self.number(cls)
         if found is not None:
             return found
-        parts: list[Any] = [Same(cls), cls.__name__, cls.__qualname__]
+        parts: list[Any] = [IdentityKey(cls), cls.__name__, cls.__qualname__]
         if type(cls) is not type:
             parts.append(self.class_(type(cls)))
         node = tree_nodes.nodes.get(cls)
@@ -235,7 +235,7 @@ class _Reader:
             parts += [self.value(f) for f in (node.flatten, node.unflatten)]
         for base in cls.__mro__:
             if _is_offered(base):
-                parts.append(Same(base))
+                parts.append(IdentityKey(base))
                 continue
             for name, x in list(base.__dict__.items()):
                 if name not in _OF_CLASSES and not isinstance(x, _DESCRIPTORS):
@@ -250,7 +250,7 @@ class _Reader:
         if type(x) is property:
             return tuple([f and self.member(f) for f in (x.fget, x.fset, x.fdel)])
         if type(x).__name__ == "_tuplegetter":
-            return Same(type(x))
+            return IdentityKey(type(x))
         return self.value(x)
 
     def structure(self, structure: tree.Structure) -> None:
@@ -290,22 +290,22 @@ def _attribute(x: Any, name: str) -> Any:
     kind = type(x)
     if kind is types.ModuleType or kind is types.FunctionType:
         if name not in x.__dict__:
-            raise Heavy
+            raise Unkeyable
         return x.__dict__[name]
     if isinstance(x, type):
         if kind.__getattribute__ is not type.__getattribute__ or _looked_up(kind, name) is not _ABSENT:
-            raise Heavy
+            raise Unkeyable
         return _bound(_looked_up(x, name), None, x)
     if kind.__getattribute__ is not object.__getattribute__ or hasattr(kind, "__getattr__"):
-        raise Heavy
+        raise Unkeyable
     found = _looked_up(kind, name)
     if isinstance(found, types.MemberDescriptorType):
         try:
             return found.__get__(x, kind)
         except AttributeError:  # it was never assigned
-            raise Heavy from None
+            raise Unkeyable from None
     if hasattr(type(found), "__set__"):
-        raise Heavy
+        raise Unkeyable
     own = getattr(x, "__dict__", {})
     return own[name] if name in own else _bound(found, x, kind)
 
@@ -319,7 +319,7 @@ def _bound(found: Any, x: Any, cls: Any) -> Any:
     if isinstance(found, (types.FunctionType, staticmethod, classmethod)):
         return found.__get__(x, cls)
     if found is _ABSENT or hasattr(type(found), "__get__"):
-        raise Heavy
+        raise Unkeyable
     return found
 
 
@@ -342,24 +342,24 @@ def _is_ours(f: Any) -> bool:
 
 def _check_pure(x: Any, name: str) -> None:
     if x is _ABSENT or name in _IMPURE or isinstance(x, (list, dict, set, np.ndarray)):
-        raise Heavy
+        raise Unkeyable
 
 
-def _offered(x: Any) -> Same:
+def _offered(x: Any) -> IdentityKey:
     """The key of a function or class of a trusted module."""
     if isinstance(x, types.BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType):
-        raise Heavy  # a bound method
+        raise Unkeyable  # a bound method
     module = x.__globals__.get("__name__") if isinstance(x, types.FunctionType) else getattr(x, "__module__", None)
     name = getattr(x, "__name__", "")
     if module == "builtins" and name not in _BUILTINS:
-        raise Heavy
+        raise Unkeyable
     if isinstance(x, np.ufunc):
         if getattr(np, name, None) is not x:
-            raise Heavy  # of `frompyfunc`
+            raise Unkeyable  # of `frompyfunc`
     elif module != "builtins" and not _trusts(str(module)):
-        raise Heavy
+        raise Unkeyable
     _check_pure(x, name)
-    return Same(x)
+    return IdentityKey(x)
 
 
 def _is_offered(cls: Any) -> bool:
@@ -412,7 +412,7 @@ def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], ma
     try:
         whole = now()
         found = recordings.get(whole)
-    except Exception:  # Heavy, or an error from code that runs only to compute the key
+    except Exception:  # Unkeyable, or an error from code that runs only to compute the key
         return make()
     if found is None:
         found = make()

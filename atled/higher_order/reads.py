@@ -11,7 +11,7 @@ import functools
 from types import CodeType
 from typing import Any, NamedTuple
 
-from atled.core.exact import Same
+from atled.core.exact import IdentityKey
 
 Chain = tuple[str, ...]
 
@@ -36,11 +36,11 @@ class Reads(NamedTuple):
 
 def reads_of(code: CodeType) -> Reads:
     """What code, and functions nested in it, read from outside."""
-    return _reads_of(Same(code))  # by identity: equal code may be at different locations
+    return _reads_of(IdentityKey(code))  # by identity: equal code may be at different locations
 
 
 @functools.lru_cache(maxsize=4096)
-def _reads_of(key: Same) -> Reads:
+def _reads_of(key: IdentityKey) -> Reads:
     code: CodeType = key.value
     first = code.co_varnames[0] if code.co_argcount else None
     found: dict[str, dict[Chain, None]] = {"names": {}, "cells": {}, "first": {}}

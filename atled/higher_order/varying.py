@@ -23,7 +23,7 @@ _NONE: Axes = frozenset()
 # No communication.
 _SILENT = (collectives.AxisIndex, collectives.Pvary)
 # Their results are replicated along their axes.
-_SHARES = (collectives.AllReduce, collectives.AllGather, collectives.Agree)
+_SHARES = (collectives.AllReduce, collectives.AllGather, collectives.AssumeReplicated)
 
 
 def varying(
@@ -138,7 +138,7 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
             found = union
             if type(op) is collectives.Psum and set(op.axes) <= set(mesh.axis_names):
                 op, found = collectives.PsumInvariant(op.axes), union - frozenset(op.axes)
-            elif isinstance(op, (collectives.PsumInvariant, collectives.Agree)):
+            elif isinstance(op, (collectives.PsumInvariant, collectives.AssumeReplicated)):
                 found = union - frozenset(op.axes)
             made.append(Equation(op, tuple(operands), results, e.source))
             for v, r in zip(e.results, results):
@@ -152,6 +152,6 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
             x = spread(x, wanted, None)
             extra = tuple([a for a in mesh.axis_names if a in axes[x] - wanted])
             if extra:
-                x = emit(collectives.Agree(extra, prod([mesh.shape[a] for a in extra])), x, wanted, None)
+                x = emit(collectives.AssumeReplicated(extra, prod([mesh.shape[a] for a in extra])), x, wanted, None)
         out.append(x)
     return Program(program.inputs, made, out, program.name)

@@ -112,13 +112,13 @@ class Pvary(Collective):
         return (bind(PsumInvariant(self.axes), cotangent),)
 
 
-class Agree(Pvary):
+class AssumeReplicated(Pvary):
     """Equal device-varying values as one replicated value: each device gets a share of the cotangent."""
 
     size: int
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
-        raise NotImplementedError("Agree is for axes of meshes; vmap has no need of it.")
+        raise NotImplementedError("AssumeReplicated is for axes of meshes; vmap has no need of it.")
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
         part = elementwise.div(cotangent, np.asarray(self.size, type_of(cotangent).dtype))

@@ -18,7 +18,7 @@ from typing import Any
 from atled.core import config, dtypes, errors, tree
 from atled.core.array import Array, describe, type_of, unwrapped
 from atled.core.config import scope
-from atled.core.exact import Same, exact
+from atled.core.exact import IdentityKey, exact
 from atled.core.program import Literal, Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh
 from atled.core.trace import Tracer, bind, leaving, received, state
@@ -113,7 +113,7 @@ _SITES_LIMIT = 256
 
 def shared_for(f: Callable[..., Any], options: Options) -> Shared:
     """The state of a function object."""
-    key = options._replace(device=Same(options.device))
+    key = options._replace(device=IdentityKey(options.device))
     with _lock:
         table = _by_function.get(f)
         if table is None:
@@ -263,7 +263,7 @@ def _equal_or_new(shared: Shared, call: Arguments, types: Sequence[ArrayType | N
         return call_key([shared.f], statics, [call.structure]), shared.options, call_part, _trace_key(shared)
 
     key = traced = None
-    with contextlib.suppress(Exception):  # Heavy, or an error from code that runs only to compute the key
+    with contextlib.suppress(Exception):  # Unkeyable, or an error from code that runs only to compute the key
         key = whole()
         traced = _by_value.get(key)
     if key is None:

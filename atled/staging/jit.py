@@ -19,7 +19,7 @@ from atled.engine import client
 from atled.staging.ahead import TracedFunction, refuse_options
 from atled.staging.calls import Shared, shared_for, trace
 from atled.staging.compiles import Compile
-from atled.staging.signature import Boxed, Options
+from atled.staging.signature import Options, ShardingTree
 
 
 def _tuple(x: Any, kind: type) -> tuple[Any, ...]:
@@ -142,8 +142,8 @@ def jit(
         device=device,
         keeps_unused=keep_unused,
         max_compiles=max_compiles,
-        in_shardings=None if in_shardings is None else Boxed(in_shardings),
-        out_shardings=None if out_shardings is None else Boxed(out_shardings),
+        in_shardings=None if in_shardings is None else ShardingTree(in_shardings),
+        out_shardings=None if out_shardings is None else ShardingTree(out_shardings),
     )
     if fun is None:
         return lambda g: _jitted(g, options)

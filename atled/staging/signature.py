@@ -36,7 +36,7 @@ class Options(NamedTuple):
     device: Any = None
     keeps_unused: bool = False  # keep_unused: compiled with all arguments
     max_compiles: int | None = None  # complain beyond
-    in_shardings: Any = None  # `Boxed` trees of shardings
+    in_shardings: Any = None  # `ShardingTree` trees of shardings
     out_shardings: Any = None
     out_at: int | None = None  # position of NumPy's `out` in a library function
     is_shown: bool = False  # traced by make_program: dead code is kept
@@ -317,7 +317,7 @@ def donations(
     return tuple(chosen)
 
 
-class Boxed:
+class ShardingTree:
     """A tree of shardings in the options of `jit`, compared by its leaves."""
 
     __slots__ = ("_key", "tree")
@@ -327,16 +327,16 @@ class Boxed:
         self.tree = structure.unflatten(leaves)  # our own copies of lists
         self._key = (tuple(leaves), structure)
 
-    def after(self, first: Any) -> Boxed:
+    def after(self, first: Any) -> ShardingTree:
         """The shardings of arguments that come after another one."""
         if not isinstance(self.tree, (tuple, list)):
             raise TypeError(
                 f"jit: in_shardings of a method must be a tuple, with an entry for each argument; got {self.tree}."
             )
-        return Boxed((first, *self.tree))
+        return ShardingTree((first, *self.tree))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Boxed) and self._key == other._key
+        return isinstance(other, ShardingTree) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -346,7 +346,7 @@ def _is_sharding(x: Any) -> bool:
     return x is None or isinstance(x, (Sharding, PartitionSpec))
 
 
-def flat_shardings(boxed: Boxed | None, target: Any, name: str, what: str) -> list[Any]:
+def flat_shardings(boxed: ShardingTree | None, target: Any, name: str, what: str) -> list[Any]:
     """One sharding, or None, for each leaf of `target`, from a prefix tree of them."""
     count = len(tree.leaves(target))
     if boxed is None:

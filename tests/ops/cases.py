@@ -714,7 +714,7 @@ COLLECTIVES = (
     collectives.Psum, collectives.Pmax, collectives.Pmin, collectives.AxisIndex, collectives.AllGather, collectives.PsumScatter,
     collectives.Ppermute, collectives.AllToAll,
     # those of meshes are in tests/devices
-    collectives.PsumInvariant, collectives.Pvary, collectives.Agree, placing.ShardingConstraint,
+    collectives.PsumInvariant, collectives.Pvary, collectives.AssumeReplicated, placing.ShardingConstraint,
 )  # fmt: skip
 
 NORMALIZATION = [
