@@ -117,8 +117,8 @@ class Op:
         try:
             return self.__dict__["_hash"]
         except KeyError:
-            value = self.__dict__["_hash"] = hash(self.key)
-            return value
+            hashed = self.__dict__["_hash"] = hash(self.key)
+            return hashed
 
     def __repr__(self) -> str:
         shown = [f"{name}={getattr(self, name)!r}" for name in self.fields]

@@ -144,9 +144,9 @@ class _Reader:
         if code.co_filename == "<atled>":  # a jitted function, which keeps its traces until it is cleared
             more = [(k, self.value(v)) for k, v in f.__dict__.items() if k not in _OF_COMPILED]
             return (IdentityKey(f), IdentityKey(known.get("miss")), f.__name__, f.__qualname__, *more)
-        before = self.number(f)
-        if before is not None:
-            return before
+        repeated = self.number(f)
+        if repeated is not None:
+            return repeated
         named = [(k, self.value(v)) for k, v in (f.__kwdefaults__ or {}).items()]
         more = [(k, self.wrapped(v, is_method) if k == "__wrapped__" else self.value(v)) for k, v in f.__dict__.items()]
         more += [(k, IdentityKey(v)) for k, v in annotations_of(f).items()]
@@ -176,9 +176,9 @@ class _Reader:
         reads = reads_of(f.__code__)
         if reads.first is None or reads.changes_first:
             raise Unkeyable
-        before = self.number(f, owner)
-        if before is not None:
-            return before
+        repeated = self.number(f, owner)
+        if repeated is not None:
+            return repeated
         return ("method", self.function(f, True), *[self.chain(owner, rest) for rest in reads.first])
 
     def content(self, x: Any) -> Any:
@@ -224,9 +224,9 @@ class _Reader:
             raise Unkeyable
         if type(cls).__getattribute__ is not type.__getattribute__ or hasattr(type(cls), "__getattr__"):
             raise Unkeyable
-        before = self.number(cls)
-        if before is not None:
-            return before
+        repeated = self.number(cls)
+        if repeated is not None:
+            return repeated
         parts: list[Any] = [IdentityKey(cls), cls.__name__, cls.__qualname__]
         if type(cls) is not type:
             parts.append(self.class_(type(cls)))
