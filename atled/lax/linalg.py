@@ -191,8 +191,8 @@ def _floats_of_one_dtype(name: str, xs: Sequence[Any], takes_complex: bool = Fal
     types = [type_of(x) for x in xs]
     kinds = "fc" if takes_complex else "f"
     if any([t.kind not in kinds or t.dtype is not types[0].dtype for t in types]):
-        names = "floating or complex" if takes_complex else "floating"
-        raise TypeError(errors.explained(f"{name}: {names} numbers of one dtype are needed; got {types}."))
+        kind_name = "floating or complex" if takes_complex else "floating"
+        raise TypeError(errors.explained(f"{name}: {kind_name} numbers of one dtype are needed; got {types}."))
 
 
 @library_function
