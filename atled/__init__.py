@@ -186,8 +186,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"atled.{name}")
     if name in _FILES:
-        found = globals()[name] = getattr(importlib.import_module(f"atled.{_FILES[name]}"), name)
-        return found
+        value = globals()[name] = getattr(importlib.import_module(f"atled.{_FILES[name]}"), name)
+        return value
     raise AttributeError(f"module 'atled' has no attribute {name!r}")
 
 

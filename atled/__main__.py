@@ -17,11 +17,11 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
     parser.add_argument("--version", action="version", version=f"atled {__version__}")
-    found = parser.add_subparsers(required=True, metavar="checkpoint | data | doctor | port")
-    commands.add(found)
-    fetching.add(found)
-    doctor.add(found)
-    port.add(found)
+    subparsers = parser.add_subparsers(required=True, metavar="checkpoint | data | doctor | port")
+    commands.add(subparsers)
+    fetching.add(subparsers)
+    doctor.add(subparsers)
+    port.add(subparsers)
     options = parser.parse_args(args)
     try:
         return options.run(options)

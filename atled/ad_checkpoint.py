@@ -41,9 +41,9 @@ class Offloadable(Offload):
 
     def __new__(cls, src: str, dst: str) -> Any:
         """A value that goes from one memory to another."""
-        made = super().__new__(cls, dst)
-        made.src = src
-        return made
+        policy = super().__new__(cls, dst)
+        policy.src = src
+        return policy
 
     @property
     def dst(self) -> str:

@@ -69,16 +69,16 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     """
     leaves, structure = tree.flatten(example_args)
     try:
-        made = record_tree(fun, structure, [type_of(x) for x in leaves])
+        recorded = record_tree(fun, structure, [type_of(x) for x in leaves])
     except Exception as error:
         raise errors.for_user(error)  # noqa: B904
-    is_hoisted = [isinstance(x, Tracer) and type_of(x).kind in "fc" for x in made.captured]
-    hoisted = [x for x, h in zip(made.captured, is_hoisted, strict=True) if h]
+    is_hoisted = [isinstance(x, Tracer) and type_of(x).kind in "fc" for x in recorded.captured]
+    hoisted = [x for x, h in zip(recorded.captured, is_hoisted, strict=True) if h]
 
     def converted_fun(*args: Any) -> Any:
         count = len(args) - len(hoisted)
         own, given = args[: max(count, 0)], iter(args[max(count, 0) :])
-        found, got = tree.flatten(own)
+        own_leaves, got = tree.flatten(own)
         if got != structure:
             raise TypeError(
                 errors.explained(
@@ -86,8 +86,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
                     f"were closed over; got {got}."
                 )
             )
-        constants = [next(given) if h else x for x, h in zip(made.captured, is_hoisted, strict=True)]
-        return made.structure.unflatten(list(evaluate(made.program, [*constants, *found])))
+        constants = [next(given) if h else x for x, h in zip(recorded.captured, is_hoisted, strict=True)]
+        return recorded.structure.unflatten(list(evaluate(recorded.program, [*constants, *own_leaves])))
 
     return converted_fun, hoisted
 
@@ -113,11 +113,11 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def result_and_rule(args: tuple[Any, ...]) -> tuple[Any, Any]:
-        found = fun(*args)
-        if not isinstance(found, (tuple, list)) or len(found) != 2 or not callable(found[1]):
+        pair = fun(*args)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
             name = getattr(fun, "__name__", "the function")
-            raise TypeError(f"custom_gradient: {name} must give a result and a function; got {describe(found)}.")
-        return found[0], found[1]
+            raise TypeError(f"custom_gradient: {name} must give a result and a function; got {describe(pair)}.")
+        return pair[0], pair[1]
 
     @custom_vjp
     def wrapped_fun(*args: Any) -> Any:
@@ -135,13 +135,13 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
             return back if isinstance(back, (tuple, list)) or len(args) != 1 else (back,)
 
         moving = [t for t in types if t.kind != "0"]
-        made = record_tree(of_moving, tree.structure((0.0,) * len(moving)), moving)
-        return out, _Backward(made.captured, _Program(made))
+        recorded = record_tree(of_moving, tree.structure((0.0,) * len(moving)), moving)
+        return out, _Backward(recorded.captured, _Program(recorded))
 
     def bwd(kept: _Backward, cotangent: Any) -> Any:
         given = [g for g in tree.leaves(cotangent) if getattr(g, "dtype", None) != dtypes.float0]
-        made = kept.recorded
-        return made.structure.unflatten(list(evaluate(made.program, [*kept.captured, *given])))
+        recorded = kept.recorded
+        return recorded.structure.unflatten(list(evaluate(recorded.program, [*kept.captured, *given])))
 
     wrapped_fun.defvjp(fwd, bwd)
     return wrapped_fun

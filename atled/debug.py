@@ -311,11 +311,11 @@ def checking_leaks() -> Iterator[None]:
     """
     before = {id(x) for x in _closed_tracers()}
     yield
-    found = [x for x in _closed_tracers() if id(x) not in before]
-    rows = [(x, leaks.holder(x)) for x in found]
-    rows = [(x, kept) for x, kept in rows if kept]
+    alive = [x for x in _closed_tracers() if id(x) not in before]
+    rows = [(x, leaks.holder(x)) for x in alive]
+    rows = [(x, holder) for x, holder in rows if holder]
     if rows:
-        lines = [f"\n    {x.type} of {x.interpreter.transform}, kept in {kept}" for x, kept in rows[:8]]
+        lines = [f"\n    {x.type} of {x.interpreter.transform}, kept in {holder}" for x, holder in rows[:8]]
         raise errors.UnexpectedTracerError(
             f"leaked values: {len(rows)} traced values are still held after their transformation has ended."
             + "".join(lines)

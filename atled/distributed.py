@@ -102,12 +102,12 @@ def initialize(
         TimeoutError: if not all processes join; it lists the missing ranks.
     """
     _check_system()
-    launcher, found = cluster.detect(os.environ)
-    address = coordinator_address if coordinator_address is not None else found.coordinator
-    size = num_processes if num_processes is not None else found.num_processes
-    rank = process_id if process_id is not None else found.process_id
-    serve = serve if serve is not None else found.serve
-    visible = local_device_ids if local_device_ids is not None else found.local_device_ids
+    launcher, detected = cluster.detect(os.environ)
+    address = coordinator_address if coordinator_address is not None else detected.coordinator
+    size = num_processes if num_processes is not None else detected.num_processes
+    rank = process_id if process_id is not None else detected.process_id
+    serve = serve if serve is not None else detected.serve
+    visible = local_device_ids if local_device_ids is not None else detected.local_device_ids
     _check_arguments(address, size, rank, launcher)
     assert address is not None and size is not None and rank is not None
     host, port = _address(address, "initialize", "coordinator_address")
@@ -360,11 +360,11 @@ def _difference(one: list[str], other: list[str]) -> tuple[str, str]:
 
 
 def _from_bytes(data: bytes, like: list[np.ndarray], structure: Any) -> Any:
-    made, start = [], 0
+    arrays, start = [], 0
     for a in like:
-        made.append(np.frombuffer(data, a.dtype, a.size, start).reshape(a.shape).copy())
+        arrays.append(np.frombuffer(data, a.dtype, a.size, start).reshape(a.shape).copy())
         start += a.nbytes
-    return tree.unflatten(structure, made)
+    return tree.unflatten(structure, arrays)
 
 
 class Store:

@@ -40,8 +40,8 @@ def is_supported_dtype(dtype: Any) -> bool:
     """
     if dtype is None:
         raise TypeError(errors.explained("is_supported_dtype: a dtype is needed; got None.", '"float32".'))
-    found = dtypes.bfloat16 if isinstance(dtype, str) and dtype == "bfloat16" else _dtype(dtype)
-    return found is dtypes.bfloat16 or (found.isbuiltin == 1 and found.kind in _KINDS)
+    canonical = dtypes.bfloat16 if isinstance(dtype, str) and dtype == "bfloat16" else _dtype(dtype)
+    return canonical is dtypes.bfloat16 or (canonical.isbuiltin == 1 and canonical.kind in _KINDS)
 
 
 def _dtype(dtype: Any) -> Any:

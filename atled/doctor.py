@@ -79,10 +79,10 @@ def _run(_: Any) -> int:
     ):  # fmt: skip
         print(title)
         look(report)
-    for title, found in (("notes", report.notes), ("broken", report.broken)):
-        if found:
+    for title, messages in (("notes", report.notes), ("broken", report.broken)):
+        if messages:
             print(title)
-            for one in found:
+            for one in messages:
                 print(f"  {one}")
     print(f"{len(report.broken)} broken" if report.broken else "all is well")
     return bool(report.broken)
@@ -108,14 +108,14 @@ def _versions(report: Report) -> None:
 
 
 def _machine(report: Report) -> None:
-    found = cpu_features()
+    features = cpu_features()
     families = {
         "AVX2": {"avx2"}, "AVX-512": {"avx512f"}, "AMX": {"amx_tile"}, "SVE": {"sve"},
         "bf16": {"avx512_bf16", "amx_bf16", "bf16", "feat_bf16"},
     }  # fmt: skip
-    has = [name for name, flags in families.items() if flags & found]
-    said = f"{', '.join(has) or 'no wide vectors'}" if found else "features not known"
-    report.row("processor", f"{os.cpu_count()} cores, {platform.machine()}; {said}")
+    has = [name for name, flags in families.items() if flags & features]
+    vectors = f"{', '.join(has) or 'no wide vectors'}" if features else "features not known"
+    report.row("processor", f"{os.cpu_count()} cores, {platform.machine()}; {vectors}")
     total, free = memory()
     report.row("memory", f"{size(total)}, {size(free)} free" if total else "not known")
     if total and free < _LITTLE:
@@ -129,13 +129,13 @@ def cpu_features() -> set[str]:
             if line.startswith(("flags", "Features")):
                 return set(line.partition(":")[2].lower().split())
     names = ("machdep.cpu.features", "machdep.cpu.leaf7_features", "hw.optional.arm")
-    found = set()
+    features = set()
     for name in names if sys.platform == "darwin" else ():
-        said = subprocess.run(["sysctl", name], capture_output=True, text=True).stdout.lower()
-        for line in said.splitlines():
+        output = subprocess.run(["sysctl", name], capture_output=True, text=True).stdout.lower()
+        for line in output.splitlines():
             key, _, value = line.partition(": ")
-            found.update([key.rpartition(".")[2]] if value.strip() == "1" else value.split())
-    return found
+            features.update([key.rpartition(".")[2]] if value.strip() == "1" else value.split())
+    return features
 
 
 def memory() -> tuple[int, int]:
@@ -162,8 +162,8 @@ def _environment(report: Report) -> None:
         if name.startswith("ATLED_") and name not in known:
             near = difflib.get_close_matches(name, known, 1)
             report.note(f"{name} means nothing to atled.", f"unset {name}" + (f"; is it {near[0]}?" if near else ""))
-    for name, said in config.malformed.items():
-        report.is_broken(said, f"unset {name}, or give it such a value")
+    for name, problem in config.malformed.items():
+        report.is_broken(problem, f"unset {name}, or give it such a value")
     for name in _NUMBERS:
         text = os.environ.get(name)
         if text and not text.isdecimal():
@@ -203,13 +203,17 @@ def _first_existing(path: str) -> str:
 def _entries(report: Report, path: str) -> None:
     """The number of cached programs, and whether the most recent ones are intact."""
     try:
-        found = [(e.stat().st_mtime, e.stat().st_size, e.name) for e in os.scandir(path) if not e.name.startswith(".")]
+        entries = [
+            (e.stat().st_mtime, e.stat().st_size, e.name) for e in os.scandir(path) if not e.name.startswith(".")
+        ]
     except OSError as error:
         report.note(f"The compile cache {path} cannot be read ({error.strerror}).", f"chmod 700 {path}")
         return
-    report.row("entries", f"{len(found)}, {size(sum([n for _, n, _ in found]))} of {size(config.scope().cache_bytes)}")
+    report.row(
+        "entries", f"{len(entries)}, {size(sum([n for _, n, _ in entries]))} of {size(config.scope().cache_bytes)}"
+    )
     until, looked, damaged = time.monotonic() + _LOOK, 0, []
-    for _, _, name in sorted(found, reverse=True):
+    for _, _, name in sorted(entries, reverse=True):
         if time.monotonic() > until:
             break
         looked += 1
@@ -223,13 +227,13 @@ def _entries(report: Report, path: str) -> None:
 
 
 def _plugins(report: Report) -> None:
-    found = plugins.installed()
-    if not found:
+    installed = plugins.installed()
+    if not installed:
         report.row("none", "the CPU needs none")
     asked = [p.strip() for p in os.environ.get("ATLED_PLATFORMS", "").split(",") if p.strip()]
-    wanted = {q for p in asked for q in (("cuda", "rocm") if p == "gpu" else (p,))}
-    for plugin in found:
-        if asked and plugin.platform not in wanted:
+    platforms = {q for p in asked for q in (("cuda", "rocm") if p == "gpu" else (p,))}
+    for plugin in installed:
+        if asked and plugin.platform not in platforms:
             report.row(plugin.platform, f"not used: ATLED_PLATFORMS is {','.join(asked)}", plugin.library)
             continue
         told, error = _child("plugin", plugin.platform, plugin.library)
@@ -295,10 +299,10 @@ def work() -> None:
 
 def _plugin(name: str, library: str) -> dict[str, Any]:
     try:
-        found = plugins.load(plugins.Plugin(name, library))
+        backend = plugins.load(plugins.Plugin(name, library))
     except RuntimeError as error:
         sys.exit("Error: " + " ".join(str(error).split())[:300])
-    return {"devices": _described(found.devices())}
+    return {"devices": _described(backend.devices())}
 
 
 def _described(devices: Any) -> str:
@@ -319,12 +323,12 @@ def _basics() -> dict[str, Any]:
         return atled.vmap(lambda v: v @ v)(jnp.stack([x, x])).tolist() == [30, 30]
 
     def disk_cache() -> bool:
-        kept: list[bool] = []
+        hits: list[bool] = []
 
         def load(key: str) -> Any:
-            found = original(key)
-            kept.append(found is not None)
-            return found
+            entry = original(key)
+            hits.append(entry is not None)
+            return entry
 
         def once() -> float:
             return float(atled.jit(lambda v: jnp.sum(jnp.sin(v) * 1.25))(x))
@@ -333,8 +337,8 @@ def _basics() -> dict[str, Any]:
         first = once()
         atled.clear_caches()
         execute.forget()
-        kept.clear()
-        return once() == first and any(kept)
+        hits.clear()
+        return once() == first and any(hits)
 
     seconds, failed = {}, {}
     for name, test in {"jit": jit, "grad": grad, "vmap": vmap, "disk cache": disk_cache}.items():
@@ -351,7 +355,7 @@ def _basics() -> dict[str, Any]:
 
 def _collective() -> dict[str, Any]:
     began = time.perf_counter()
-    found = atled.pmap(lambda v: atled.lax.psum(v, "i"), axis_name="i")(jnp.asarray([1.0, 2.0]))
-    if found.tolist() != [3, 3]:
-        sys.exit(f"Error: the sum of 1 and 2 is 3; got {found.tolist()}")
+    sums = atled.pmap(lambda v: atled.lax.psum(v, "i"), axis_name="i")(jnp.asarray([1.0, 2.0]))
+    if sums.tolist() != [3, 3]:
+        sys.exit(f"Error: the sum of 1 and 2 is 3; got {sums.tolist()}")
     return {"seconds": time.perf_counter() - began}

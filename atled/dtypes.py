@@ -30,8 +30,8 @@ def itemsize_bits(dtype: Any) -> int:
     """
     if dtype is None:
         raise ValueError("itemsize_bits: a dtype is needed; got None.")
-    found = dtypes.canonical(dtype)
-    return 8 if found == np.dtype(bool) else dtypes.bits(found)
+    resolved = dtypes.canonical(dtype)
+    return 8 if resolved == np.dtype(bool) else dtypes.bits(resolved)
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
@@ -42,8 +42,8 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     if not args:
         raise ValueError("result_type: at least one array or dtype is needed.")
-    found, is_weak = dtypes.promote(*[dtype_and_weakness(x) for x in args])
-    return (found, is_weak) if return_weak_type_flag else found
+    promoted, is_weak = dtypes.promote(*[dtype_and_weakness(x) for x in args])
+    return (promoted, is_weak) if return_weak_type_flag else promoted
 
 
 def scalar_type_of(x: Any) -> type:

@@ -23,9 +23,9 @@ def live_arrays(platform: str | None = None) -> list[Any]:
     >>> any(y is x for y in live_arrays())
     True
     """
-    wanted = platform or client.default_backend()
-    found = [x for x in gc.get_objects() if type(x) is DeviceArray and not x.is_deleted()]
-    return [x for x in found if next(iter(x.devices())).platform == wanted]
+    backend = platform or client.default_backend()
+    arrays = [x for x in gc.get_objects() if type(x) is DeviceArray and not x.is_deleted()]
+    return [x for x in arrays if next(iter(x.devices())).platform == backend]
 
 
 def copy_to_host_async(x: Any) -> Any:

@@ -156,26 +156,26 @@ def export(
         from atled.engine import stablehlo  # loads MLIR
 
         traced = fun_jit.trace(*args, **kwargs)  # type: ignore[attr-defined]
-        found = traced._traced
-        module = stablehlo.build(found.program, client.default_backend(), has_calls=False)
+        trace = traced._traced
+        module = stablehlo.build(trace.program, client.default_backend(), has_calls=False)
         if module.callbacks:
-            raise TypeError(f"export: {found.name} calls back into Python (a callback), which no file can hold.")
+            raise TypeError(f"export: {trace.name} calls back into Python (a callback), which no file can hold.")
         if module.uses:
             raise NotImplementedError(
-                f"export: {found.name} uses {', '.join(sorted(module.uses))}, which exists only inside this library."
+                f"export: {trace.name} uses {', '.join(sorted(module.uses))}, which exists only inside this library."
             )
         allowed = {c.is_custom_call() for c in disabled_checks}
         text = stablehlo.module_text(module)
         foreign = sorted({a or b for a, b in _CUSTOM_CALL.findall(text)} - allowed)
         if foreign:
             raise ValueError(
-                f"export: {found.name} calls {', '.join(foreign)}, which may mean something else elsewhere."
+                f"export: {trace.name} calls {', '.join(foreign)}, which may mean something else elsewhere."
                 f"\n  try: disabled_checks=[DisabledSafetyCheck.custom_call({foreign[0]!r})]."
             )
-        count = len(found.captured)
+        count = len(trace.captured)
         return Exported(
-            found.name, stablehlo.to_portable(module), [np.asarray(x) for x in found.captured],
-            found.program.input_types[count:], found.program.output_types, found.in_structure, found.out_structure,
+            trace.name, stablehlo.to_portable(module), [np.asarray(x) for x in trace.captured],
+            trace.program.input_types[count:], trace.program.output_types, trace.in_structure, trace.out_structure,
         )  # fmt: skip
 
     return make
@@ -276,9 +276,9 @@ def default_export_platform() -> str:
     >>> default_export_platform() == "cpu" or client.default_backend() != "cpu"
     True
     """
-    found = client.default_backend()
+    backend = client.default_backend()
     is_rocm = "rocm" in str(client.devices()[0].client.platform_version).lower()
-    return ("rocm" if is_rocm else "cuda") if found == "gpu" else found
+    return ("rocm" if is_rocm else "cuda") if backend == "gpu" else backend
 
 
 def _type_to_json(t: ArrayType) -> Any:

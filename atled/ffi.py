@@ -139,8 +139,8 @@ class FfiCall(Op):
             api_version=target.api_version, backend_config=target.config, extra_attributes=splits,
         )  # fmt: skip
         context = Lowering(build, None, [v.type for v in operands], self.types)
-        made = build.foreign(lambda *values: rule(context, *values, **target.attributes), operands, self.types)
-        return tuple(made)
+        results = build.foreign(lambda *values: rule(context, *values, **target.attributes), operands, self.types)
+        return tuple(results)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         if any([t.tangent().kind != "0" for t in self.types]):
@@ -221,11 +221,11 @@ def _caller(
     if api_version >= 4 and config is not None:
         raise ValueError(f"ffi_call: legacy_backend_config needs custom_call_api_version < 4; got {api_version}.")
     several = isinstance(results, Sequence)
-    wanted = list(results) if several else [results]
-    for i, r in enumerate(wanted):
+    specs = list(results) if several else [results]
+    for i, r in enumerate(specs):
         if not hasattr(r, "shape") or not hasattr(r, "dtype"):
             raise ValueError(f"ffi_call: result {i} needs a shape and a dtype, as a ShapeDtypeStruct has; got {r!r}.")
-    types = tuple([ArrayType(tuple(r.shape), r.dtype) for r in wanted])
+    types = tuple([ArrayType(tuple(r.shape), r.dtype) for r in specs])
     outs = _orders("outputs", types, output_layouts if several or output_layouts is None else [output_layouts])
 
     def call(*args: Any, **attributes: Any) -> Any:
@@ -234,8 +234,8 @@ def _caller(
             ins = _orders("arguments", given, input_layouts)
             pairs = tuple(sorted([(int(i), int(o)) for i, o in aliases.items()]))
             _check_aliases(pairs, given, types, ins, outs)
-            kept = {k: _kept(k, v) for k, v in sorted(attributes.items())}
-            target = _Target(name, bool(has_side_effect), api_version, config, kept, pairs, method)
+            constants = {k: _kept(k, v) for k, v in sorted(attributes.items())}
+            target = _Target(name, bool(has_side_effect), api_version, config, constants, pairs, method)
             out = bind(FfiCall(target, types, ins, outs), *args)
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
@@ -263,8 +263,8 @@ def _orders(what: str, types: Sequence[ArrayType], layouts: Any) -> tuple[tuple[
     layouts = [None] * len(types) if layouts is None else list(layouts)
     if len(layouts) != len(types):
         raise ValueError(f"ffi_call: there must be one layout for each of {len(types)} {what}; got {len(layouts)}.")
-    found = [_order(t, getattr(x, "major_to_minor", x), getattr(x, "tiling", None)) for t, x in zip(types, layouts)]
-    return tuple([order[::-1] for order in found])
+    orders = [_order(t, getattr(x, "major_to_minor", x), getattr(x, "tiling", None)) for t, x in zip(types, layouts)]
+    return tuple([order[::-1] for order in orders])
 
 
 def _order(t: ArrayType, layout: Any, tiling: Any) -> tuple[int, ...]:
@@ -331,15 +331,15 @@ def build_ffi_lowering_function(
 
 
 def _from_the_fastest(types: Sequence[Any], layouts: Sequence[Any] | None) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = []
+    orders: list[tuple[int, ...]] = []
     for t, layout in zip(types, [None] * len(types) if layouts is None else layouts):
         if layout is None:
-            found.append(tuple(range(len(physical(t)[0])))[::-1])
+            orders.append(tuple(range(len(physical(t)[0])))[::-1])
         elif hasattr(layout, "major_to_minor"):
-            found.append(tuple(layout.major_to_minor)[::-1])
+            orders.append(tuple(layout.major_to_minor)[::-1])
         else:
-            found.append(tuple(layout))
-    return found
+            orders.append(tuple(layout))
+    return orders
 
 
 def ffi_lowering(

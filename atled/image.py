@@ -102,19 +102,19 @@ def _weights(m: int, n: int, scale: Any, shift: Any, method: ResizeMethod, antia
     if method is ResizeMethod.AREA:
         half = 0.5 * abs(inverse)
         low, high = jnp.maximum(middle - half, places - 0.5), jnp.minimum(middle + half, places + 0.5)
-        found = jnp.maximum(high - low, 0)
+        weights = jnp.maximum(high - low, 0)
     else:
         width = jnp.maximum(inverse, 1) if antialias else 1
-        found = _KERNELS[method](abs(middle - places) / width)
-    total = jnp.sum(found, axis=0)
+        weights = _KERNELS[method](abs(middle - places) / width)
+    total = jnp.sum(weights, axis=0)
     is_inside = abs(total) > _LEAST
     if not margin:
         is_inside = is_inside & (middle >= -0.5) & (middle <= m - 0.5)
-    found = jnp.where(is_inside, found / jnp.where(is_inside, total, 1), 0)
+    weights = jnp.where(is_inside, weights / jnp.where(is_inside, total, 1), 0)
     if margin:  # edge elements are repeated beyond the border
-        before, after = jnp.sum(found[:margin], axis=0), jnp.sum(found[margin + m :], axis=0)
-        found = found[margin : margin + m].at[0].add(before).at[-1].add(after)
-    return found
+        before, after = jnp.sum(weights[:margin], axis=0), jnp.sum(weights[margin + m :], axis=0)
+        weights = weights[margin : margin + m].at[0].add(before).at[-1].add(after)
+    return weights
 
 
 @library_function(static=("dims", "axes", "method", "antialias", "precision"))

@@ -86,27 +86,27 @@ def missing(source: str) -> list[Missing]:
     """
     tree = ast.parse(source)
     bound: dict[str, str] = {}  # the JAX name that a name in the program refers to
-    found: list[Missing] = []
+    absent: list[Missing] = []
     for node in _imports(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 bound[alias.asname or alias.name] = full
                 if alias.name != "*" and not _is_here(full):
-                    found.append(Missing(node.lineno, full))
+                    absent.append(Missing(node.lineno, full))
             continue
         for alias in node.names:
             if _is_jax(alias.name):
                 bound[alias.asname or "jax"] = alias.name if alias.asname else "jax"
                 if not _is_here(alias.name):
-                    found.append(Missing(node.lineno, alias.name))
+                    absent.append(Missing(node.lineno, alias.name))
     inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and id(node) not in inner:
             full = _path(node, bound)
             if full is not None and (name := _first_missing(full)) is not None:
-                found.append(Missing(node.lineno, name))
-    return sorted(dict.fromkeys(found))
+                absent.append(Missing(node.lineno, name))
+    return sorted(dict.fromkeys(absent))
 
 
 def _path(node: ast.Attribute, bound: dict[str, str]) -> str | None:

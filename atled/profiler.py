@@ -72,11 +72,11 @@ def stop_trace() -> None:
 
 def _for_perfetto(place: str) -> None:
     """Write the newest profile in Perfetto's format, next to it."""
-    found = sorted(glob.glob(os.path.join(glob.escape(place), "plugins", "profile", "*", "*.trace.json.gz")))
-    if found:
-        with gzip.open(found[-1], "rb") as events:
+    traces = sorted(glob.glob(os.path.join(glob.escape(place), "plugins", "profile", "*", "*.trace.json.gz")))
+    if traces:
+        with gzip.open(traces[-1], "rb") as events:
             text = events.read()
-        with gzip.open(os.path.join(os.path.dirname(found[-1]), "perfetto_trace.json.gz"), "wb") as out:
+        with gzip.open(os.path.join(os.path.dirname(traces[-1]), "perfetto_trace.json.gz"), "wb") as out:
             out.write(text)
 
 

@@ -26,8 +26,8 @@ def _moves(x: Any) -> bool:
 
 
 def _bits(*trees: Any) -> int:
-    found = [dtypes.bits(dtypes.real_part(type_of(x).dtype)) for x in tree.leaves(trees) if _moves(x)]
-    return max(8, min(found, default=64))
+    widths = [dtypes.bits(dtypes.real_part(type_of(x).dtype)) for x in tree.leaves(trees) if _moves(x)]
+    return max(8, min(widths, default=64))
 
 
 def _direction(rng: np.random.RandomState, values: Any) -> Any:
@@ -69,10 +69,10 @@ def _inner(xs: Any, ys: Any) -> float:
 
 def _check_close(says: str, got: Any, want: Any, atol: float, rtol: float, err_msg: str) -> None:
     """Raise an AssertionError that names the leaf where trees differ most, if they differ by more than they may."""
-    found = tree.structure(got)
-    if found != tree.structure(want):
+    structure = tree.structure(got)
+    if structure != tree.structure(want):
         raise AssertionError(
-            f"{says}: the trees differ; got {found}, expected {tree.structure(want)}. {err_msg}".rstrip()
+            f"{says}: the trees differ; got {structure}, expected {tree.structure(want)}. {err_msg}".rstrip()
         )
     for (path, a), b in zip(tree.leaves_with_path(got), tree.leaves(want), strict=True):
         if getattr(a, "dtype", None) == dtypes.float0 or not _moves(a):

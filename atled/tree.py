@@ -36,8 +36,8 @@ def reduce_associative(
     >>> reduce_associative(lambda a, b: f"({a}{b})", ["a", "b", ["c", "d"]])
     '((ab)(cd))'
     """
-    found = leaves(tree, is_leaf)
-    if not found:
+    leaf_list = leaves(tree, is_leaf)
+    if not leaf_list:
         if identity is ...:
             raise TypeError(
                 errors.explained("tree.reduce_associative: a tree without leaves needs `identity`.", "identity=0.")
@@ -48,7 +48,7 @@ def reduce_associative(
         middle = len(items) // 2
         return operation(combined(items[:middle]), combined(items[middle:])) if middle else items[0]
 
-    return combined(found)
+    return combined(leaf_list)
 
 
 __all__ = [

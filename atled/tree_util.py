@@ -130,18 +130,18 @@ def is_tree_node(typ: Any) -> bool:
 
 
 def _one_level(tree: Any) -> tuple[Any, Any, Any] | None:
-    found = _tree.flatten_one_level(tree)
-    if found is None:
+    node = _tree.flatten_one_level(tree)
+    if node is None:
         return None
-    children, data, keys = found
+    children, data, keys = node
     return children, type(tree) if isinstance(tree, tuple) and hasattr(tree, "_fields") else data, keys
 
 
 def _node(name: str, tree: Any) -> tuple[Any, Any, Any]:
-    found = _one_level(tree)
-    if found is None:
+    node = _one_level(tree)
+    if node is None:
         raise ValueError(errors.explained(f"{name}: a node is needed, such as a list or dict; got {describe(tree)}."))
-    return found
+    return node
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
@@ -201,8 +201,8 @@ class _Registry:
         return tree_flatten(tree, leaf_predicate)
 
     def flatten_one_level(self, tree: Any) -> tuple[Any, Any] | None:
-        found = _one_level(tree)
-        return None if found is None else found[:2]
+        node = _one_level(tree)
+        return None if node is None else node[:2]
 
     def flatten_one_level_with_keys(self, tree: Any) -> tuple[Any, Any] | None:
         return None if _one_level(tree) is None else flatten_one_level_with_keys(tree)

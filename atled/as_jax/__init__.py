@@ -61,16 +61,16 @@ class Alias(ModuleType):
         if full in PLACES and full != "jax.config":
             return importlib.import_module(full)
         try:
-            found = getattr(self._real, name)
+            value = getattr(self._real, name)
         except AttributeError:
             if importlib.util.find_spec(full) is not None:  # which notes what is missing
                 return importlib.import_module(full)
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} in atled") from None
-        if isinstance(found, ModuleType) and found.__name__.startswith("atled") and full not in ("jax.config",):
-            return importlib.import_module(full) if _place(full) == found.__name__ else found
+        if isinstance(value, ModuleType) and value.__name__.startswith("atled") and full not in ("jax.config",):
+            return importlib.import_module(full) if _place(full) == value.__name__ else value
         if self._real is not config:
-            self.__dict__[name] = found  # the next time, Python finds it
-        return found
+            self.__dict__[name] = value  # the next time, Python finds it
+        return value
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._real)})
@@ -135,10 +135,10 @@ class _Distribution(importlib.metadata.Distribution):
 
 def install() -> None:
     """Make `import jax` return atled, in this process and its children."""
-    found = sys.modules.get("jax")
-    if isinstance(found, Alias):
+    loaded = sys.modules.get("jax")
+    if isinstance(loaded, Alias):
         return
-    if found is not None:
+    if loaded is not None:
         raise ImportError(
             "atled.as_jax: the real jax is loaded already, and two cannot have one name."
             "\n  try: import atled.as_jax before anything that imports jax, or python -m atled.as_jax script.py."

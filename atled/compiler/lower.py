@@ -61,6 +61,6 @@ def _lower_on_keys(build: Builder, op: Any, args: list[Value]) -> Any:
         program, _ = record(batched, [w.type for w in words], op.name, with_sources=False)
     finally:
         state.axes = before
-    found = lower(build, program, words)
-    out = tuple([Value(v.handle, t, v.literal) for v, t in zip(found, promised, strict=True)])
+    lowered = lower(build, program, words)
+    out = tuple([Value(v.handle, t, v.literal) for v, t in zip(lowered, promised, strict=True)])
     return out if several else out[0]

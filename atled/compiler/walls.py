@@ -18,9 +18,9 @@ MUCH = 32  # the number of ops that may be duplicated into each use of a value
 
 def walls(program: Program) -> set[Any]:
     """The variables of a program that get a wall."""
-    found: set[Any] = set()
+    walled: set[Any] = set()
     if len(program.equations) <= SHORT:
-        return found
+        return walled
     uses: dict[Any, int] = {}
     for e in program.equations:
         for v in e.operands:
@@ -34,7 +34,7 @@ def walls(program: Program) -> set[Any]:
         can_stop = count > MUCH and not e.op.only_spreads
         for v in e.results:
             if can_stop and uses.get(v, 0) > 1:
-                found.add(v)
+                walled.add(v)
             else:
                 behind[v] = count
-    return found
+    return walled

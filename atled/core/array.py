@@ -246,11 +246,11 @@ def type_of(x: Any) -> ArrayType:
         name = WEAK_SCALARS.get(kind)
         if name is not None:
             return ArrayType((), dtypes.default(name), True)
-        found = getattr(x, "type", None)  # an object with a type also knows its weak type
-        return found if isinstance(found, ArrayType) else ArrayType(tuple(x.shape), dtypes.canonical(dtype))
-    found = getattr(x, "type", None)
-    if isinstance(found, ArrayType):
-        return found
+        declared = getattr(x, "type", None)  # an object with a type also knows its weak type
+        return declared if isinstance(declared, ArrayType) else ArrayType(tuple(x.shape), dtypes.canonical(dtype))
+    declared = getattr(x, "type", None)
+    if isinstance(declared, ArrayType):
+        return declared
     for python, name in _PYTHON.items():
         if isinstance(x, python):
             return ArrayType((), dtypes.default(name), python is not bool)

@@ -116,11 +116,11 @@ _scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()
 def _scope_of(overrides: dict[str, Any]) -> Scope:
     key = tuple([(name, exact(overrides[name])) for name in sorted(overrides)])
     with _lock:
-        found = _scopes.get(key)
-        if found is None:
-            found = _scopes[key] = Scope(overrides, Scope(overrides))
-            found.recording.ordinary = found
-    return found
+        interned = _scopes.get(key)
+        if interned is None:
+            interned = _scopes[key] = Scope(overrides, Scope(overrides))
+            interned.recording.ordinary = interned
+    return interned
 
 
 _current: ContextVar[Scope] = ContextVar("atled", default=_scope_of({}))  # noqa: B039
@@ -146,11 +146,11 @@ class override(contextlib.ContextDecorator):  # noqa: N801
 
     def __enter__(self) -> None:
         before, blocks = scope(), _blocks.get()
-        made = _scope_of({**before.overrides, **self._values})
-        made = made.recording if before.is_recording else made
+        entered = _scope_of({**before.overrides, **self._values})
+        entered = entered.recording if before.is_recording else entered
         try:
-            _blocks.set((*blocks, (id(self), made, before)))
-            _current.set(made)
+            _blocks.set((*blocks, (id(self), entered, before)))
+            _current.set(entered)
         except BaseException:  # interrupted by Ctrl-C after the change
             _restore(before, blocks)
             raise
@@ -161,12 +161,12 @@ class override(contextlib.ContextDecorator):  # noqa: N801
         if not mine:  # it was entered in another context
             return
         before, here = blocks[mine[-1]][2], scope()
-        is_inside = any([here is made for _, made, _ in blocks[mine[-1] :]])
-        wanted = before if is_inside else here  # a trace that ended meanwhile has restored it already
+        is_inside = any([here is entered for _, entered, _ in blocks[mine[-1] :]])
+        restored = before if is_inside else here  # a trace that ended meanwhile has restored it already
         try:
-            _restore(wanted, blocks[: mine[-1]])
+            _restore(restored, blocks[: mine[-1]])
         except BaseException:
-            _restore(wanted, blocks[: mine[-1]])
+            _restore(restored, blocks[: mine[-1]])
             raise
 
     def __del__(self) -> None:
@@ -523,8 +523,8 @@ def from_environment() -> None:
         if value is not None:
             update(name, value)
         else:
-            wanted = "0 or 1" if kind == "bool" else "a whole number"
-            malformed["ATLED_" + name.upper()] = f"ATLED_{name.upper()} must be {wanted}; got {text!r}."
+            expected = "0 or 1" if kind == "bool" else "a whole number"
+            malformed["ATLED_" + name.upper()] = f"ATLED_{name.upper()} must be {expected}; got {text!r}."
 
 
 _WORDS = {**dict.fromkeys(("0", "false", "off", "no", ""), False), **dict.fromkeys(("1", "true", "on", "yes"), True)}

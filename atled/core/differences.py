@@ -24,9 +24,9 @@ def difference(before: Structure, now: Structure) -> tuple[str, str, str] | None
         a, b, path = waiting.pop()
         if a is b or a == b:
             continue
-        found = _here(a, b)
-        if found is not None:
-            return path + found[0], found[1], found[2]
+        mismatch = _here(a, b)
+        if mismatch is not None:
+            return path + mismatch[0], mismatch[1], mismatch[2]
         steps = [str(k) for k in keys_of(a)]
         waiting.extend([*zip(a.children, b.children, [path + s for s in steps], strict=True)][::-1])
     return None

@@ -197,12 +197,12 @@ class FloatInfo:
     minexp: int
 
     def __init__(self, dtype: Any) -> None:
-        found = ml_dtypes.finfo(dtype)
+        info = ml_dtypes.finfo(dtype)
         self.dtype = dtype
         limit = float if dtype.itemsize > 1 else dtype.type
         for names, kind in ((self._LIMITS, limit), (self._COUNTS, int)):
             for name in names:
-                setattr(self, name, kind(getattr(found, name)))
+                setattr(self, name, kind(getattr(info, name)))
 
     def __repr__(self) -> str:
         return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, dtype={self.dtype.name})"

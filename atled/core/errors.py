@@ -154,8 +154,8 @@ def keep(error: BaseException) -> str:
 
 def kept(text: str) -> BaseException | None:
     """The stored exception that an engine's error message refers to."""
-    found = _KEPT.search(text)
-    return _kept.get(int(found[1])) if found else None
+    match = _KEPT.search(text)
+    return _kept.get(int(match[1])) if match else None
 
 
 E_ = TypeVar("E_", bound=BaseException)
@@ -169,10 +169,10 @@ def for_user(error: E_) -> E_:
     """
     if not scope().hide_frames:
         return error
-    kept, is_own = _user_frames(error.__traceback__)
-    error.__traceback__ = _chain(kept)
+    frames, is_own = _user_frames(error.__traceback__)
+    error.__traceback__ = _chain(frames)
     if is_own:
-        _say_where(error, Source(kept[-1].tb_frame.f_code, kept[-1].tb_lasti) if kept else here())
+        _say_where(error, Source(frames[-1].tb_frame.f_code, frames[-1].tb_lasti) if frames else here())
     _hide_frames(error)
     return error
 
@@ -201,13 +201,13 @@ def _hide_frames(error: Any = None) -> None:
 
 def _user_frames(entry: Any) -> tuple[list[Any], bool]:
     """The entries of a traceback that belong to the user, and whether the innermost one is the library's."""
-    kept, is_own = [], False
+    frames, is_own = [], False
     while entry is not None:
         is_own = is_library_file(entry.tb_frame.f_code.co_filename)
         if not is_own:
-            kept.append(entry)
+            frames.append(entry)
         entry = entry.tb_next
-    return kept, is_own
+    return frames, is_own
 
 
 def _chain(entries: Sequence[Any]) -> Any:
@@ -219,9 +219,9 @@ def _chain(entries: Sequence[Any]) -> Any:
 
 def _show(kind: Any, error: BaseException, traceback: Any) -> None:
     """Print an uncaught error; for the library's errors, without the library frames that propagated it."""
-    kept, is_own = _user_frames(traceback)
-    if kept and scope().hide_frames and (is_own or getattr(error, "_passed_atled", False)):
-        error.__traceback__ = traceback = _chain(kept)
+    frames, is_own = _user_frames(traceback)
+    if frames and scope().hide_frames and (is_own or getattr(error, "_passed_atled", False)):
+        error.__traceback__ = traceback = _chain(frames)
     sys.__excepthook__(kind, error, traceback)
 
 

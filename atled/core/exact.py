@@ -123,10 +123,10 @@ def _choose(kind: Any) -> Any:
         if kind.__eq__ is not equal:
             return _again(x)
         try:
-            found = parts(x)
+            values = parts(x)
         except AttributeError:
-            found = [getattr(x, n, None) for n in names or ()]
-        return (kind, *[v if v.__class__ in _ATOMS else exact(v) for v in found])
+            values = [getattr(x, n, None) for n in names or ()]
+        return (kind, *[v if v.__class__ in _ATOMS else exact(v) for v in values])
 
     return key
 

@@ -36,14 +36,14 @@ def holder(x: Any) -> str:
 
 def _locals() -> dict[int, str]:
     """The local variables of the user's functions on the stack."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     frame: Any = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
         if not is_library_file(code.co_filename) and code.co_name != "<module>":
-            found.update({id(v): f"{k} in {code.co_qualname}" for k, v in frame.f_locals.items()})
+            names.update({id(v): f"{k} in {code.co_qualname}" for k, v in frame.f_locals.items()})
         frame = frame.f_back
-    return found
+    return names
 
 
 def _named(owner: Any, target: Any) -> str:

@@ -107,8 +107,8 @@ class Op:
         try:
             return self.__dict__["_key"]
         except KeyError:
-            found = self.__dict__["_key"] = (type(self), *[exact(getattr(self, name)) for name in self.fields])
-            return found
+            key = self.__dict__["_key"] = (type(self), *[exact(getattr(self, name)) for name in self.fields])
+            return key
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(self) is type(other) and self.key == other.key)  # type: ignore[attr-defined]
@@ -117,8 +117,8 @@ class Op:
         try:
             return self.__dict__["_hash"]
         except KeyError:
-            found = self.__dict__["_hash"] = hash(self.key)
-            return found
+            hashed = self.__dict__["_hash"] = hash(self.key)
+            return hashed
 
     def __repr__(self) -> str:
         shown = [f"{name}={getattr(self, name)!r}" for name in self.fields]

@@ -119,10 +119,10 @@ _primitives: dict[type, Primitive] = {}  # one for each class of ops that was re
 
 def primitive_of(op: type) -> Primitive:
     """The primitive that stands for a class of ops: always the same object."""
-    found = _primitives.get(op)
-    if found is None:
-        found = _primitives.setdefault(op, getattr(op, "primitive", None) or Primitive(op))
-    return found
+    primitive = _primitives.get(op)
+    if primitive is None:
+        primitive = _primitives.setdefault(op, getattr(op, "primitive", None) or Primitive(op))
+    return primitive
 
 
 class Equation:
@@ -248,10 +248,10 @@ class Program:
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of `make()`, computed once for this program and key."""
-        found = self.derived.get(key)
-        if found is None:
-            found = self.derived[key] = make()
-        return found
+        value = self.derived.get(key)
+        if value is None:
+            value = self.derived[key] = make()
+        return value
 
 
 class RecordTracer(Tracer):
@@ -320,18 +320,18 @@ class Recorder(Interpreter):
             for old, new in zip(e.results, results, strict=True):
                 env[old] = new
             append(Equation(e.op, inputs, results, e.source or where))
-        found = [env[v] if type(v) is Var else v for v in program.outputs]
-        return [RecordTracer(self, v) if type(v) is Var else v for v in found]
+        outputs = [env[v] if type(v) is Var else v for v in program.outputs]
+        return [RecordTracer(self, v) if type(v) is Var else v for v in outputs]
 
     def explain(self, tracer: Tracer) -> str:
         """Which arguments a value depends on."""
-        needed, wanted = _needed(self.equations, [tracer.variable]), []  # type: ignore[attr-defined]
+        needed, names = _needed(self.equations, [tracer.variable]), []  # type: ignore[attr-defined]
         for var, name in zip(self.inputs, self.input_names, strict=False):
             if var in needed or var is tracer.variable:  # type: ignore[attr-defined]
-                wanted.append(name)
+                names.append(name)
         text = f"\n  {self.name} {'is being' if self.is_open else 'was'} compiled by jit"
-        if wanted:
-            text += f", and the value depends on argument {', '.join(wanted)}"
+        if names:
+            text += f", and the value depends on argument {', '.join(names)}"
         return text + "."
 
 
@@ -351,8 +351,8 @@ def record(
     recorder.inputs = [Var(t) for t in types]
     with recording(), entered(recorder, base=recorder):
         outputs = f(*[RecordTracer(recorder, v) for v in recorder.inputs])
-        found = [recorder.lift(x) for x in outputs]
-    return finish(recorder, found, is_pruned)
+        variables = [recorder.lift(x) for x in outputs]
+    return finish(recorder, variables, is_pruned)
 
 
 def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = "program") -> Program:
@@ -379,14 +379,14 @@ def finish(recorder: Recorder, outputs: Sequence[Var | Literal], is_pruned: bool
     """The recorded program, and the values of its captured inputs."""
     if is_pruned:
         needed = _needed(recorder.equations, outputs)
-        kept = [e for e in recorder.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
+        equations = [e for e in recorder.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
     else:
-        kept = recorder.equations
-        needed = {v for e in kept for v in e.operands} | set(outputs)
+        equations = recorder.equations
+        needed = {v for e in equations for v in e.operands} | set(outputs)
     captured = [(v, x) for v, x in recorder.captured.values() if v in needed]
     inputs = [v for v, _ in captured] + recorder.inputs
     names = ["captured"] * len(captured) + list(recorder.input_names)
-    program = Program(inputs, kept, outputs, recorder.name, names if recorder.input_names else ())
+    program = Program(inputs, equations, outputs, recorder.name, names if recorder.input_names else ())
     if scope().check_programs:
         check(program)
     return program, [x for _, x in captured]
@@ -405,8 +405,8 @@ def pruned(program: Program, keep: Sequence[bool]) -> Program:
     """The program with only some of its outputs, and only the equations that these need. Inputs stay."""
     outputs = [v for v, k in zip(program.outputs, keep, strict=True) if k]
     needed = _needed(program.equations, outputs)
-    kept = [e for e in program.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
-    return Program(program.inputs, kept, outputs, program.name, program.input_names)
+    equations = [e for e in program.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
+    return Program(program.inputs, equations, outputs, program.name, program.input_names)
 
 
 def used(program: Program) -> tuple[Program, tuple[int, ...]]:
@@ -489,11 +489,11 @@ def mesh_of(program: Program) -> Any:
 
     def make() -> tuple[Any]:
         for e in program.equations:
-            found = getattr(e.op, "mesh", None)
+            mesh = getattr(e.op, "mesh", None)
             for inner in subprograms(e.op):
-                found = found or mesh_of(inner)
-            if found is not None:
-                return (found,)
+                mesh = mesh or mesh_of(inner)
+            if mesh is not None:
+                return (mesh,)
         return (None,)
 
     return program.memo("mesh", make)[0]
@@ -501,8 +501,8 @@ def mesh_of(program: Program) -> Any:
 
 def subprograms(op: Any) -> list[Program]:
     """The programs that an op holds."""
-    found = []
+    programs = []
     for name in op.fields:
         value = getattr(op, name)
-        found += [p for p in (value if isinstance(value, tuple) else (value,)) if isinstance(p, Program)]
-    return found
+        programs += [p for p in (value if isinstance(value, tuple) else (value,)) if isinstance(p, Program)]
+    return programs

@@ -30,8 +30,8 @@ class Line(NamedTuple):
 
     def around(self) -> Iterator[Any]:
         """The syntax nodes that contain the running expression, innermost first."""
-        found: list[Any] = [n for n in ast.walk(self.statement) if self._holds(n)]
-        yield from sorted(found, key=lambda n: n.end_col_offset - n.col_offset)
+        nodes: list[Any] = [n for n in ast.walk(self.statement) if self._holds(n)]
+        yield from sorted(nodes, key=lambda n: n.end_col_offset - n.col_offset)
         yield self.statement
 
     def _holds(self, node: Any) -> bool:
@@ -71,10 +71,10 @@ def line_at(place: Source | None) -> Line | None:
         ("(\n", part, "\n)"),
     ):
         try:
-            found: Any = ast.parse(before + code + after).body[0]
+            node: Any = ast.parse(before + code + after).body[0]
         except (SyntaxError, IndexError):
             continue
-        statement = found.orelse[0] if before.startswith("if") else found
+        statement = node.orelse[0] if before.startswith("if") else node
         return Line(text, statement, start - indent, end - indent, 2 if before else 1)
     return None
 
@@ -86,8 +86,8 @@ def _without_comment(text: str) -> str:
 def numpy_name(place: Source | None) -> str:
     """The user's name for `atled.numpy`, such as `jnp`."""
     lines = linecache.getlines(place.file) if place is not None else []
-    found = re.search(r"^\s*(?:import atled\.numpy|from atled import numpy) as (\w+)", "".join(lines), re.MULTILINE)
-    return found[1] if found else "numpy"
+    match = re.search(r"^\s*(?:import atled\.numpy|from atled import numpy) as (\w+)", "".join(lines), re.MULTILINE)
+    return match[1] if match else "numpy"
 
 
 def _first(change: Callable[[Line, Any, str], str]) -> str:
@@ -97,7 +97,7 @@ def _first(change: Callable[[Line, Any, str], str]) -> str:
     if line is None:
         return ""
     name = numpy_name(place)
-    return next((made for node in line.around() if (made := change(line, node, name))), "")
+    return next((modified for node in line.around() if (modified := change(line, node, name))), "")
 
 
 def truth() -> str:

@@ -68,17 +68,17 @@ class Mesh:
             raise ValueError(f"Mesh: axis names must differ; got {names}.")
         flat = tuple(grid.ravel())
         key = (flat, grid.shape, names)
-        found = cls._interned.get(key)
-        if found is None:
+        mesh = cls._interned.get(key)
+        if mesh is None:
             if len(set(flat)) != len(flat):
                 raise ValueError("Mesh: every device must be there once; got some of them twice.")
-            found = object.__new__(cls)
+            mesh = object.__new__(cls)
             grid.flags.writeable = False
-            found.devices, found.axis_names, found.flat = grid, names, flat
-            found.shape = dict(zip(names, grid.shape if names else ()))
-            found._hash = hash(key)
-            found = cls._interned.setdefault(key, found)
-        return found
+            mesh.devices, mesh.axis_names, mesh.flat = grid, names, flat
+            mesh.shape = dict(zip(names, grid.shape if names else ()))
+            mesh._hash = hash(key)
+            mesh = cls._interned.setdefault(key, mesh)
+        return mesh
 
     def __hash__(self) -> int:
         return self._hash
@@ -193,10 +193,10 @@ def current_mesh() -> Mesh | None:
 
 def mesh_or_current(mesh: Mesh | None, who: str) -> Mesh:
     """The given mesh, or the current one; raises if there is none."""
-    found = mesh or current_mesh()
-    if found is None:
+    chosen = mesh or current_mesh()
+    if chosen is None:
         raise ValueError(f"{who}: a mesh is needed, and none is set.\n  try: mesh=mesh, or `with set_mesh(mesh):`.")
-    return found
+    return chosen
 
 
 class _Unconstrained:
@@ -465,13 +465,13 @@ def spec_of_tiles(mesh: Mesh, places: np.ndarray) -> PartitionSpec | None:
                 step = int(np.take(grid[..., d], 1, axis).flat[0] - np.take(grid[..., d], 0, axis).flat[0])
                 if step:
                     steps.append((step, name))
-        found = tuple([name for _, name in sorted(steps, key=lambda s: -s[0])])
-        parts.append(found if len(found) > 1 else found[0] if found else None)
+        axes = tuple([name for _, name in sorted(steps, key=lambda s: -s[0])])
+        parts.append(axes if len(axes) > 1 else axes[0] if axes else None)
     try:
-        made = NamedSharding(mesh, PartitionSpec(*parts))
+        sharding = NamedSharding(mesh, PartitionSpec(*parts))
     except ValueError:
         return None
-    return made.spec if np.array_equal(tiles(made, places.shape[1])[1], places) else None
+    return sharding.spec if np.array_equal(tiles(sharding, places.shape[1])[1], places) else None
 
 
 def make_mesh(
@@ -487,15 +487,15 @@ def make_mesh(
     shape, names = tuple(axis_shapes), (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     if len(shape) != len(names):
         raise ValueError(f"make_mesh: each axis needs a size and a name; got {shape} and {names}.")
-    found = list(all_devices[0]()) if devices is None else list(devices)
+    available = list(all_devices[0]()) if devices is None else list(devices)
     count = prod(shape)
-    if count > len(found):
+    if count > len(available):
         raise ValueError(
-            f"make_mesh: {' x '.join(map(str, shape))} = {count} devices are needed; there are {len(found)}."
+            f"make_mesh: {' x '.join(map(str, shape))} = {count} devices are needed; there are {len(available)}."
             f"\n  try: ATLED_NUM_CPU_DEVICES={count} in the environment, for so many virtual CPU devices."
         )
     grid = np.empty(count, dtype=object)
-    grid[:] = found[:count]
+    grid[:] = available[:count]
     return Mesh(grid.reshape(shape), names)
 
 
@@ -515,15 +515,15 @@ class Placed:
 
     def __new__(cls, type: ArrayType, sharding: Any, committed: bool, reach: int = 0) -> Placed:
         key = (type, sharding, committed, reach)
-        found = cls._interned.get(key)
-        if found is None:
-            found = object.__new__(cls)
-            found.type, found.sharding, found.committed = type, sharding, committed
-            found.shape, found.dtype = physical(type)
-            found.weak_type = type.weak
-            found.handler, found.reach = None, reach
-            found = cls._interned.setdefault(key, found)
-        return found
+        placed = cls._interned.get(key)
+        if placed is None:
+            placed = object.__new__(cls)
+            placed.type, placed.sharding, placed.committed = type, sharding, committed
+            placed.shape, placed.dtype = physical(type)
+            placed.weak_type = type.weak
+            placed.handler, placed.reach = None, reach
+            placed = cls._interned.setdefault(key, placed)
+        return placed
 
     def __repr__(self) -> str:
         return f"Placed({self.type}, {self.sharding})"

@@ -28,8 +28,8 @@ def struct(cls: type[T]) -> type[T]:
     >>> tree.map(lambda x: 10 * x, Line(1.0, 2.0))
     Line(slope=10.0, offset=20.0, name='line')
     """
-    made = dataclasses.dataclass(frozen=True)(cls)
-    tree_nodes.register_dataclass(made)
-    if not hasattr(made, "replace"):
-        made.replace = lambda self, **changes: dataclasses.replace(self, **changes)  # type: ignore[attr-defined]
-    return made
+    datacls = dataclasses.dataclass(frozen=True)(cls)
+    tree_nodes.register_dataclass(datacls)
+    if not hasattr(datacls, "replace"):
+        datacls.replace = lambda self, **changes: dataclasses.replace(self, **changes)  # type: ignore[attr-defined]
+    return datacls

@@ -247,13 +247,13 @@ def bind(op: Any, *operands: Any) -> Any:
 
 def responsible(operands: Iterable[Any]) -> Interpreter:
     """The interpreter that an op on these operands would go to."""
-    found = state.base
+    interpreter = state.base
     for x in operands:
-        if isinstance(x, Tracer) and x.interpreter.level > found.level:
-            found = x.interpreter
-            if not found.is_open:
+        if isinstance(x, Tracer) and x.interpreter.level > interpreter.level:
+            interpreter = x.interpreter
+            if not interpreter.is_open:
                 raise leaked(x)
-    return found
+    return interpreter
 
 
 def axes_of(op: Any) -> list[Axis]:
@@ -277,13 +277,13 @@ def named_axis(name: Any) -> Axis:
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     """The error for a tracer that is used after its transformation has ended."""
-    kept = leaks.holder(tracer)
+    holder = leaks.holder(tracer)
     return errors.UnexpectedTracerError(
         f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "
         "and was used later."
         + source.describe(source.here())
         + _origin(tracer)
-        + (f"\n  It was kept in {kept}." if kept else "")
+        + (f"\n  It was kept in {holder}." if holder else "")
         + "\n  try: return the value from the transformed function instead of storing it outside."
     )
 

@@ -105,21 +105,21 @@ class Structure:
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` at the positions of this structure's leaves."""
-        found: list[Any] = []
+        subtrees: list[Any] = []
         try:
-            if _take(self, tree, found):
-                return found
+            if _take(self, tree, subtrees):
+                return subtrees
         except RecursionError:
             pass
-        found.clear()  # again, with paths, to report where they differ
+        subtrees.clear()  # again, with paths, to report where they differ
         waiting: list[Any] = [(self, tree, ())]  # an explicit stack: trees may be deeper than Python's recursion limit
         while waiting:
             structure, part, path = waiting.pop()
             if structure.kind is None:
-                found.append(part)
+                subtrees.append(part)
             else:
                 waiting.extend(_match(structure, part, path)[::-1])
-        return found
+        return subtrees
 
     def compose(self, inner: Structure) -> Structure:
         """This structure with `inner` in place of each leaf."""
@@ -157,22 +157,22 @@ def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structu
     table: Any = _interned if key is meta else _table(meta)
     if table is not None:
         name = (kind, key, *builtins.map(id, children))  # if its children are interned, too
-        found = table.get(name)
-        if found is not None:
-            return found
+        interned = table.get(name)
+        if interned is not None:
+            return interned
         if table is _interned and not builtins.all([c.is_plain for c in children]):
             table = _interned_while_used
-            found = table.get(name)
-            if found is not None:
-                return found
-        made = Structure(kind, meta, key, children)
+            interned = table.get(name)
+            if interned is not None:
+                return interned
+        new = Structure(kind, meta, key, children)
         if builtins.all([c.is_one for c in children]):
             if len(_interned) > 20_000:
                 _interned.clear()
-            made.is_one = True
-            made.is_plain = table is _interned
-            made = table.setdefault(name, made)
-        return made
+            new.is_one = True
+            new.is_plain = table is _interned
+            new = table.setdefault(name, new)
+        return new
     try:
         hash(meta)
     except TypeError:  # a dict or list, which may change: the structure holds a snapshot
@@ -205,19 +205,19 @@ def _is_itself(x: Any) -> bool:
 def _copied(meta: Any) -> Any:
     """A copy of a node's data, with its own dicts, lists, sets and arrays."""
     if isinstance(meta, (dict, np.ndarray, set, bytearray)):
-        made: Any = meta.copy()
+        copied: Any = meta.copy()
         if isinstance(meta, dict):
             for k, v in meta.items():
-                made[k] = _copied(v)
-        return made
+                copied[k] = _copied(v)
+        return copied
     if type(meta) in (builtins.list, tuple):
         return type(meta)([_copied(v) for v in meta])
     if hasattr(type(meta), "__dataclass_fields__") and type(meta).__hash__ is None:
-        made = copy.copy(meta)
+        copied = copy.copy(meta)
         for name in type(meta).__dataclass_fields__:
             if hasattr(meta, name):
-                object.__setattr__(made, name, _copied(getattr(meta, name)))
-        return made
+                object.__setattr__(copied, name, _copied(getattr(meta, name)))
+        return copied
     return meta
 
 
@@ -269,12 +269,12 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     >>> flatten({"b": [1, 2], "a": None})
     ([1, 2], Structure({'a': None, 'b': [*, *]}))
     """
-    found: list[Any] = []
+    flat: list[Any] = []
     try:
-        return found, _walk(tree, found, is_leaf)
+        return flat, _walk(tree, flat, is_leaf)
     except RecursionError:
-        found.clear()
-        return found, _walk_deep(tree, found, is_leaf)
+        flat.clear()
+        return flat, _walk_deep(tree, flat, is_leaf)
 
 
 def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
@@ -305,11 +305,11 @@ def _build_deep(structure: Structure, leaves: Any) -> Any:
         if s.kind is not None and len(done) < len(s.children):
             stack.append((s.children[len(done)], []))
             continue
-        made = next(leaves) if s.kind is None else nodes[s.kind].unflatten(data_of(s), done)
+        subtree = next(leaves) if s.kind is None else nodes[s.kind].unflatten(data_of(s), done)
         stack.pop()
         if not stack:
-            return made
-        stack[-1][1].append(made)
+            return subtree
+        stack[-1][1].append(subtree)
 
 
 def _build(structure: Structure, leaves: Any) -> Any:
@@ -396,13 +396,13 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], b
     >>> map(lambda x, y: x + y, {"a": 1}, {"a": 10})
     {'a': 11}
     """
-    found, shape = flatten(tree, is_leaf)
+    flat, shape = flatten(tree, is_leaf)
     try:
         others = [shape.flatten_up_to(r) for r in rest]
     except TreeError as error:
         way_out = "trees with the same keys, lengths and classes; tree.structure(x) shows them."
         raise TreeError(errors.explained(str(error), way_out)) from None
-    return unflatten(shape, [f(*xs) for xs in zip(found, *others, strict=True)])
+    return unflatten(shape, [f(*xs) for xs in zip(flat, *others, strict=True)])
 
 
 def reduce(
@@ -413,8 +413,8 @@ def reduce(
     >>> reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
     6
     """
-    found = leaves(tree, is_leaf)
-    return functools.reduce(function, found) if initializer is ... else functools.reduce(function, found, initializer)
+    flat = leaves(tree, is_leaf)
+    return functools.reduce(function, flat) if initializer is ... else functools.reduce(function, flat, initializer)
 
 
 def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
@@ -474,9 +474,9 @@ def flatten_with_path(
     >>> [(keystr(path), x) for path, x in flatten_with_path({"a": [1, 2]})[0]]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    found: list[Any] = []
+    pairs: list[Any] = []
     test = is_leaf if is_leaf_takes_path or is_leaf is None else lambda path, x: is_leaf(x)
-    return found, _walk_path(tree, (), found, test)
+    return pairs, _walk_path(tree, (), pairs, test)
 
 
 def map_with_path(
@@ -488,9 +488,9 @@ def map_with_path(
     >>> map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1, 2]})
     {'a': ["['a'][0]=1", "['a'][1]=2"]}
     """
-    found, shape = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    pairs, shape = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [shape.flatten_up_to(r) for r in rest]
-    return shape.unflatten([f(p, x, *xs) for (p, x), *xs in zip(found, *others, strict=True)])
+    return shape.unflatten([f(p, x, *xs) for (p, x), *xs in zip(pairs, *others, strict=True)])
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
@@ -526,8 +526,8 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] |
     {'a': [1, 1], 'b': 2}
     """
     out: list[Any] = []
-    found, shape = flatten(prefix_tree, is_leaf)
-    for value, subtree in zip(found, shape.flatten_up_to(full_tree), strict=True):
+    values, shape = flatten(prefix_tree, is_leaf)
+    for value, subtree in zip(values, shape.flatten_up_to(full_tree), strict=True):
         out.extend([value] * structure(subtree).num_leaves)
     return structure(full_tree).unflatten(out)
 

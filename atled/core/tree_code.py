@@ -77,8 +77,8 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
     else:
         node = tree_nodes.nodes[kind]
         lines.append(f"{indent}if type({value}) is not {code.name(kind)}: raise Mismatch")
-        found, meta = code.name(), code.name()
-        lines.append(f"{indent}{found}, {meta} = {code.name(node.flatten)}({value})")
+        flat, meta = code.name(), code.name()
+        lines.append(f"{indent}{flat}, {meta} = {code.name(node.flatten)}({value})")
         differs = (
             "is not None"
             if structure.meta is None
@@ -87,7 +87,7 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
         lines.append(f"{indent}if {meta} {differs}: raise Mismatch")
         names = [code.name() for _ in children]
         target = f"({', '.join(names)},)" if names else "()"
-        lines.append(f"{indent}{target} = {found}")
+        lines.append(f"{indent}{target} = {flat}")
         parts = names
     return parts
 

@@ -48,9 +48,9 @@ class FieldKey(GetAttrKey):
     kind: Any
 
     def __new__(cls, name: str, kind: Any) -> FieldKey:
-        made = super().__new__(cls, name)
-        made.kind = kind
-        return made
+        key = super().__new__(cls, name)
+        key.kind = kind
+        return key
 
     def __reduce__(self) -> Any:
         return FieldKey, (self.name, self.kind)
@@ -186,16 +186,16 @@ def register_dataclass(
     if not has_fields and (data_fields is None or meta_fields is None):
         raise TypeError(f"tree: {cls.__name__} is no dataclass, so data_fields and meta_fields must name its fields.")
     fields = [f for f in dataclasses.fields(cls) if f.init] if has_fields else []
-    kept = [f for f in fields if f.name not in drop_fields]
-    meta = tuple(meta_fields if meta_fields is not None else [f.name for f in kept if f.metadata.get("static")])
-    data = tuple(data_fields if data_fields is not None else [f.name for f in kept if f.name not in meta])
-    named, missing = {f.name for f in kept}, {*data, *meta}
+    retained = [f for f in fields if f.name not in drop_fields]
+    meta = tuple(meta_fields if meta_fields is not None else [f.name for f in retained if f.metadata.get("static")])
+    data = tuple(data_fields if data_fields is not None else [f.name for f in retained if f.name not in meta])
+    named, missing = {f.name for f in retained}, {*data, *meta}
     if named != missing and has_fields:
         raise ValueError(
             f"tree: data_fields and meta_fields of {cls.__name__} must name each field once; "
             f"got {sorted(missing)} for {sorted(named)}."
         )
-    is_complete = not has_fields or len(dataclasses.fields(cls)) == len(kept)
+    is_complete = not has_fields or len(dataclasses.fields(cls)) == len(retained)
 
     def unflatten(values: tuple[Any, ...], children: Sequence[Any]) -> Any:
         if not is_complete:  # the class itself sets the others

@@ -32,14 +32,14 @@ class ArrayType:
     ) -> ArrayType:
         weak = weak or weak_type  # JAX's name, where types also contain shardings
         key = (shape, dtype, weak)
-        found = cls._interned.get(key)
-        if found is None:
+        interned = cls._interned.get(key)
+        if interned is None:
             if dtype not in dtypes._INFO:
                 dtype = dtypes.canonical(dtype)
-            found = object.__new__(cls)
-            found.shape, found.dtype, found.weak = tuple(int(n) for n in shape), dtype, weak
-            found = cls._interned.setdefault((found.shape, dtype, weak), found)
-        return found
+            interned = object.__new__(cls)
+            interned.shape, interned.dtype, interned.weak = tuple(int(n) for n in shape), dtype, weak
+            interned = cls._interned.setdefault((interned.shape, dtype, weak), interned)
+        return interned
 
     @property
     def ndim(self) -> int:

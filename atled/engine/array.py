@@ -90,12 +90,12 @@ class DeviceArray(Array):
 
     def _with_weakness(self, weak: bool) -> DeviceArray:
         """The same buffer with or without a weak type."""
-        t, made = self.type, DeviceArray()
-        made._buffer = self._buffer
-        made._placed = Placed(ArrayType(t.shape, t.dtype, weak), self.sharding, self.committed)
+        t, copy = self.type, DeviceArray()
+        copy._buffer = self._buffer
+        copy._placed = Placed(ArrayType(t.shape, t.dtype, weak), self.sharding, self.committed)
         if id(self) in suspects:
-            suspect(made, suspects[id(self)][1])
-        return made
+            suspect(copy, suspects[id(self)][1])
+        return copy
 
     def is_ready(self) -> bool:
         """Whether the value is already computed."""
@@ -123,8 +123,8 @@ class DeviceArray(Array):
         """All shards of the array; those of other processes have no data."""
         here = {s.device: s for s in shards(self)}
         sharding = self.sharding
-        kept = [here.get(d) or Shard(d, i, 0, None) for d, i in sharding.devices_indices_map(self.shape).items()]
-        return kept
+        pieces = [here.get(d) or Shard(d, i, 0, None) for d, i in sharding.devices_indices_map(self.shape).items()]
+        return pieces
 
     def addressable_data(self, index: int) -> DeviceArray:
         """The shard on one device of this process."""
@@ -251,9 +251,9 @@ def accuse(x: DeviceArray) -> None:
 
 def wrap(buffer: Any) -> DeviceArray:
     """The array of a buffer. The class takes no arguments, because the launch path makes arrays faster that way."""
-    made = DeviceArray()
-    made._buffer, made._placed = buffer, buffer.aval
-    return made
+    array = DeviceArray()
+    array._buffer, array._placed = buffer, buffer.aval
+    return array
 
 
 def _restore(host: np.ndarray, weak: bool) -> DeviceArray:
@@ -284,7 +284,7 @@ def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = 
     """
     mine = [(d, x) for d, x in parts if d.process_index == d.client.process_index()]
     layout, committed = placement.layout_of(placed), placed.committed
-    made = _jax.batched_device_put(
+    buffer = _jax.batched_device_put(
         placed, layout, [x for _, x in mine], [d for d, _ in mine], committed=committed, enable_x64=True
     )
     if compares and not placed.sharding.is_fully_addressable:
@@ -292,9 +292,9 @@ def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = 
 
         shared = _shared(placed.sharding, placed.shape)
         processes.was_put(
-            made, {shared[d]: x if isinstance(x, np.ndarray) else _words(x) for d, x in mine if d in shared}
+            buffer, {shared[d]: x if isinstance(x, np.ndarray) else _words(x) for d, x in mine if d in shared}
         )
-    return made
+    return buffer
 
 
 @functools.lru_cache(maxsize=256)
@@ -326,24 +326,24 @@ def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArra
     check_there(x._buffer)
     placed, source = x._placed, x.sharding
     target: Any = where if isinstance(where, Sharding) else placement.on_device(where)
-    made = Placed(placed.type, target, committed)
-    if made is placed:
+    destination = Placed(placed.type, target, committed)
+    if destination is placed:
         return x
     client.clients()  # raises in a forked child
     if isinstance(target, NamedSharding):
         target.check(placed.type.shape, "device_put")
     is_spread = isinstance(source, NamedSharding)
     if not is_spread and target.is_fully_replicated and target.memory_kind is None:
-        return wrap(assemble(made, [(d, x._buffer) for d in target.devices]))
+        return wrap(assemble(destination, [(d, x._buffer) for d in target.devices]))
     ndim = len(placed.type.shape)
     is_alike = np.array_equal(tiles(source, ndim)[1], tiles(target, ndim)[1])
     if is_alike and source.is_fully_addressable and target.is_fully_addressable:
-        return wrap(_copied_to(x._buffer, made))
+        return wrap(_copied_to(x._buffer, destination))
     if is_spread and source.devices == target.devices:
         inside = device_put(x, source.with_memory_kind(None))  # programs run only in device memory
         return device_put(_resharded(inside, target.with_memory_kind(None)), target)
     if placed.type.kind != "k":
-        return wrap(put(to_numpy(x._buffer), made))
+        return wrap(put(to_numpy(x._buffer), destination))
     if is_spread:  # keys cannot be copied to the host: they go through one device
         return device_put(shards(device_put(x, source.with_spec(PartitionSpec())))[0].data, target)
     return _resharded(device_put(x, target.with_spec(PartitionSpec())), target)
@@ -361,11 +361,11 @@ def _copied_to(buffer: Any, placed: Placed) -> Any:
     check_there(buffer)
     layout, devices = placement.layout_of(placed), placement.device_list(placed.sharding.devices)
     copy = _jax.ArrayCopySemantics.ALWAYS_COPY
-    (made,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
-    made = _jax.ArrayImpl(placed, layout, placement.parts_of(made), committed=placed.committed, _skip_checks=True)
+    (moved,) = _jax.batched_copy_array_to_devices_with_sharding([buffer], [devices], [layout], [copy])
+    moved = _jax.ArrayImpl(placed, layout, placement.parts_of(moved), committed=placed.committed, _skip_checks=True)
     if hasattr(buffer, "mark"):
-        made.mark = buffer.mark
-    return made
+        moved.mark = buffer.mark
+    return moved
 
 
 def copied(x: DeviceArray) -> DeviceArray:
@@ -414,15 +414,15 @@ def shards(x: DeviceArray) -> list[Shard]:
         processes.await_result(x._buffer)
     parts = iter(_parts(x._buffer))
     type = ArrayType(sharding.shard_shape(t.shape), t.dtype, t.weak)
-    found, seen = [], {}
+    pieces, seen = [], {}
     for device, index in zip(sharding.devices, sharding.indices(t.shape)):
         key = str(index)
         copy = seen[key] = seen.get(key, -1) + 1
         if device.process_index == device.client.process_index():
             placed = Placed(type, SingleDeviceSharding(device, sharding.memory_kind), True)
             part = _jax.ArrayImpl(placed, placement.layout_of(placed), [next(parts)], committed=True, _skip_checks=True)
-            found.append(Shard(device, index, copy, wrap(part)))
-    return found
+            pieces.append(Shard(device, index, copy, wrap(part)))
+    return pieces
 
 
 def _parts(buffer: Any) -> list[Any]:
@@ -441,20 +441,20 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.item()
     here = scope()
-    kept = here.scalars
+    scalars = here.scalars
     key = (exact(value), type, here.default_device)
-    found = _typed_scalars.get(key)
-    if found is None:
-        found = to_device(value, type)
+    array = _typed_scalars.get(key)
+    if array is None:
+        array = to_device(value, type)
         if type.weak and type.kind == "i":
-            placed = found._placed
-            found._placed = Placed(type, placed.sharding, placed.committed, reach(value))
+            placed = array._placed
+            array._placed = Placed(type, placed.sharding, placed.committed, reach(value))
         if len(_typed_scalars) >= 4096:
             forget()
-        _typed_scalars[key] = found
+        _typed_scalars[key] = array
         if (value or type.kind == "i") and type.kind in "if" and value == value and type is type_of(value):
-            kept[value.__class__, value] = found
-    return found
+            scalars[value.__class__, value] = array
+    return array
 
 
 _WIDTHS = (1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64)  # bits of the integers that dtypes hold, without the sign

@@ -69,11 +69,11 @@ known_attributes: dict[Any, Any] = {}
 
 def module_type(t: ArrayType) -> Any:
     """The type of an array in a module."""
-    found = known_types.get(t)
-    if found is None:
+    tensor = known_types.get(t)
+    if tensor is None:
         shape, dtype = physical(t)
-        found = known_types[t] = ir.RankedTensorType.get(shape, _ELEMENT[dtype])
-    return found
+        tensor = known_types[t] = ir.RankedTensorType.get(shape, _ELEMENT[dtype])
+    return tensor
 
 
 def attribute_of(value: Any) -> Any:
@@ -85,10 +85,10 @@ def attribute_of(value: Any) -> Any:
     if isinstance(value, ir.Attribute):
         return value
     key = (type(value), value, type(value[0]) if type(value) is tuple and value else None)  # (1, 0) == (True, False)
-    found = known_attributes.get(key)
-    if found is None:
-        found = known_attributes[key] = _make_attribute(value)
-    return found
+    attribute = known_attributes.get(key)
+    if attribute is None:
+        attribute = known_attributes[key] = _make_attribute(value)
+    return attribute
 
 
 def _make_attribute(value: Any) -> Any:

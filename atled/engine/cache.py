@@ -37,8 +37,8 @@ def _machine(platform: str, device: Any) -> str:
     for folder in ("compiler", "engine", "ops", "higher_order", "numpy", "lax", "scipy"):
         for entry in sorted(os.scandir(os.path.join(_PACKAGE, folder)), key=lambda e: e.name):
             if entry.name.endswith(".py"):
-                found = entry.stat()
-                parts.append(f"{folder}/{entry.name}:{found.st_size}:{found.st_mtime_ns}")
+                status = entry.stat()
+                parts.append(f"{folder}/{entry.name}:{status.st_size}:{status.st_mtime_ns}")
     return "\n".join(parts)
 
 
@@ -72,11 +72,11 @@ def place() -> str:
 def _prepared(path: str) -> str | None:
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError as error:
         _warn(f"{path} cannot be used ({error.strerror}); it is off.")
         return None
-    if not is_private(found):
+    if not is_private(status):
         _warn(f"others may write to {path}, so it is not used. Run: chmod 700 {path}")
         return None
     return path
@@ -173,8 +173,8 @@ def evict(path: str, limit: int) -> None:
     with contextlib.suppress(OSError):
         for entry in os.scandir(path):
             with contextlib.suppress(OSError):
-                found = entry.stat()
-                entries.append((found.st_mtime, found.st_size, entry.path))
+                status = entry.stat()
+                entries.append((status.st_mtime, status.st_size, entry.path))
     total = sum(size for _, size, _ in entries)
     if total <= limit:
         return

@@ -68,17 +68,17 @@ def clients() -> dict[str, Any]:
 
 
 def _make_clients() -> dict[str, Any]:
-    for said in config.malformed.values():
-        raise ValueError(f"devices: {said}")
+    for message in config.malformed.values():
+        raise ValueError(f"devices: {message}")
     asked = [p.strip() for p in os.environ.get("ATLED_PLATFORMS", "").split(",") if p.strip()]
-    found: dict[str, Any] = {}
+    by_platform: dict[str, Any] = {}
     names = {"gpu": ("cuda", "rocm")}
-    wanted = [q for p in asked for q in names.get(p, (p,))]
-    for plugin in plugins.installed() if not asked or set(wanted) != {"cpu"} else ():
-        if asked and plugin.platform not in wanted:
+    platforms = [q for p in asked for q in names.get(p, (p,))]
+    for plugin in plugins.installed() if not asked or set(platforms) != {"cpu"} else ():
+        if asked and plugin.platform not in platforms:
             continue
         try:
-            found[plugin.platform] = plugins.load(plugin, world)
+            by_platform[plugin.platform] = plugins.load(plugin, world)
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:300]
             if asked:
@@ -92,15 +92,15 @@ def _make_clients() -> dict[str, Any]:
                 RuntimeWarning,
                 stacklevel=2,
             )
-    if not asked or "cpu" in wanted:
-        found["cpu"] = _cpu_client()
-    for platform in wanted:
-        if platform not in found and platform not in names.get("gpu", ()):
+    if not asked or "cpu" in platforms:
+        by_platform["cpu"] = _cpu_client()
+    for platform in platforms:
+        if platform not in by_platform and platform not in names.get("gpu", ()):
             raise RuntimeError(f"devices: ATLED_PLATFORMS asks for {platform}, and no plugin for it is installed.")
-    if not found:
+    if not by_platform:
         raise RuntimeError(f"devices: no plugin is installed for ATLED_PLATFORMS={','.join(asked)}.")
-    order = [p for p in wanted if p in found] if asked else list(found)
-    return {p: found[p] for p in order}
+    order = [p for p in platforms if p in by_platform] if asked else list(by_platform)
+    return {p: by_platform[p] for p in order}
 
 
 def _cpu_client() -> Any:

@@ -52,12 +52,12 @@ class Evaluate(Interpreter):
         except execute.EngineError as error:
             gone = [a._buffer for a in arrays if a._buffer.is_deleted()] or [a._buffer for a in arrays] or [None]
             raise failed(gone[0], error) from None
-        made = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
+        results = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
         if here.is_watched and (here.debug_nans or here.debug_infs):
             from atled.engine.watch import check  # imported only under debug_nans
 
-            check(op, arrays, made)
-        return made
+            check(op, arrays, results)
+        return results
 
     def _prepare(self, op: Any, arrays: list[DeviceArray]) -> Any:
         inputs = [Var(a.type) for a in arrays]
@@ -97,10 +97,12 @@ def placement(
     mesh = own or named[0].mesh
     whole = NamedSharding(mesh, PartitionSpec())
     ins = ins or [None] * len(arrays)
-    kept = []
+    in_shardings = []
     for a, s in zip(arrays, ins, strict=True):
-        kept.append(s or (a.sharding.with_memory_kind(None) if isinstance(a.sharding, NamedSharding) else whole))
-    return Spread(mesh, tuple(kept), tuple(outs) or (None,) * len(program.outputs)), True
+        in_shardings.append(
+            s or (a.sharding.with_memory_kind(None) if isinstance(a.sharding, NamedSharding) else whole)
+        )
+    return Spread(mesh, tuple(in_shardings), tuple(outs) or (None,) * len(program.outputs)), True
 
 
 def _apart(program: Program, arrays: Sequence[Any], asked: Sequence[Any], own: Any) -> ValueError:
@@ -114,8 +116,8 @@ def _apart(program: Program, arrays: Sequence[Any], asked: Sequence[Any], own: A
 
 
 def _devices(sharding: Any) -> str:
-    found = [str(d) for d in sharding.devices]
-    return found[0] if len(found) == 1 else f"{len(found)} devices ({found[0]}, …, {found[-1]})"
+    names = [str(d) for d in sharding.devices]
+    return names[0] if len(names) == 1 else f"{len(names)} devices ({names[0]}, …, {names[-1]})"
 
 
 def moved(arrays: Sequence[DeviceArray], where: Where) -> list[DeviceArray]:

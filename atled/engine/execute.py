@@ -156,9 +156,9 @@ class _Together:
             except NotPortable:  # it holds Python functions, as callbacks do
                 name, self.calls_back = f"{self.program.name}, {len(self.program.equations)} equations", True
             place = source.here()
-            said = str(place) if place is not None else ""
+            location = str(place) if place is not None else ""
             name = f"{name} {_description(self.where)}"
-            self.number = processes.agree(name, self.program.name, said, self.ranks)
+            self.number = processes.agree(name, self.program.name, location, self.ranks)
         mark = processes.launched(self.number, buffers)
         if self.calls_back:  # callbacks see values before the results are confirmed
             processes.confirm(mark)
@@ -178,10 +178,10 @@ class _Marked:
         self.results, self.mark = results, mark
 
     def consume_with_handlers(self, handlers: Sequence[Any]) -> list[Any]:
-        found = self.results.consume_with_handlers(handlers)
-        for buffer in found:
+        arrays = self.results.consume_with_handlers(handlers)
+        for buffer in arrays:
             buffer.mark = self.mark
-        return found
+        return arrays
 
 
 def effects_barrier() -> None:
@@ -219,14 +219,14 @@ def executable(
     """A program compiled for a placement; `module` is its lowered module, if it exists already."""
 
     key = ("executable", where, committed, donated)
-    found = program.derived.get(key)
-    if found is None:
+    cached = program.derived.get(key)
+    if cached is None:
         with _one_at_a_time((id(program), key)):
-            found = program.derived.get(key)
-            if found is None:
+            cached = program.derived.get(key)
+            if cached is None:
                 raw, settled = settle(compiled, program, where, donated, module)
-                found = program.derived[key] = Executable(raw, program, settled, committed, donated)
-    return found
+                cached = program.derived[key] = Executable(raw, program, settled, committed, donated)
+    return cached
 
 
 _compiling: dict[Any, list[Any]] = {}  # a lock, and the number of threads that use it
@@ -274,13 +274,13 @@ def settle(
 
 def _settled(raw: Any, program: Program, where: Spread) -> Spread:
     """The placements of a compiled program's outputs."""
-    found = raw.get_output_shardings()
+    tilings = raw.get_output_shardings()
     outs: list[Any] = []
     for i, (t, s) in enumerate(zip(program.output_types, where.outs, strict=True)):
-        if s is None and found is None:
+        if s is None and tilings is None:
             s = NamedSharding(where.mesh, PartitionSpec())
-        elif s is None and found is not None:
-            s = sharding_of_tiling(found[i], where.mesh, physical(t)[0])
+        elif s is None and tilings is not None:
+            s = sharding_of_tiling(tilings[i], where.mesh, physical(t)[0])
             if s is not None and t.kind == "k":  # the words of keys are never split
                 s = s.with_spec(PartitionSpec(*s.spec[1:])) if not s.spec.axes(0) else None
         outs.append(s)
@@ -318,12 +318,12 @@ def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[
     options = _option_values(program, where)
     device = devices_of(where)[0]
     key = cache.key(name, f"{options}{donated}{_description(where)}", device.platform, device)
-    found = cache.load(key)
-    if found is None and device.platform == "cpu" and len({d.process_index for d in devices_of(where)}) > 1:
+    entry = cache.load(key)
+    if entry is None and device.platform == "cpu" and len({d.process_index for d in devices_of(where)}) > 1:
         return _compiled_by_one(program, key, where, donated, module)
-    if found is not None:
+    if entry is not None:
         try:
-            return revived(*found, where)
+            return revived(*entry, where)
         except (RuntimeError, ValueError):
             cache.discard(key)
     raw, uses = _compile(program, where, donated, module)
@@ -345,16 +345,16 @@ def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[in
     """A multi-process program, compiled by the first process that requests it, for all."""
     from atled.engine.world import processes  # imported only with several processes
 
-    made: list[Any] = []
+    fresh: list[Any] = []
 
     def make() -> tuple[dict[str, Any], bytes]:
         raw, uses = _compile(program, where, donated, module)
-        made.append(raw)
+        fresh.append(raw)
         return {"uses": sorted(uses), "name": program.name}, raw.serialize()
 
-    found = processes.once(key, make)
-    cache.store(key, *found)
-    return made[0] if made else revived(*found, where)
+    entry = processes.once(key, make)
+    cache.store(key, *entry)
+    return fresh[0] if fresh else revived(*entry, where)
 
 
 def _description(where: Where) -> str:
@@ -367,16 +367,16 @@ def _description(where: Where) -> str:
 
 
 def _option_values(program: Program, where: Where) -> dict[str, Any]:
-    found: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
+    values: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
     # compile in half the time. Some ops on large arrays run up to three times as fast with them, large programs run
     # faster, too (measured in benchmarks/), and so do long ops over a mesh, where they are not one loop each.
     is_spread = isinstance(where, Spread) and where.mesh.size > 1
     if len(program.equations) <= SMALL and not is_spread and not _gains_by_emitters(program):
-        found["xla_cpu_use_fusion_emitters"] = False
+        values["xla_cpu_use_fusion_emitters"] = False
     else:
-        found["xla_cpu_parallel_codegen_split_count"] = PARTS
-    return found
+        values["xla_cpu_parallel_codegen_split_count"] = PARTS
+    return values
 
 
 def _gains_by_emitters(program: Program) -> bool:
@@ -406,16 +406,16 @@ PARTS = min(32, 2 * (os.cpu_count() or 1))  # parts compiled in parallel; more t
 def options(program: Program, where: Where) -> Any:
     """Compile options for a program."""
     devices = devices_of(where)
-    made = _jax.CompileOptions()
+    build = _jax.CompileOptions()
     if devices[0].platform == "cpu":
-        made.env_option_overrides = list(_option_values(program, where).items())
+        build.env_option_overrides = list(_option_values(program, where).items())
     assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in devices]], np.int32))
-    for part in (made, made.executable_build_options):
+    for part in (build, build.executable_build_options):
         part.num_replicas, part.num_partitions, part.device_assignment = 1, len(devices), assignment
     if isinstance(where, Spread):
-        made.executable_build_options.use_spmd_partitioning = True
-        made.executable_build_options.use_shardy_partitioner = True
-    return made
+        build.executable_build_options.use_spmd_partitioning = True
+        build.executable_build_options.use_shardy_partitioner = True
+    return build
 
 
 def _compile(
@@ -440,19 +440,21 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
         register(kind)
     devices = devices_of(where)
     client, platform = devices[0].client, devices[0].platform
-    made = options(program, where)
+    settings = options(program, where)
     more = (module.callbacks,) if module.callbacks else ()
     try:
-        return versions.compile_and_load(client, module.module, device_list(devices), made, *more)
+        return versions.compile_and_load(client, module.module, device_list(devices), settings, *more)
     except EngineError as error:
         emitters = "xla_cpu_use_fusion_emitters"
         if platform == "cpu" and "MLIR failure" in str(error) and emitters not in versions.missing:  # on long chains
-            made.env_option_overrides = [*made.env_option_overrides, (emitters, False)]
+            settings.env_option_overrides = [*settings.env_option_overrides, (emitters, False)]
         elif platform == "cpu" and "opt-barrier" in str(error):  # inside a loop that became one function
-            made.env_option_overrides = [o for o in made.env_option_overrides if o[0] != "xla_disable_hlo_passes"]
+            settings.env_option_overrides = [
+                o for o in settings.env_option_overrides if o[0] != "xla_disable_hlo_passes"
+            ]
         else:
             raise
-        return versions.compile_and_load(client, module.module, device_list(devices), made, *more)
+        return versions.compile_and_load(client, module.module, device_list(devices), settings, *more)
 
 
 @functools.cache
@@ -476,8 +478,8 @@ def _reset() -> None:
     flush()
     forget()
     _in_flight.clear()
-    for kept in (layout, device_list, on_device, cache._machine):
-        kept.cache_clear()
+    for memo in (layout, device_list, on_device, cache._machine):
+        memo.cache_clear()
     sharding.forget()
 
 

@@ -50,11 +50,13 @@ def batch_attributes(name: str, count: int, ins: Sequence[Sequence[int]], outs: 
         sizes.extend(shape[count:])
         return f"[{', '.join([_factor(i) for i in (*range(count), *range(first, len(sizes)))])}]"
 
-    given, made = (", ".join([axes(shape) for shape in shapes]) for shapes in (ins, outs))
+    operands, results = (", ".join([axes(shape) for shape in shapes]) for shapes in (ins, outs))
     known = ", ".join([f"{_factor(i)}={n}" for i, n in enumerate(sizes)])
     return {
         "mhlo.frontend_attributes": ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))}),
-        "sdy.sharding_rule": ir.Attribute.parse(f"#sdy.op_sharding_rule<({given})->({made}) {{{known}}}, custom>"),
+        "sdy.sharding_rule": ir.Attribute.parse(
+            f"#sdy.op_sharding_rule<({operands})->({results}) {{{known}}}, custom>"
+        ),
     }
 
 

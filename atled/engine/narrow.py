@@ -34,13 +34,13 @@ def unpacked(buffer: Any) -> np.ndarray:
         if len(unpackers) >= 1024:
             unpackers.clear()
         device = placed.sharding.device
-        made = _jax.CompileOptions()
+        options = _jax.CompileOptions()
         assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
-        made.device_assignment = made.executable_build_options.device_assignment = assignment
-        raw = device.client.compile_and_load(text, placement.device_list((device,)), made)
+        options.device_assignment = options.executable_build_options.device_assignment = assignment
+        raw = device.client.compile_and_load(text, placement.device_list((device,)), options)
         unpackers[placed] = raw
     out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
-    (found,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
-    host = np.asarray(memoryview(found)).astype(placed.dtype)
+    (wider,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
+    host = np.asarray(memoryview(wider)).astype(placed.dtype)
     host.flags.writeable = False
     return host

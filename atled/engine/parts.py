@@ -25,22 +25,22 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
     """
     dims = tuple(shape)
     part = sharding.shard_shape(dims)
-    made: dict[str, np.ndarray] = {}
+    data_of: dict[str, np.ndarray] = {}
     parts = []
     for device, index in sharding.addressable_devices_indices_map(dims).items():
-        if str(index) not in made:
+        if str(index) not in data_of:
             data = np.array(data_callback(index), dtype)  # a private copy
             if data.shape != part:
                 raise ValueError(
                     f"make_array_from_callback: the part {_show(index)} of shape {list(dims)} must have the shape "
                     f"{list(part)}; the callback gave {list(data.shape)}."
                 )
-            made[str(index)] = data
-        parts.append((device, made[str(index)]))
-    kinds = {d.dtype for d in made.values()}
+            data_of[str(index)] = data
+        parts.append((device, data_of[str(index)]))
+    kinds = {d.dtype for d in data_of.values()}
     if len(kinds) != 1:
         raise TypeError(f"make_array_from_callback: the parts must have one dtype; got {sorted(map(str, kinds))}.")
-    type = ArrayType(dims, type_of(next(iter(made.values()))).dtype)
+    type = ArrayType(dims, type_of(next(iter(data_of.values()))).dtype)
     return wrap(assemble(Placed(type, sharding, True), parts))
 
 
@@ -65,21 +65,21 @@ def make_array_from_process_local_data(
     mine = [i for i, d in enumerate(sharding.devices) if d in sharding.addressable_devices]
     dims, starts = [], []
     for axis, (size, count) in enumerate(zip(local.shape, counts)):
-        found = sorted(set(places[mine, axis].tolist()))
-        if found != list(range(found[0], found[0] + len(found))):
+        tiled = sorted(set(places[mine, axis].tolist()))
+        if tiled != list(range(tiled[0], tiled[0] + len(tiled))):
             raise ValueError(
                 f"make_array_from_process_local_data: the parts of this process along dimension {axis} are not next to "
                 f"each other in {sharding.spec}.\n  try: make_array_from_callback, which asks for one part at a time."
             )
-        whole = size * count // len(found) if global_shape is None else tuple(global_shape)[axis]
-        expected = whole * len(found) // count
+        whole = size * count // len(tiled) if global_shape is None else tuple(global_shape)[axis]
+        expected = whole * len(tiled) // count
         if size not in (whole, expected):
             raise ValueError(
                 f"make_array_from_process_local_data: dimension {axis} of this process must have {expected} elements "
                 f"for the global shape {list(global_shape or ())}; got {size}."
             )
         dims.append(whole)
-        starts.append(0 if size == whole else found[0] * whole // count)
+        starts.append(0 if size == whole else tiled[0] * whole // count)
 
     def part(index: tuple[slice, ...]) -> Any:
         return local[tuple([s if s.start is None else slice(s.start - b, s.stop - b) for s, b in zip(index, starts)])]
@@ -98,9 +98,9 @@ def make_array_from_single_device_arrays(
     >>> make_array_from_single_device_arrays((3,), split, [jnp.array([1, 2, 3])])
     Array([1, 2, 3], dtype=int32)
     """
-    dims, found = tuple(shape), {a.device: a for a in arrays}
+    dims, by_device = tuple(shape), {a.device: a for a in arrays}
     part, here = sharding.shard_shape(dims), [d for d in sharding.devices if d in sharding.addressable_devices]
-    if set(found) != set(here) or len(arrays) != len(here):
+    if set(by_device) != set(here) or len(arrays) != len(here):
         raise ValueError(
             "make_array_from_single_device_arrays: one array is needed for each device of this process, "
             f"{', '.join(map(str, here))}; got arrays on {', '.join([str(a.device) for a in arrays])}."
@@ -112,4 +112,4 @@ def make_array_from_single_device_arrays(
                 f"make_array_from_single_device_arrays: each part must be {want}; got {a.type} on {a.device}."
             )
     placed = Placed(ArrayType(dims, want.dtype), sharding, True)
-    return wrap(assemble(placed, [(d, found[d]._buffer) for d in here]))
+    return wrap(assemble(placed, [(d, by_device[d]._buffer) for d in here]))

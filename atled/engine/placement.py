@@ -62,13 +62,13 @@ def tiling(sharding: Any, ndim: int) -> Any:
 
 def sharding_of_tiling(proto: Any, mesh: Mesh, shape: tuple[int, ...]) -> NamedSharding | None:
     """The sharding that the compiler chose for an array, as a PartitionSpec; None if no spec can express it."""
-    found = _hlo.HloSharding.from_proto(proto)
-    if found.is_replicated() or mesh.size == 1:
+    hlo_sharding = _hlo.HloSharding.from_proto(proto)
+    if hlo_sharding.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())
-    if not found.is_tiled():
+    if not hlo_sharding.is_tiled():
         return None
-    dims = list(found.tile_assignment_dimensions())
-    ids = np.array(list(found.tile_assignment_devices())).reshape(dims)
+    dims = list(hlo_sharding.tile_assignment_dimensions())
+    ids = np.array(list(hlo_sharding.tile_assignment_devices())).reshape(dims)
     places = np.zeros((mesh.size, len(dims)), np.int64)
     for place in np.ndindex(*dims):
         places[ids[place]] = place

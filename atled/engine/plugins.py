@@ -24,19 +24,19 @@ class Plugin(NamedTuple):
 
 def installed() -> list[Plugin]:
     """The installed plugins, in order of preference."""
-    found = []
+    plugins = []
     tpu = importlib.util.find_spec("libtpu")
     if tpu is not None and tpu.submodule_search_locations:
         library = os.path.join(tpu.submodule_search_locations[0], "libtpu.so")
         if os.path.exists(library):
-            found.append(Plugin("tpu", library))
+            plugins.append(Plugin("tpu", library))
     spec = importlib.util.find_spec("jax_plugins")
     for base in spec.submodule_search_locations or () if spec is not None else ():
         for library in sorted(glob.glob(os.path.join(base, "*", "*plugin*.so"))):
             folder = os.path.basename(os.path.dirname(library))
             platform = next((p for p in ("cuda", "rocm") if p in folder), folder)
-            found.append(Plugin(platform, library))
-    return found
+            plugins.append(Plugin(platform, library))
+    return plugins
 
 
 def start(plugin: Plugin) -> None:

@@ -23,11 +23,11 @@ _LIMIT = 100_000  # elements; arrays of many short axes have more in their corne
 
 def _positions(shape: tuple[int, ...], edge: int) -> list[np.ndarray]:
     """The positions along each axis that are shown, and one more in the middle of a long axis, which is not."""
-    found = []
+    positions = []
     for n in shape:
         ends = np.arange(n) if n <= 2 * edge + 1 else np.r_[0 : edge + 1, n - edge : n]
-        found.append(ends)
-    return found
+        positions.append(ends)
+    return positions
 
 
 def _fetched(x: DeviceArray, positions: list[np.ndarray]) -> np.ndarray:
@@ -65,11 +65,11 @@ def _within(
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Which of the positions a shard holds, and their positions within the shard."""
     places, inside = [], []
-    for window, n, wanted in zip(part.index, shape, positions, strict=True):
+    for window, n, shown in zip(part.index, shape, positions, strict=True):
         start, stop, _ = window.indices(n)
-        held = np.flatnonzero((wanted >= start) & (wanted < stop))
+        held = np.flatnonzero((shown >= start) & (shown < stop))
         places.append(held)
-        inside.append(wanted[held] - start)
+        inside.append(shown[held] - start)
     return places, inside
 
 
@@ -97,10 +97,10 @@ def place(x: DeviceArray) -> str:
 
 def text(x: DeviceArray, *, separator: str, prefix: str = "", **options: Any) -> str | None:
     """The elements of an array as NumPy prints them; None if there are too many even in the corners."""
-    found = _shown(x, options.pop("threshold", None))
-    if found is None:
+    corners = _shown(x, options.pop("threshold", None))
+    if corners is None:
         return None
-    values, cut, is_here = found
+    values, cut, is_here = corners
     if x.ndim == 0 and not prefix:
         return str(values[()])
     if not is_here.all():

@@ -78,16 +78,16 @@ class Module:
 
     def mesh(self, mesh: Mesh) -> str:
         """The symbol of a mesh, declared on first use."""
-        found = self.meshes.get(mesh)
-        if found is None:
-            found = self.meshes[mesh] = "mesh" if not self.meshes else f"mesh_{len(self.meshes)}"
+        symbol = self.meshes.get(mesh)
+        if symbol is None:
+            symbol = self.meshes[mesh] = "mesh" if not self.meshes else f"mesh_{len(self.meshes)}"
             axes = ", ".join([f"{_quoted(n)}={k}" for n, k in mesh.shape.items()])
             attributes = {
-                "sym_name": ir.StringAttr.get(found),
+                "sym_name": ir.StringAttr.get(symbol),
                 "mesh": ir.Attribute.parse(f"#sdy.mesh<[{axes}]>"),
             }
             _create("sdy.mesh", [], [], attributes, loc=UNKNOWN, ip=ir.InsertionPoint.at_block_begin(self.module.body))
-        return found
+        return symbol
 
     def sharding(self, sharding: NamedSharding, t: ArrayType) -> Any:
         """The sharding attribute of an array."""
@@ -184,8 +184,8 @@ class BlockBuilder:
             key: Any = name
         else:
             key = (id(source.code), source.lasti, name, source.is_backward, source.scopes)
-        found = locations.get(key)
-        if found is None:
+        location = locations.get(key)
+        if location is None:
             child = None
             if source is not None:
                 place = locations.get(key[:2])
@@ -196,8 +196,8 @@ class BlockBuilder:
                 child = place
             shown = f"backward({name})" if source is not None and source.is_backward else name
             scopes = "" if source is None else source.scopes
-            found = locations[key] = ir.Location.name(f"{self.scope}/{scopes}{shown}", childLoc=child)
-        self.location = found
+            location = locations[key] = ir.Location.name(f"{self.scope}/{scopes}{shown}", childLoc=child)
+        self.location = location
 
     def emit(
         self,
@@ -254,13 +254,13 @@ class BlockBuilder:
         if data.size != 1:
             return self._constant(dense(data, dtype, type.shape), type)
         key = (data.tobytes(), type)
-        found = self.constants.get(key)
-        if found is None:
+        cached = self.constants.get(key)
+        if cached is None:
             attribute = known_attributes.get(key)
             if attribute is None:
                 attribute = known_attributes[key] = dense(data, dtype, type.shape)
-            found = self.constants[key] = self._constant(attribute, type)
-        return found
+            cached = self.constants[key] = self._constant(attribute, type)
+        return cached
 
     def _constant(self, attribute: Any, type: ArrayType) -> Value:
         op = _create("stablehlo.constant", [module_type(type)], [], {"value": attribute}, loc=self.location, ip=self.ip)
@@ -395,15 +395,15 @@ class BlockBuilder:
     def place(self, axis: Any) -> Value:
         index = ArrayType((1,), np.dtype(np.int32))
         if axis in self.places:
-            found = self.places[axis]
+            position = self.places[axis]
         else:
             groups = self.groups((axis,))
             table = np.zeros(groups.size, np.int32)
             table[groups] = np.arange(groups.shape[1], dtype=np.int32)
             number = self.emit("stablehlo.partition_id", (), (ArrayType((), np.dtype(np.uint32)),))
             known = self.constant(table, ArrayType((groups.size,), index.dtype))
-            found = self.emit("stablehlo.dynamic_slice", (known, number), (index,), {"slice_sizes": (1,)})
-        return self.emit("stablehlo.reshape", (found,), (ArrayType((), index.dtype),))
+            position = self.emit("stablehlo.dynamic_slice", (known, number), (index,), {"slice_sizes": (1,)})
+        return self.emit("stablehlo.reshape", (position,), (ArrayType((), index.dtype),))
 
     def groups(self, axes: Sequence[Any]) -> np.ndarray:
         names = ", ".join(map(repr, axes))

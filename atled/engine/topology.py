@@ -54,16 +54,16 @@ def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str
     plugins.start(plugin)
     try:
         if platform == "tpu":
-            found = _jax.get_default_c_api_topology(platform, f"{chip}:{grid}", dict(more))
+            described = _jax.get_default_c_api_topology(platform, f"{chip}:{grid}", dict(more))
         else:
             asked = {"topology": grid, "target_config": chips.GPUS[chip].description, **dict(more)}
-            found = _jax.get_default_c_api_topology(platform, "", asked)
+            described = _jax.get_default_c_api_topology(platform, "", asked)
     except EngineError as error:
         raise ValueError(f"topologies.get: {name} is no machine that exists: {_reason(error)}") from None
-    devices = tuple(sorted(found._make_compile_only_devices(), key=lambda d: d.id))
+    devices = tuple(sorted(described._make_compile_only_devices(), key=lambda d: d.id))
     memory = chips.TPUS[chip] if platform == "tpu" else chips.GPUS[chip].memory
-    made = _of_client[devices[0].client] = Topology(name, platform, devices, memory)
-    return made
+    topology = _of_client[devices[0].client] = Topology(name, platform, devices, memory)
+    return topology
 
 
 def _reason(error: Exception) -> str:
@@ -134,9 +134,9 @@ def unloaded(
 def _explained(error: Exception, program: Program, topology: Topology) -> Exception:
     text = str(error)
     if "RESOURCE_EXHAUSTED" in text:
-        found = re.search(r"([\d.]+[KMGT])\D* of ([\d.]+[KMGT]) hbm|\(([\d.]+[KMGT])\).*?\(([\d.]+[KMGT])\)", text)
-        if found is not None:
-            needed, there = [f"{g[:-1]} {g[-1]}iB" for g in found.groups() if g]
+        match = re.search(r"([\d.]+[KMGT])\D* of ([\d.]+[KMGT]) hbm|\(([\d.]+[KMGT])\).*?\(([\d.]+[KMGT])\)", text)
+        if match is not None:
+            needed, there = [f"{g[:-1]} {g[-1]}iB" for g in match.groups() if g]
             return _too_large(program, topology, needed, there)
     return RuntimeError(f"{program.name}: the compiler for {topology.name} failed: {text}")
 

@@ -111,24 +111,24 @@ class Watch(Interpreter):
         since = self.births(what, operands)
         new = where - {lane for b in since for lane in b.lanes}
         if not since or (new and all([len(next(iter(b.lanes))) == len(known) for b in since])):
-            found = finding(op, operands, x, bad, self.outer, min(new or where))
+            origin = finding(op, operands, x, bad, self.outer, min(new or where))
             infinite = self.births("inf", operands) if what == "nan" else []
-            found.because = infinite[0].finding if infinite else None
-            since = [*since, _Birth(found, where, self.count)]
+            origin.because = infinite[0].finding if infinite else None
+            since = [*since, _Birth(origin, where, self.count)]
             self.count += 1
         self.marks[what][id(x)] = (x, tuple(since))
 
     def births(self, what: str, arrays: Sequence[Any]) -> list[_Birth]:
         """The origins of the arrays' bad values, earliest first."""
-        found = {b.number: b for a in arrays for b in self.marks[what].get(id(a), (None, ()))[1]}
-        return [found[n] for n in sorted(found)]
+        by_number = {b.number: b for a in arrays for b in self.marks[what].get(id(a), (None, ()))[1]}
+        return [by_number[n] for n in sorted(by_number)]
 
     def mark_argument(self, name: str, x: DeviceArray) -> None:
         """Record a bad value in an argument."""
         for what in ("nan", "inf"):
             if is_bad(x, what == "nan", what == "inf") is not None:
-                found = Finding(what, f"argument {name}", None, (), (), False, ())
-                self.marks[what][id(x)] = (x, (_Birth(found, {()}, -1),))
+                origin = Finding(what, f"argument {name}", None, (), (), False, ())
+                self.marks[what][id(x)] = (x, (_Birth(origin, {()}, -1),))
 
     def origin(self, results: Sequence[Any]) -> Finding | None:
         """The origin of the first bad value in the results."""
@@ -169,9 +169,9 @@ def is_bad(x: Any, nans: bool, infs: bool) -> np.ndarray | None:
         return None
     host = to_numpy(x._buffer)
     host = host.astype(np.float32) if host.dtype.kind == "V" else host
-    found = np.isnan(host) if nans else np.zeros(host.shape, bool)
-    found = found | np.isinf(host) if infs else found
-    return found if found.any() else None
+    mask = np.isnan(host) if nans else np.zeros(host.shape, bool)
+    mask = mask | np.isinf(host) if infs else mask
+    return mask if mask.any() else None
 
 
 def _what(host: np.ndarray) -> str:
@@ -196,11 +196,11 @@ def _range(x: Any, lane: tuple[int, ...]) -> str:
 @contextlib.contextmanager
 def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
     """A block in which every op runs separately and is checked."""
-    made, before = Watch(nans, infs), state.base
+    watch, before = Watch(nans, infs), state.base
     with override(jit=False, debug_nans=False, debug_infs=False, watches=True):
-        state.base = made
+        state.base = watch
         try:
-            yield made
+            yield watch
         finally:
             state.base = before
 

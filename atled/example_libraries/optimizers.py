@@ -91,12 +91,12 @@ def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], ...]]) -> Calla
             if form != opt_state.tree_def:
                 says = "optimizer: gradients must have the structure of the parameters"
                 raise TypeError(errors.explained(f"{says}; got {form} for {opt_state.tree_def}."))
-            found = _packed([update(i, g, state) for g, state in zip(grads, _states(opt_state), strict=True)], form)
-            for before, now in zip(opt_state.subtree_defs, found.subtree_defs, strict=True):
+            new_state = _packed([update(i, g, state) for g, state in zip(grads, _states(opt_state), strict=True)], form)
+            for before, now in zip(opt_state.subtree_defs, new_state.subtree_defs, strict=True):
                 if before != now:
                     says = "optimizer: an update must give a state of the structure that it takes"
                     raise TypeError(errors.explained(f"{says}; got {now} for {before}."))
-            return found
+            return new_state
 
         def tree_params(opt_state: OptimizerState) -> Params:
             return tree.unflatten(opt_state.tree_def, [get_params(state) for state in _states(opt_state)])

@@ -200,8 +200,8 @@ def _pooling(combine: Callable[..., Any], doc: str, is_mean: bool = False) -> Ca
             raise ValueError(errors.explained(says))
 
         def spread(numbers: Sequence[int]) -> tuple[int, ...]:
-            found = iter(numbers)
-            return tuple([1 if c in "NC" else next(found) for c in spec])
+            spatial = iter(numbers)
+            return tuple([1 if c in "NC" else next(spatial) for c in spec])
 
         windows, steps = spread(window), spread(strides or (1,) * len(window))
 
@@ -372,8 +372,8 @@ def serial(*layers: Layer) -> Layer:
         params = []
         for init in inits:
             rng, own = random.split(rng)
-            input_shape, found = init(own, input_shape)
-            params.append(found)
+            input_shape, layer_params = init(own, input_shape)
+            params.append(layer_params)
         return input_shape, params
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
@@ -402,8 +402,8 @@ def parallel(*layers: Layer) -> Layer:
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         check("shapes", input_shape)
-        found = [init(key, shape) for init, key, shape in zip(inits, _keys(rng, len(inits)), input_shape)]
-        return tuple([shape for shape, _ in found]), tuple([params for _, params in found])
+        pairs = [init(key, shape) for init, key, shape in zip(inits, _keys(rng, len(inits)), input_shape)]
+        return tuple([shape for shape, _ in pairs]), tuple([params for _, params in pairs])
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         check("inputs", inputs)

@@ -106,8 +106,8 @@ def buffer_callback(
     del command_buffer_compatible  # of GPUs
     if vmap_method is not None and vmap_method not in METHODS:
         raise ValueError(f"buffer_callback: vmap_method is one of {', '.join(METHODS)}; got {vmap_method!r}.")
-    wanted, out_structure = tree.flatten(result_shape_dtypes)
-    types = [ArrayType(tuple(x.shape), x.dtype) for x in wanted]
+    results, out_structure = tree.flatten(result_shape_dtypes)
+    types = [ArrayType(tuple(x.shape), x.dtype) for x in results]
     aliases = {int(i): int(o) for i, o in (input_output_aliases or {}).items()}
     name = getattr(callback, "__name__", type(callback).__name__)
 

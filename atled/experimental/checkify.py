@@ -83,8 +83,8 @@ class Error:
         at mapped index 1: got -1.0 (`check` failed)
         at mapped index 2: got -2.0 (`check` failed)
         """
-        found = self.get_exception()
-        return None if found is None else str(found)
+        failure = self.get_exception()
+        return None if failure is None else str(failure)
 
     def get_exception(self) -> CheckError | None:
         """The failure as an exception of its category, or None.
@@ -93,13 +93,15 @@ class Error:
         >>> type(checkify(jnp.log, errors=all_checks)(-1.0)[0].get_exception()).__name__
         'NaNError'
         """
-        found = self._failures()
-        if not found:
+        failures = self._failures()
+        if not failures:
             return None
-        if not found[0][0]:
-            _, site, words = found[0]
+        if not failures[0][0]:
+            _, site, words = failures[0]
             return site.category(site.message(words))
-        lines = [f"at mapped index {', '.join(map(str, lane))}: {site.message(words)}" for lane, site, words in found]
+        lines = [
+            f"at mapped index {', '.join(map(str, lane))}: {site.message(words)}" for lane, site, words in failures
+        ]
         return CheckError("\n".join(lines))
 
     def throw(self) -> None:
@@ -107,13 +109,13 @@ class Error:
 
         >>> checkify(lambda x: check(x > 0, "no"))(1.0)[0].throw()
         """
-        found = self._failures()
-        if not found:
+        failures = self._failures()
+        if not failures:
             return
-        if not found[0][0]:
-            raise checks.failure(*found[0][1:])
+        if not failures[0][0]:
+            raise checks.failure(*failures[0][1:])
         error = JaxRuntimeError(self.get())
-        for place in dict.fromkeys([site.where() for _, site, _ in found]):
+        for place in dict.fromkeys([site.where() for _, site, _ in failures]):
             error.add_note(place)
         raise error
 
@@ -242,14 +244,14 @@ def _checked(f: Any, name: str, enabled: frozenset[ErrorCategory], args: Any, kw
     types = [type_of(x) for x in leaves]
 
     def make() -> tuple[Any, ...]:
-        made: list[Any] = []
+        forms: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
             some, by_name = received(structure.unflatten, list(xs))
             result = f(*some, **by_name)
             leaving(name, result)
             out, tree_of_result = tree.flatten(result)
-            made.append(tree_of_result)
+            forms.append(tree_of_result)
             for x in out:
                 if not isinstance(x, Array):
                     type_of(x)  # raises if it is not a number
@@ -257,9 +259,9 @@ def _checked(f: Any, name: str, enabled: frozenset[ErrorCategory], args: Any, kw
 
         program, captured = record(flat, types, name, is_pruned=False)  # what nobody needs is looked at, too
         how = how_for(program, enabled)
-        return instrumented(program, how), how, captured, made[0]
+        return instrumented(program, how), how, captured, forms[0]
 
-    program, how, captured, made = remembered([f], ("checkify", structure, tuple(types), enabled), make)
+    program, how, captured, out_tree = remembered([f], ("checkify", structure, tuple(types), enabled), make)
     out = bind(Call(program), *how.start, *captured, *leaves)
     n = len(how.start)
-    return Error(how.sites, out[:n] if how.sites else ()), made.unflatten(list(out[n:]))
+    return Error(how.sites, out[:n] if how.sites else ()), out_tree.unflatten(list(out[n:]))

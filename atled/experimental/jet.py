@@ -72,16 +72,16 @@ class Taylor(Interpreter):
             return bind(op, *values)
         if any([moving <= {*group} for group in groups]):
             group = next(group for group in groups if moving <= {*group})
-            found = self._linear(op, values, rows, group)
+            series = self._linear(op, values, rows, group)
         elif type(op) is ew.Div:
-            found = self._quotient(values, rows)
+            series = self._quotient(values, rows)
         elif len(groups) == 2 and all([len(group) == 1 for group in groups]) and moving == {g[0] for g in groups}:
-            found = self._product(op, values, rows, groups[0][0], groups[1][0])
+            series = self._product(op, values, rows, groups[0][0], groups[1][0])
         else:
             return self._by_rule(op, values, rows)
         if type(types) is not tuple:
-            return TaylorTracer(self, found)
-        return tuple([TaylorTracer(self, list(terms)) for terms in zip(*found, strict=True)])
+            return TaylorTracer(self, series)
+        return tuple([TaylorTracer(self, list(terms)) for terms in zip(*series, strict=True)])
 
     def _linear(self, op: Any, values: list[Any], rows: list[Any], group: tuple[int, ...]) -> list[Any]:
         still = [
@@ -108,11 +108,11 @@ class Taylor(Interpreter):
     def _quotient(self, values: list[Any], rows: list[Any]) -> list[Any]:
         """q of x = q y: from the lowest power up."""
         below, (x, y) = rows[1], values
-        found = [ew.div(x, y)]
+        coefficients = [ew.div(x, y)]
         for k in range(1, self.order + 1):
-            rest = _total([ew.mul(below[j], found[k - j]) for j in range(1, k + 1)])
-            found.append(ew.div(ew.neg(rest) if rows[0] is None else ew.sub(rows[0][k], rest), y))
-        return found
+            rest = _total([ew.mul(below[j], coefficients[k - j]) for j in range(1, k + 1)])
+            coefficients.append(ew.div(ew.neg(rest) if rows[0] is None else ew.sub(rows[0][k], rest), y))
+        return coefficients
 
     def _by_rule(self, op: Any, values: list[Any], rows: list[Any]) -> Any:
         """The polynomial y that solves y' = jvp(x, x'), from terms of one order less."""
@@ -130,8 +130,8 @@ class Taylor(Interpreter):
                 out, moved = op.jvp(primals, tangents)
             is_tuple = type(out) is tuple
             pairs = zip(out, moved, strict=True) if is_tuple else [(out, moved)]
-            found = [self._integral(less, x, t) for x, t in pairs]
-        return tuple(found) if is_tuple else found[0]
+            results = [self._integral(less, x, t) for x, t in pairs]
+        return tuple(results) if is_tuple else results[0]
 
     def _integral(self, less: Taylor, value: Any, slope: Any) -> Any:
         terms = less.terms(value)
@@ -185,7 +185,7 @@ def _checked(primals: Any, series: Any) -> list[list[Any]]:
         counts = ", ".join([str(len(terms)) for terms in series])
         says = f"jet: each of {len(primals)} arguments must have a series, all of one length; got lengths ({counts})."
         raise ValueError(errors.explained(says))
-    found = []
+    rows = []
     for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
         if not is_array_like(x):
             says = f"jet: arguments must be arrays or numbers; argument {i} is {describe(x)}."
@@ -198,8 +198,8 @@ def _checked(primals: Any, series: Any) -> list[list[Any]]:
             if term.shape != x.shape:
                 says = f"jet: terms must have the shape of their argument, {x.type}; got {term.type} for argument {i}."
                 raise ValueError(errors.explained(says))
-        found.append([x, *terms])
-    return found
+        rows.append([x, *terms])
+    return rows
 
 
 def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bool = True, **_: Any) -> Any:
@@ -224,9 +224,11 @@ def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bo
     with entered(interpreter):
         curves = [TaylorTracer(interpreter, [_scaled(x, f) for x, f in zip(row, factors, strict=True)]) for row in rows]
         out, form = tree.flatten(fun(*curves))
-        found = [interpreter.terms(x) or _constant(x, order) for x in out]
-        found = [[x, *[_scaled(v, 1 / f) for v, f in zip(terms, factors[1:], strict=True)]] for x, *terms in found]
-    return form.unflatten([x for x, *_ in found]), form.unflatten([terms for _, *terms in found])
+        polynomials = [interpreter.terms(x) or _constant(x, order) for x in out]
+        polynomials = [
+            [x, *[_scaled(v, 1 / f) for v, f in zip(terms, factors[1:], strict=True)]] for x, *terms in polynomials
+        ]
+    return form.unflatten([x for x, *_ in polynomials]), form.unflatten([terms for _, *terms in polynomials])
 
 
 def _constant(x: Any, order: int) -> list[Any]:

@@ -31,20 +31,20 @@ def create_device_mesh(
     >>> create_device_mesh((1, 1), atled.devices()[:1]).shape
     (1, 1)
     """
-    found = list(client.devices() if devices is None else devices)
-    if math.prod(mesh_shape) != len(found):
+    device_list = list(client.devices() if devices is None else devices)
+    if math.prod(mesh_shape) != len(device_list):
         raise ValueError(
             errors.explained(
                 f"create_device_mesh: a grid of {' x '.join(map(str, mesh_shape))} needs {math.prod(mesh_shape)} "
-                f"devices; there are {len(found)}."
+                f"devices; there are {len(device_list)}."
             )
         )
-    own = device_kind_handler_dict.get(found[-1].device_kind)
-    made = None if own is None else own(tuple(mesh_shape), found, contiguous_submeshes=contiguous_submeshes)
-    if made is not None:
-        return made
-    grid = np.empty(len(found), dtype=object)
-    grid[:] = found
+    own = device_kind_handler_dict.get(device_list[-1].device_kind)
+    mesh = None if own is None else own(tuple(mesh_shape), device_list, contiguous_submeshes=contiguous_submeshes)
+    if mesh is not None:
+        return mesh
+    grid = np.empty(len(device_list), dtype=object)
+    grid[:] = device_list
     return grid.reshape(tuple(mesh_shape))
 
 
@@ -66,10 +66,10 @@ def create_hybrid_device_mesh(
     >>> create_hybrid_device_mesh((1, 1), (1, 1), atled.devices()[:1], process_is_granule=True).shape
     (1, 1)
     """
-    found = list(client.devices() if devices is None else devices)
-    by = "process_index" if process_is_granule or not hasattr(found[0], "slice_index") else "slice_index"
+    device_list = list(client.devices() if devices is None else devices)
+    by = "process_index" if process_is_granule or not hasattr(device_list[0], "slice_index") else "slice_index"
     groups: dict[int, list[Any]] = {}
-    for d in found:
+    for d in device_list:
         groups.setdefault(getattr(d, by), []).append(d)
     if len(mesh_shape) != len(dcn_mesh_shape) or math.prod(dcn_mesh_shape) != len(groups):
         raise ValueError(

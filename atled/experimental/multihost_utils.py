@@ -73,9 +73,9 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """
     for path, stacked in tree.leaves_with_path(process_allgather(in_tree)):
         if not all([np.array_equal(stacked[0], one, equal_nan=stacked.dtype.kind in "fc") for one in stacked[1:]]):
-            found = ", ".join([str(one) for one in stacked])[:300]
+            values = ", ".join([str(one) for one in stacked])[:300]
             text = f"{fail_message}: " if fail_message else ""
-            raise AssertionError(f"{text}processes differ at {tree.keystr(path) or 'the value'}: {found}.")
+            raise AssertionError(f"{text}processes differ at {tree.keystr(path) or 'the value'}: {values}.")
 
 
 def sync_global_devices(name: str) -> None:
@@ -113,11 +113,11 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     def local(x: Any, spec: PartitionSpec) -> np.ndarray:
         if isinstance(x, np.ndarray):
             return x
-        found = [(part.index, part.data) for part in shards(x)]
-        low = [min([(s[d].start or 0) for s, _ in found]) for d in range(x.ndim)]
-        high = [max([x.shape[d] if s[d].stop is None else s[d].stop for s, _ in found]) for d in range(x.ndim)]
+        parts = [(part.index, part.data) for part in shards(x)]
+        low = [min([(s[d].start or 0) for s, _ in parts]) for d in range(x.ndim)]
+        high = [max([x.shape[d] if s[d].stop is None else s[d].stop for s, _ in parts]) for d in range(x.ndim)]
         out = np.empty([b - a for a, b in zip(low, high, strict=True)], x.dtype)
-        for index, part in found:
+        for index, part in parts:
             at = tuple([
                 slice((s.start or 0) - a, (n if s.stop is None else s.stop) - a)
                 for s, a, n in zip(index, low, x.shape, strict=True)
@@ -133,9 +133,9 @@ def _mapped(values: Any, specs: Any, f: Any) -> Any:
     is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
     flat, prefix = tree.flatten(specs, is_leaf=is_spec)
     leaves, structure = tree.flatten(values)
-    wanted = [
+    leaf_specs = [
         s or PartitionSpec()
         for s, part in zip(flat, prefix.flatten_up_to(values), strict=True)
         for _ in tree.leaves(part)
     ]
-    return structure.unflatten([f(x, s) for x, s in zip(leaves, wanted, strict=True)])
+    return structure.unflatten([f(x, s) for x, s in zip(leaves, leaf_specs, strict=True)])

@@ -116,11 +116,11 @@ def _first_step(f: Callable[..., Any], t: Any, y: Any, slope: Any, equation: _Eq
 
 def _slopes(f: Callable[..., Any], y: Any, t: Any, step: Any, first: Any) -> tuple[Any, list[Any]]:
     """The end of a step, and all its slopes; the last one is that at the end."""
-    found, end = [first], y
+    slopes, end = [first], y
     for share, weights in _SLOPES:
-        end = y + (step * _combined(weights, found)).astype(y.dtype)
-        found.append(f(end, t + share * step))
-    return end, found
+        end = y + (step * _combined(weights, slopes)).astype(y.dtype)
+        slopes.append(f(end, t + share * step))
+    return end, slopes
 
 
 def _combined(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
@@ -151,8 +151,8 @@ def _advanced(f: Callable[..., Any], at: _Progress, equation: _Equation) -> _Pro
     bend = first - change
     pieces = jnp.stack([at.y, change, bend, change - last - bend, at.step * _combined(_DENSE, slopes)])
     moved = _Progress(end, slopes[-1], at.t + at.step, at.t, step, pieces)
-    kept = [jnp.where(is_good, new, old).astype(old.dtype) for new, old in zip(moved, at, strict=True)]
-    return _Progress(*kept)._replace(step=step.astype(at.step.dtype))
+    fields = [jnp.where(is_good, new, old).astype(old.dtype) for new, old in zip(moved, at, strict=True)]
+    return _Progress(*fields)._replace(step=step.astype(at.step.dtype))
 
 
 def _between(at: _Progress, t: Any) -> Any:
@@ -208,8 +208,8 @@ def _backward(equation: _Equation, residuals: Any, cotangents: Any) -> Any:
     dtype = jnp.result_type(*[t.dtype for t in state_types])
 
     def merged(changing: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-        found = dict(zip(moving, changing, strict=True))
-        return [found.get(i, x) for i, x in enumerate(operands)]
+        by_index = dict(zip(moving, changing, strict=True))
+        return [by_index.get(i, x) for i, x in enumerate(operands)]
 
     def adjoint(state: Any, backwards: Any, *operands: Any) -> Any:
         y, a, *_ = _as_parts(state, state_types)
@@ -235,8 +235,8 @@ def _backward(equation: _Equation, residuals: Any, cotangents: Any) -> Any:
     start = (jnp.zeros_like(ys[0]), [jnp.zeros(t.shape, t.dtype) for t in state_types[2:]])
     (a, sums), by_time = scan(segment, start, (ys[1:], cotangents[1:], times[1:], times[:-1]), reverse=True)
     by_first = -jnp.sum(a * equation(ys[0], times[0], operands)).real.astype(times.dtype)
-    found = dict(zip(moving, sums, strict=True))
-    by_operands = [found.get(i) for i in range(len(operands))]
+    grads = dict(zip(moving, sums, strict=True))
+    by_operands = [grads.get(i) for i in range(len(operands))]
     return a + cotangents[0], jnp.concatenate([by_first[None], by_time]), by_operands
 
 
@@ -273,8 +273,8 @@ def _solution(func: Callable[..., Any], settings: tuple[float, ...], y0: Any, t:
     operands = [jnp.asarray(x) for x in operands]
 
     def field(y: Any, t: Any, *operands: Any) -> Array:
-        found = func(form.unflatten(_as_parts(y, types)), t, *args_form.unflatten(operands))
-        slope = _as_vector(tree.leaves(found), dtype)
+        derivative = func(form.unflatten(_as_parts(y, types)), t, *args_form.unflatten(operands))
+        slope = _as_vector(tree.leaves(derivative), dtype)
         if slope.shape != y.shape:
             says = f"odeint: the function must give as many numbers as y has, {y.size}; got {slope.size}."
             raise ValueError(errors.explained(says, "one slope for each number of y, in the same order."))

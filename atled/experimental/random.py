@@ -47,10 +47,10 @@ class StatefulPRNG:
         """A new key, or several."""
         if type_of(self._base_key).shape:
             raise ValueError("StatefulPRNG: one generator is needed; got several.")
-        found = random.fold_in(self._base_key, self._counter[...])
+        new_key = random.fold_in(self._base_key, self._counter[...])
         self._counter.addupdate(1)
         dims = _size(shape)
-        return random.split(found, dims) if dims else found
+        return random.split(new_key, dims) if dims else new_key
 
     def random(self, size: Size = None, dtype: Any = float) -> Array:
         """Numbers between 0 and 1."""

@@ -70,11 +70,11 @@ def swap_lstm_gates(weights: Any, input_size: int, hidden_size: int, num_layers:
     >>> bool((swap_lstm_gates(swap_lstm_gates(w, 2, 3, 1, False), 2, 3, 1, False) == w).all())
     True
     """
-    found = []
+    swapped = []
     for part in _parts(jnp.asarray(weights), _shapes(input_size, hidden_size, num_layers, bidirectional)):
         a, b, c, d = jnp.split(part, 4)
-        found.append(jnp.concatenate([a, b, d, c]).ravel())
-    return jnp.concatenate(found)
+        swapped.append(jnp.concatenate([a, b, d, c]).ravel())
+    return jnp.concatenate(swapped)
 
 
 def unpack_lstm_weights(
@@ -121,10 +121,10 @@ def lstm(
     """
     sizes = (input_size, hidden_size, num_layers)
     unpacked = unpack_lstm_weights(weights, *sizes, bidirectional)
-    wanted = (
+    matmul_precision = (
         config.scope().matmul_precision if precision is None else getattr(precision, "name", str(precision)).lower()
     )
-    with config.default_matmul_precision(wanted):
+    with config.default_matmul_precision(matmul_precision):
         return lstm_ref(x, h_0, c_0, *unpacked, seq_lengths, *sizes, dropout, bidirectional)
 
 

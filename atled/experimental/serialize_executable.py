@@ -107,21 +107,21 @@ def deserialize_and_load(
     ):
         raise ValueError("deserialize_and_load: these bytes are not from serialize, or they are damaged.")
     (length,) = struct.unpack_from("<Q", serialized, start)
-    said = pickle.loads(serialized[start + 8 : start + 8 + length])
-    where = _place_again(said["where"], _devices(backend, said["machine"][1]), execution_devices)
-    if said["machine"] != _machine(where):
+    header = pickle.loads(serialized[start + 8 : start + 8 + length])
+    where = _place_again(header["where"], _devices(backend, header["machine"][1]), execution_devices)
+    if header["machine"] != _machine(where):
         raise ValueError(
-            f"deserialize_and_load: {said['name']} was compiled for {_shown(said['machine'])}; this is "
+            f"deserialize_and_load: {header['name']} was compiled for {_shown(header['machine'])}; this is "
             f"{_shown(_machine(where))}."
         )
-    program, inner = _program(said)
+    program, inner = _program(header)
     options = execute.options(inner, where) if execution_devices is not None else None
-    raw = execute.revived({"uses": said["uses"]}, serialized[start + 8 + length :], where, options)
-    traced = Traced(program, [], in_tree, out_tree, said["name"], [])
-    signature = Signature(lambda: _anything, said["name"], Options())
+    raw = execute.revived({"uses": header["uses"]}, serialized[start + 8 + length :], where, options)
+    traced = Traced(program, [], in_tree, out_tree, header["name"], [])
+    signature = Signature(lambda: _anything, header["name"], Options())
     args, kwargs = in_tree.unflatten(list(program.input_types))
     function = TracedFunction(traced, Arguments(signature, args, kwargs), signature)
-    return Compiled(Executable(raw, inner, where, said["committed"], said["donated"]), function)
+    return Compiled(Executable(raw, inner, where, header["committed"], header["donated"]), function)
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:

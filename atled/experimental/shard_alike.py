@@ -38,10 +38,10 @@ class ShardAlike(LinearOp):
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         if any([type(c) is Zero for c in cotangent]):
-            found = [None if type(c) is Zero else c for c in cotangent]
+            cotangents = [None if type(c) is Zero else c for c in cotangent]
         else:
-            found = bind(self, *[instantiate(c) for c in cotangent])
-        return tuple([c if type(x) is Linear else None for c, x in zip(found, operands, strict=True)])
+            cotangents = bind(self, *[instantiate(c) for c in cotangent])
+        return tuple([c if type(x) is Linear else None for c, x in zip(cotangents, operands, strict=True)])
 
     def batch(self, batched: tuple[bool, ...], x: Any, y: Any) -> Any:
         size = type_of(x if batched[0] else y).shape[0]

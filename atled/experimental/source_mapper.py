@@ -39,15 +39,15 @@ def _written(numbers: Sequence[int]) -> str:
 
 
 def _read(text: str) -> Segment:
-    found, value, shift = [], 0, 0
+    numbers, value, shift = [], 0, 0
     for digit in text:
         bits = _DIGITS.index(digit)
         value |= (bits & 31) << shift
         shift += 5
         if bits < 32:
-            found.append(-(value >> 1) if value & 1 else value >> 1)
+            numbers.append(-(value >> 1) if value & 1 else value >> 1)
             value, shift = 0, 0
-    return tuple(found)
+    return tuple(numbers)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,15 +67,15 @@ class SourceMap:
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
         """The map that a file holds."""
-        said = json.loads(json_data)
-        lines = [[_read(s) for s in line.split(",") if s] for line in said["mappings"].split(";")]
-        return cls(said["version"], said["sources"], said["sourcesContent"], said["names"], lines)
+        fields = json.loads(json_data)
+        lines = [[_read(s) for s in line.split(",") if s] for line in fields["mappings"].split(";")]
+        return cls(fields["version"], fields["sources"], fields["sourcesContent"], fields["names"], lines)
 
     def to_json(self) -> str:
         """The map as a file."""
         lines = [",".join([_written(s) for s in line]) for line in self.mappings]
-        said = {"version": self.version, "sources": list(self.sources), "sourcesContent": list(self.sources_content)}
-        return json.dumps({**said, "names": list(self.names), "mappings": ";".join(lines)})
+        fields = {"version": self.version, "sources": list(self.sources), "sourcesContent": list(self.sources_content)}
+        return json.dumps({**fields, "names": list(self.names), "mappings": ";".join(lines)})
 
 
 class MappingsGenerator:
@@ -162,11 +162,11 @@ def generate_sourcemaps(f: Callable[..., Any], passes: Sequence[Pass], **pass_kw
     """
 
     def dumps(*args: Any, **kwargs: Any) -> list[SourceMapDump]:
-        made: dict[Any, Any] = {}
+        compiled: dict[Any, Any] = {}
         for p in passes:
-            if p.compile_fn not in made:
-                made[p.compile_fn] = p.compile_fn("", f, args, kwargs, **pass_kwargs)
-        return [p.generate_dump(made[p.compile_fn], **pass_kwargs) for p in passes]
+            if p.compile_fn not in compiled:
+                compiled[p.compile_fn] = p.compile_fn("", f, args, kwargs, **pass_kwargs)
+        return [p.generate_dump(compiled[p.compile_fn], **pass_kwargs) for p in passes]
 
     return dumps
 
@@ -189,13 +189,13 @@ def canonicalize_filename(file_name: str) -> str:
 def _mapped(text: str, places: Sequence[tuple[str, int, int] | None]) -> SourceMap:
     """The map of a text whose lines come from these files, lines and columns, counted from 1."""
     files: dict[str, int] = {}
-    made = MappingsGenerator()
+    generator = MappingsGenerator()
     for line, place in zip(text.split("\n"), places, strict=True):
-        made.new_group()
+        generator.new_group()
         if place is not None:
             file = files.setdefault(canonicalize_filename(place[0]), len(files))
-            made.new_segment(len(line) - len(line.lstrip()), file, place[1] - 1, max(place[2] - 1, 0))
-    return SourceMap(3, list(files), [], [], made.mappings())
+            generator.new_segment(len(line) - len(line.lstrip()), file, place[1] - 1, max(place[2] - 1, 0))
+    return SourceMap(3, list(files), [], [], generator.mappings())
 
 
 def _record(folder: str, f: Any, args: Any, kwargs: Any, **_: Any) -> Any:
@@ -214,8 +214,8 @@ def _of_program(program: Any, **_: Any) -> SourceMapDump:
 
     look(program)
     text = str(program)
-    found = [known.get(line.rpartition("  # ")[2]) for line in text.split("\n")]
-    return SourceMapDump(_mapped(text, [s and (s.file, *s.position) for s in found]), text, "jaxpr")
+    sources = [known.get(line.rpartition("  # ")[2]) for line in text.split("\n")]
+    return SourceMapDump(_mapped(text, [s and (s.file, *s.position) for s in sources]), text, "jaxpr")
 
 
 def _lower(folder: str, f: Any, args: Any, kwargs: Any, **_: Any) -> Any:
@@ -233,10 +233,10 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
 
     def place(line: str) -> Any:
         used = re.findall(r"loc\(#loc(\d*)\)", line)
-        found = places.get(used[-1]) if used and not line.startswith("#loc") else None
-        while isinstance(found, str):
-            found = places.get(found)
-        return found
+        location = places.get(used[-1]) if used and not line.startswith("#loc") else None
+        while isinstance(location, str):
+            location = places.get(location)
+        return location
 
     return _mapped(mlir_dump, [place(line) for line in mlir_dump.split("\n")])
 
@@ -255,8 +255,8 @@ def _hlo_map(text: str) -> SourceMap:
     for part in re.split(r"\n\n", text):
         heading, _, rows = part.strip().partition("\n")
         if heading in ("FileNames", "FileLocations", "StackFrames"):
-            found = _ROW.findall(rows)
-            tables[heading] = {n: name or dict([x.split("=") for x in said.split()]) for n, name, said in found}
+            entries = _ROW.findall(rows)
+            tables[heading] = {n: name or dict([x.split("=") for x in fields.split()]) for n, name, fields in entries}
 
     def place(line: str) -> Any:
         frame = re.search(r"metadata=\{.*stack_frame_id=(\d+)", line)

@@ -78,14 +78,14 @@ def get_compile_options(
     2
     """
     del detailed_logging, backend
-    made = xla_client.CompileOptions()
-    build = made.executable_build_options
-    made.num_replicas, made.num_partitions = num_replicas, num_partitions
+    options = xla_client.CompileOptions()
+    build = options.executable_build_options
+    options.num_replicas, options.num_partitions = num_replicas, num_partitions
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
     if fdo_profile is not None:
         build.fdo_profile = fdo_profile
     if env_options_overrides:
-        made.env_option_overrides = list(env_options_overrides.items())
+        options.env_option_overrides = list(env_options_overrides.items())
     if device_assignment is not None:
         given = np.asarray(device_assignment)
         grid = given[:, None] if given.ndim == 1 and num_partitions == 1 else given
@@ -95,8 +95,8 @@ def get_compile_options(
                 f"{' x '.join(map(str, grid.shape))}."
             )
         numbers = [[getattr(d, "id", d) for d in row] for row in grid]
-        made.device_assignment = xla_client.DeviceAssignment.create(np.asarray(numbers, np.int32))
-    return made
+        options.device_assignment = xla_client.DeviceAssignment.create(np.asarray(numbers, np.int32))
+    return options
 
 
 get_default_device = client.default_device

@@ -122,10 +122,10 @@ class UserOp(Op):
         return self.primitive.has_impl
 
     def _rule(self, table: dict[Any, Rule], what: str) -> Rule:
-        found = table.get(self.primitive)
-        if found is None:
+        rule = table.get(self.primitive)
+        if rule is None:
             raise NotImplementedError(f"{what} rule for '{self.name}' not implemented.")
-        return found
+        return rule
 
     def _shaped(self, out: Any) -> Any:
         return tuple(out) if self.gives_tuple else out
@@ -147,8 +147,8 @@ class UserOp(Op):
         ins, out = [v.type for v in operands], self.result_type(*[v.type for v in operands])
         outs = list(out) if self.gives_tuple else [out]
         context = Lowering(build, self.primitive, ins, outs)
-        made = build.foreign(lambda *values: rule(context, *values, **dict(self.items)), operands, outs)
-        return tuple(made) if self.gives_tuple else made[0]
+        results = build.foreign(lambda *values: rule(context, *values, **dict(self.items)), operands, outs)
+        return tuple(results) if self.gives_tuple else results[0]
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         rule = self._rule(jvps, "Differentiation")
@@ -160,8 +160,8 @@ class UserOp(Op):
         rule = self._rule(transposes, "Transpose")
         with users_rule():
             given = list(cotangent) if type(cotangent) is tuple else cotangent
-            found = rule(given, *operands, **dict(self.items))
-        return tuple([None if type(x) is Zero else x for x in found])
+            cotangents = rule(given, *operands, **dict(self.items))
+        return tuple([None if type(x) is Zero else x for x in cotangents])
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         size = next(type_of(x).shape[0] for x, b in zip(operands, batched, strict=True) if b)
@@ -210,9 +210,9 @@ class Lowering:
 
     def replace(self, **changes: Any) -> Lowering:
         """The same with other types or another primitive."""
-        made = Lowering(self.build, self.primitive, self.avals_in, self.avals_out)
-        vars(made).update(changes)
-        return made
+        copy = Lowering(self.build, self.primitive, self.avals_in, self.avals_out)
+        vars(copy).update(changes)
+        return copy
 
     def inlined(self, closed: Any, values: Sequence[Any]) -> list[Any]:
         """The values that a program gives for values of the module."""

@@ -89,12 +89,12 @@ class Cond(Op):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents[1:]])
-        wanted = _any_of([jvp_program(b, given)[1] for b in self.branches])
-        made = tuple([jvp_program(b, given, wanted)[0] for b in self.branches])
-        out = bind(Cond(made), *primals, *[t for t in tangents if type(t) is not Zero])
+        nonzero = _any_of([jvp_program(b, given)[1] for b in self.branches])
+        branches = tuple([jvp_program(b, given, nonzero)[0] for b in self.branches])
+        out = bind(Cond(branches), *primals, *[t for t in tangents if type(t) is not Zero])
         types = self.branches[0].output_types
         moved = iter(out[len(types) :])
-        return out[: len(types)], tuple([next(moved) if w else Zero(t.tangent()) for w, t in zip(wanted, types)])
+        return out[: len(types)], tuple([next(moved) if w else Zero(t.tangent()) for w, t in zip(nonzero, types)])
 
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         index, *rest = operands
@@ -115,25 +115,26 @@ class Cond(Op):
     def transpose(self, cotangent: Any, index: Any, *operands: Any) -> Any:
         is_linear = tuple([type(x) is Linear for x in operands])
         given = tuple([type(c) is not Zero for c in cotangent])
-        made = tuple([transpose_program(b, is_linear, given, True)[0] for b in self.branches])
+        branches = tuple([transpose_program(b, is_linear, given, True)[0] for b in self.branches])
         values = [x for x in operands if type(x) is not Linear]
-        out = iter(bind(Cond(made), index, *values, *[c for c in cotangent if type(c) is not Zero]))
+        out = iter(bind(Cond(branches), index, *values, *[c for c in cotangent if type(c) is not Zero]))
         return (None, *[next(out) if b else None for b in is_linear])
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         rest = masks[1:]
-        made = [mask_program(b, rest) for b in self.branches]
-        is_linear = _any_of([p.is_linear for p in made])
+        masked_branches = [mask_program(b, rest) for b in self.branches]
+        is_linear = _any_of([p.is_linear for p in masked_branches])
         # a result that is constant in a branch counts as discarded there
-        rows = zip(is_linear, *[zip(p.is_linear, p.has_mask) for p in made])
+        rows = zip(is_linear, *[zip(p.is_linear, p.has_mask) for p in masked_branches])
         has_mask = tuple([any([h or m != b for b, h in flags]) for m, *flags in rows])
-        made = [mask_program(b, rest, has_mask) for b in self.branches]
+        masked_branches = [mask_program(b, rest, has_mask) for b in self.branches]
         n, operands = len(is_linear), [*values, *arrays_of(rest)]
-        if any([p.has_effect for p in made]) or not any(has_mask):
-            out = bind(Cond(tuple([p.both for p in made])), *operands)
+        if any([p.has_effect for p in masked_branches]) or not any(has_mask):
+            out = bind(Cond(tuple([p.both for p in masked_branches])), *operands)
             return out[:n], result_masks(is_linear, has_mask, lambda: out[n:])
         parts = [
-            [pruned(p.both, [(i < n) == b for i in range(len(p.both.outputs))]) for p in made] for b in (True, False)
+            [pruned(p.both, [(i < n) == b for i in range(len(p.both.outputs))]) for p in masked_branches]
+            for b in (True, False)
         ]
         find = lambda: bind(Cond(tuple(parts[1])), *operands)  # noqa: E731
         return bind(Cond(tuple(parts[0])), *operands), result_masks(is_linear, has_mask, find)
@@ -142,16 +143,16 @@ class Cond(Op):
         size, name, rest = batch.size, batch.axis_name, batched[1:]
         if batched[0]:
             return self._select(size, name, rest, index, operands)
-        wanted = _any_of([batch_program(b, rest, size, axis_name=name)[1] for b in self.branches])
-        made = tuple([batch_program(b, rest, size, wanted, name)[0] for b in self.branches])
-        return Partly(bind(Cond(made), index, *operands), wanted)
+        with_axis = _any_of([batch_program(b, rest, size, axis_name=name)[1] for b in self.branches])
+        branches = tuple([batch_program(b, rest, size, with_axis, name)[0] for b in self.branches])
+        return Partly(bind(Cond(branches), index, *operands), with_axis)
 
     def _select(self, size: int, name: Any, batched: tuple[bool, ...], index: Any, operands: Sequence[Any]) -> Any:
         """Run every branch on the whole batch and select each lane's result."""
         every = (True,) * len(self.branches[0].outputs)
-        made = [batch_program(b, batched, size, every, name)[0] for b in self.branches]
-        out = evaluate(made[0], operands)
-        for i, program in enumerate(made[1:], 1):
+        programs = [batch_program(b, batched, size, every, name)[0] for b in self.branches]
+        out = evaluate(programs[0], operands)
+        for i, program in enumerate(programs[1:], 1):
             is_this = elementwise.eq(index, np.int32(i))
             out = [where_lanes(is_this, x, y) for x, y in zip(evaluate(program, operands), out)]
         return tuple(out)
@@ -169,9 +170,9 @@ def _any_of(rows: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 
 def _residual_types(part: Any, waits: Sequence[bool]) -> list[ArrayType]:
     """What a branch passes to its linear part: known outputs that are unknown in other branches, then residuals."""
-    found = iter(part.known.output_types)
-    known = [next(found) if k else None for k in part.known_outputs]
-    return [t for t, w in zip(known, waits) if t is not None and w] + list(found)
+    types = iter(part.known.output_types)
+    known = [next(types) if k else None for k in part.known_outputs]
+    return [t for t, w in zip(known, waits) if t is not None and w] + list(types)
 
 
 def _slots(rows: Sequence[Sequence[ArrayType]]) -> list[ArrayType]:
@@ -198,10 +199,10 @@ def _known_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]) 
     types = _residual_types(part, waits)
 
     def f(*operands: Any) -> list[Any]:
-        found = iter(evaluate(part.known, operands))
-        known = [next(found) if k else None for k in part.known_outputs]
-        kept = [x for x, k, w in zip(known, part.known_outputs, waits) if k and w] + list(found)
-        places = dict(zip(_places(types, slots), kept))
+        outputs = iter(evaluate(part.known, operands))
+        known = [next(outputs) if k else None for k in part.known_outputs]
+        residuals = [x for x, k, w in zip(known, part.known_outputs, waits) if k and w] + list(outputs)
+        places = dict(zip(_places(types, slots), residuals))
         left = [places[i] if i in places else shape.zeros(t) for i, t in enumerate(slots)]
         return [x for x, w in zip(known, waits) if not w] + left
 
@@ -215,9 +216,9 @@ def _waiting_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]
     count = len(types) - held
 
     def f(*operands: Any) -> list[Any]:
-        kept = [operands[i] for i in places]
-        written = iter(evaluate(part.waiting, [*kept[held:], *operands[len(slots) :]]))
-        ready = iter(kept[:held])
+        residuals = [operands[i] for i in places]
+        written = iter(evaluate(part.waiting, [*residuals[held:], *operands[len(slots) :]]))
+        ready = iter(residuals[:held])
         return [next(ready) if k else next(written) for k, w in zip(part.known_outputs, waits) if w]
 
     linear = part.waiting.input_types[count:]
@@ -313,9 +314,9 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
         check_same_trees(name, _labels(name, functions), recorded)
         # what any branch closes over is an operand of all
         captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
-        wanted = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
+        out_types = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
         kinds = [type_of(x) for x in captured.values()]
-        programs = tuple([_with_inputs(r, list(captured), kinds, wanted) for r in recorded])
+        programs = tuple([_with_inputs(r, list(captured), kinds, out_types) for r in recorded])
         return Cond(programs), list(captured.values()), recorded[0].structure
 
     op, captured, out = remembered(functions, (name, structure, tuple(types)), make)
@@ -346,21 +347,21 @@ class Recorded:
 
 def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequence[ArrayType]) -> Recorded:
     """Record a function whose arguments are a tree."""
-    found: list[Any] = []
+    its_structure: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
         result = f(*received(structure.unflatten, list(leaves)))
         leaving(name, result)
-        out, made = tree.flatten(result)
+        out, out_structure = tree.flatten(result)
         for x in out:
             if not isinstance(x, Array):
                 type_of(x)  # raises if it is not a number
-        found.append(made)
+        its_structure.append(out_structure)
         return out
 
     name = getattr(f, "__name__", type(f).__name__)
     program, captured = record(flat, types, name)
-    return Recorded(program, captured, found[0])
+    return Recorded(program, captured, its_structure[0])
 
 
 def _with_inputs(r: Recorded, order: list[int], types: list[ArrayType], wanted: Sequence[ArrayType]) -> Program:
@@ -403,9 +404,9 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
                 if (a.shape, a.dtype) != (b.shape, b.dtype)
             ]
             a, b = next((a, b) for a, b in rows if (a.shape, a.dtype) != (b.shape, b.dtype))
-            wanted = max(a.dtype, b.dtype, key=lambda d: "biufck".index(dtypes.kind(d)))
+            widest = max(a.dtype, b.dtype, key=lambda d: "biufck".index(dtypes.kind(d)))
             way_out = (
-                f"x.astype({wanted.name!r}), or a number of that kind."
+                f"x.astype({widest.name!r}), or a number of that kind."
                 if a.shape == b.shape
                 else "numpy.zeros_like(x)."
             )

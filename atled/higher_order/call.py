@@ -47,9 +47,9 @@ class Call(Op):
         return selects(self.program)
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
-        wanted = self.program.input_types
-        if types != wanted and [t.strong() for t in types] != [t.strong() for t in wanted]:
-            raise TypeError(f"{self.program.name}: expected operands {wanted}; got {types}.")
+        expected = self.program.input_types
+        if types != expected and [t.strong() for t in types] != [t.strong() for t in expected]:
+            raise TypeError(f"{self.program.name}: expected operands {expected}; got {types}.")
         return self.program.output_types
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -66,8 +66,8 @@ class Call(Op):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents])
-        made, nonzero = jvp_program(self.program, given)
-        out = bind(self.again(made), *primals, *[t for t in tangents if type(t) is not Zero])
+        derivative, nonzero = jvp_program(self.program, given)
+        out = bind(self.again(derivative), *primals, *[t for t in tangents if type(t) is not Zero])
         count = len(self.program.outputs)
         moved = iter(out[count:])
         types = self.program.output_types
@@ -88,19 +88,19 @@ class Call(Op):
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         is_linear = tuple([type(x) is Linear for x in operands])
         given = tuple([type(c) is not Zero for c in cotangent])
-        made, nonzero = transpose_program(self.program, is_linear, given)
+        transposed, nonzero = transpose_program(self.program, is_linear, given)
         values = [x for x in operands if type(x) is not Linear]
-        out = iter(bind(self.again(made), *values, *[c for c in cotangent if type(c) is not Zero]))
+        out = iter(bind(self.again(transposed), *values, *[c for c in cotangent if type(c) is not Zero]))
         flags = iter(nonzero)
         return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        made = mask_program(self.program, masks)
-        return made.run(lambda program, *operands: bind(self.again(program), *operands), values, masks)
+        masked_program = mask_program(self.program, masks)
+        return masked_program.run(lambda program, *operands: bind(self.again(program), *operands), values, masks)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
-        made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
-        return Partly(bind(self.again(made), *operands), flags)
+        program, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
+        return Partly(bind(self.again(program), *operands), flags)
 
 
 class Rule(Call):
@@ -123,11 +123,11 @@ def named_axes(program: Program) -> tuple[Any, ...]:
     """The named axes that a program's collectives run over."""
 
     def make() -> tuple[Any, ...]:
-        found: dict[Any, None] = {}
+        axes: dict[Any, None] = {}
         for e in program.equations:
             if e.op.is_collective:
-                found.update(dict.fromkeys(e.op.axes))
-        return tuple(found)
+                axes.update(dict.fromkeys(e.op.axes))
+        return tuple(axes)
 
     return program.memo("axes", make)
 
@@ -155,23 +155,23 @@ def split_program(program: Program, is_known: tuple[bool, ...]) -> Split:
 
 def _split(program: Program, is_known: tuple[bool, ...]) -> Split:
     inputs = [Var(v.type) for v, k in zip(program.inputs, is_known, strict=True) if not k]
-    found: dict[str, Any] = {}
+    collected: dict[str, Any] = {}
 
     def f(*values: Any) -> list[Any]:
         tape = Tape(state.level + 1)
         given, waiting = iter(values), iter(inputs)
         with entered(tape):
             out = evaluate(program, [next(given) if k else TapeTracer(tape, next(waiting)) for k in is_known])
-        found["outputs"] = out
-        found["known_outputs"] = [not tape.owns(x) for x in out]
-        found["equations"], found["residuals"] = _abstract(tape.equations)
-        return [x for x in out if not tape.owns(x)] + [x for _, x in found["residuals"].values()]
+        collected["outputs"] = out
+        collected["known_outputs"] = [not tape.owns(x) for x in out]
+        collected["equations"], collected["residuals"] = _abstract(tape.equations)
+        return [x for x in out if not tape.owns(x)] + [x for _, x in collected["residuals"].values()]
 
     known = record_closed(f, [v.type for v, k in zip(program.inputs, is_known, strict=True) if k], program.name)
-    outputs = [x.variable for x, k in zip(found["outputs"], found["known_outputs"], strict=True) if not k]
-    residuals = [v for v, _ in found["residuals"].values()]
+    outputs = [x.variable for x, k in zip(collected["outputs"], collected["known_outputs"], strict=True) if not k]
+    residuals = [v for v, _ in collected["residuals"].values()]
     return Split(
-        known, Program([*residuals, *inputs], found["equations"], outputs, program.name), found["known_outputs"]
+        known, Program([*residuals, *inputs], collected["equations"], outputs, program.name), collected["known_outputs"]
     )
 
 
@@ -186,5 +186,5 @@ def _abstract(equations: Sequence[Equation]) -> tuple[list[Equation], dict[int, 
             residuals[id(x)] = (Var(type_of(x)), x)
         return residuals[id(x)][0]
 
-    made = [Equation(e.op, tuple([operand(x) for x in e.operands]), e.results, e.source) for e in equations]
-    return made, residuals
+    abstracted = [Equation(e.op, tuple([operand(x) for x in e.operands]), e.results, e.source) for e in equations]
+    return abstracted, residuals

@@ -86,8 +86,8 @@ def _bind(
 ) -> Any:  # fmt: skip
     leaves, structure = tree.flatten((args, kwargs))
     is_array = [isinstance(x, Array) or not is_mixed for x in leaves]
-    wanted, out_structure = tree.flatten(results)
-    types = [ArrayType(tuple(x.shape), x.dtype) if hasattr(x, "dtype") else type_of(x) for x in wanted]
+    announced, out_structure = tree.flatten(results)
+    types = [ArrayType(tuple(x.shape), x.dtype) if hasattr(x, "dtype") else type_of(x) for x in announced]
     fixed = [None if a else x for x, a in zip(leaves, is_array, strict=True)]
     called = getattr(callback, "__name__", type(callback).__name__)
 
@@ -99,10 +99,10 @@ def _bind(
         out = callback(*found_args, **found_kwargs)
         if not types:
             return []
-        found, got = tree.flatten(out)
+        flat, got = tree.flatten(out)
         if got != out_structure:
             raise TypeError(f"{name}: {called} must return the tree {out_structure}, as it was announced; got {got}.")
-        return found
+        return flat
 
     op = Callback(Host(function, types, called), effect, method)
     out = bind(op, *[x for x, a in zip(leaves, is_array, strict=True) if a])

@@ -145,19 +145,19 @@ def words_of(values: Sequence[Any]) -> Any:
 
 def _values(words: np.ndarray, types: Sequence[ArrayType]) -> list[Any]:
     """The arrays that `words_of` wrote."""
-    found, at = [], 0
+    arrays, at = [], 0
     for t in types:
         wide, _ = _plan(t)
         bits = words[at : at + _count(t)]
         at += len(bits)
         if t.kind == "k":
-            found.append(keys.wrap_key(as_array(bits.reshape(*t.shape, 2))))
+            arrays.append(keys.wrap_key(as_array(bits.reshape(*t.shape, 2))))
             continue
         row = bits.copy().view(wide)
         if t.kind == "c":
             row = row[: t.size] + 1j * row[t.size :]
-        found.append(as_array(row.reshape(t.shape).astype(t.dtype)))
-    return found
+        arrays.append(as_array(row.reshape(t.shape).astype(t.dtype)))
+    return arrays
 
 
 def flat(x: Any) -> Any:
@@ -238,14 +238,14 @@ def failed_of(codes: Any, *rows: Any) -> list[Any]:
 def earliest_of(codes: Any, *rows: Any) -> list[Any]:
     """Of the errors of all devices, that of the earliest check: the others may follow from it."""
     late = np.int32(np.iinfo(np.int32).max)
-    found = elementwise.select(elementwise.ge(codes, np.int32(0)), codes, late)
-    return _at(reduction.argmin(found, 0, np.int32), codes, *rows)
+    filled = elementwise.select(elementwise.ge(codes, np.int32(0)), codes, late)
+    return _at(reduction.argmin(filled, 0, np.int32), codes, *rows)
 
 
 def _at(lane: Any, *rows: Any) -> list[Any]:
-    found = []
+    slices = []
     for x in rows:
         dims = type_of(x).shape
         starts = [lane, *[np.int32(0)] * (len(dims) - 1)]
-        found.append(shape.reshape(indexing.dynamic_slice(x, starts, (1, *dims[1:])), dims[1:]))
-    return found
+        slices.append(shape.reshape(indexing.dynamic_slice(x, starts, (1, *dims[1:])), dims[1:]))
+    return slices

@@ -29,11 +29,11 @@ class Composite(Call):
     def lower(self, build: Any, *operands: Any) -> Any:
         if has_effects(self.program):
             return super().lower(build, *operands)
-        said: dict[str, Any] = {"name": self.label, "version": I32(self.version)}
+        options: dict[str, Any] = {"name": self.label, "version": I32(self.version)}
         if self.attributes:
             arrays = {k: np.asarray(v) if isinstance(v, tuple) else v for k, v in self.attributes}
-            said["composite_attributes"] = arrays
-        return build.call(self.program, operands, composite=said)
+            options["composite_attributes"] = arrays
+        return build.call(self.program, operands, composite=options)
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
@@ -54,17 +54,17 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     def call(*args: Any, **attributes: Any) -> Any:
         leaves, structure = tree.flatten(args)
         types = [type_of(x) for x in leaves]
-        said = tuple([(k, _attribute(k, v)) for k, v in attributes.items() if v is not None])
+        static = tuple([(k, _attribute(k, v)) for k, v in attributes.items() if v is not None])
 
         def decomposed(*args: Any) -> Any:
             return decomposition(*args, **attributes)
 
         def make() -> tuple[Any, list[Any], Any]:
             recorded = record_tree(decomposed, structure, types)
-            return Composite(recorded.program, name, int(version), said), recorded.captured, recorded.structure
+            return Composite(recorded.program, name, int(version), static), recorded.captured, recorded.structure
 
         try:
-            op, captured, out = remembered([decomposed], (name, version, said, structure, tuple(types)), make)
+            op, captured, out = remembered([decomposed], (name, version, static, structure, tuple(types)), make)
             return out.unflatten(list(bind(op, *captured, *leaves)))
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904

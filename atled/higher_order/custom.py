@@ -260,16 +260,16 @@ class custom_jvp(Custom):  # noqa: N801
             else instantiate(t) if is_moving(type_of(x)) else np.zeros(type_of(x).shape, dtypes.float0)
             for x, t in zip(primals, tangents)
         ]  # fmt: skip
-        found = self.rule(*call.fixed, call.structure.unflatten(list(primals)), call.structure.unflatten(shown))
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
+        pair = self.rule(*call.fixed, call.structure.unflatten(list(primals)), call.structure.unflatten(shown))
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
-                f"custom_jvp: the rule of {self.name} must return a pair (result, tangent); got {describe(found)}."
+                f"custom_jvp: the rule of {self.name} must return a pair (result, tangent); got {describe(pair)}."
                 f"\n  try: return {self.name}(*primals), tangent"
             )
-        out = call.outputs(found[0], "the rule's result")
+        out = call.outputs(pair[0], "the rule's result")
         assert call.out_structure is not None
         try:
-            moved = call.out_structure.flatten_up_to(found[1])
+            moved = call.out_structure.flatten_up_to(pair[1])
         except ValueError as error:
             raise TypeError(
                 f"custom_jvp: the rule of {self.name} must give a tangent with the tree of the result. {error}"
@@ -351,17 +351,17 @@ class custom_vjp(Custom):  # noqa: N801
     def differentiate(self, interpreter: Jvp, call: Arguments) -> Any:
         mine = [isinstance(x, JvpTracer) and x.interpreter is interpreter for x in call.leaves]
         primals = [x.primal if m else x for x, m in zip(call.leaves, mine)]
-        out, kept = self.run_forward(call, primals, mine)
-        self.check_given(interpreter, [*out, *kept.arrays])
+        out, residuals = self.run_forward(call, primals, mine)
+        self.check_given(interpreter, [*out, *residuals.arrays])
         types = [type_of(x) for x in primals]
         out_types = [type_of(x) for x in out]
         moves = [(m, x) for m, x, t in zip(mine, call.leaves, types) if is_moving(t)]
-        back = self.backward(call, kept, [type_of(x) for x in kept.arrays], types, out_types)
+        back = self.backward(call, residuals, [type_of(x) for x in residuals.arrays], types, out_types)
         op = Pullback(
-            back, len(kept.arrays), tuple([m for m, _ in moves]),
+            back, len(residuals.arrays), tuple([m for m, _ in moves]),
             tuple([t.tangent() for t in out_types if is_moving(t)]),
         )  # fmt: skip
-        moved = bind(op, *kept.arrays, *[x.tangent for m, x in moves if m])
+        moved = bind(op, *residuals.arrays, *[x.tangent for m, x in moves if m])
         return call.result([interpreter.wrap(x, t) for x, t in zip(out, spread_tangents(moved, out_types))])
 
     def run_forward(
@@ -371,13 +371,13 @@ class custom_vjp(Custom):  # noqa: N801
         assert self.fwd is not None
         if self.is_symbolic:
             primals = [CustomVJPPrimal(x, m) for x, m in zip(primals, is_moved)]
-        found = self.fwd(*call.merged(primals))
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
+        pair = self.fwd(*call.merged(primals))
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
-                f"custom_vjp: fwd of {self.name} must return a pair (result, residuals); got {describe(found)}."
+                f"custom_vjp: fwd of {self.name} must return a pair (result, residuals); got {describe(pair)}."
                 "\n  try: return result, None if bwd needs nothing."
             )
-        return call.outputs(found[0], "fwd"), _Residuals(found[1])
+        return call.outputs(pair[0], "fwd"), _Residuals(pair[1])
 
     def run_backward(
         self, call: Arguments, residuals: Any, cotangents: Sequence[Any], types: Sequence[ArrayType],
@@ -387,19 +387,19 @@ class custom_vjp(Custom):  # noqa: N801
         assert self.bwd is not None
         given = iter(cotangents)
         shown = [next(given) if is_moving(t) else np.zeros(t.shape, dtypes.float0) for t in out_types]
-        found = self.bwd(*call.fixed, residuals, call.result(shown))
+        grads = self.bwd(*call.fixed, residuals, call.result(shown))
         count = len(call.structure.children)
-        if isinstance(found, list):
-            found = tuple(found)
-        if not isinstance(found, tuple) or len(found) != count:
-            got = f"{len(found)} of them" if isinstance(found, tuple) else describe(found)
+        if isinstance(grads, list):
+            grads = tuple(grads)
+        if not isinstance(grads, tuple) or len(grads) != count:
+            got = f"{len(grads)} of them" if isinstance(grads, tuple) else describe(grads)
             raise TypeError(
                 f"custom_vjp: bwd of {self.name} must return a tuple with a cotangent for each of {count} arguments; "
                 f"got {got}." + source.describe(source.here())
                 + "\n  try: None for an argument that has no derivative; (g,), with a comma, for one argument."
             )  # fmt: skip
         leaves: list[Any] = []
-        for one, child in zip(found, call.structure.children, strict=True):
+        for one, child in zip(grads, call.structure.children, strict=True):
             leaves += _cotangents(self, one, child)
         out = []
         for x, t in zip(leaves, types, strict=True):
@@ -431,10 +431,10 @@ class custom_vjp(Custom):  # noqa: N801
 
             def forward() -> Program:
                 def f(*operands: Any) -> list[Any]:
-                    out, kept = self.run_forward(call, operands[n:], is_moved)
-                    arrays = kept.arrays
-                    kept.forget()
-                    residuals.append(kept)
+                    out, saved = self.run_forward(call, operands[n:], is_moved)
+                    arrays = saved.arrays
+                    saved.forget()
+                    residuals.append(saved)
                     return [*_as_types(self, "a result", out, program.output_types), *arrays]
 
                 return record_closed(f, program.input_types, self.name)
@@ -462,8 +462,8 @@ class _Residuals:
         self.arrays = [x for x, a in zip(self.leaves, self.is_array) if a]
 
     def rebuilt(self, arrays: Sequence[Any]) -> Any:
-        found = iter(arrays)
-        return self.structure.unflatten([next(found) if a else x for x, a in zip(self.leaves, self.is_array)])
+        remaining = iter(arrays)
+        return self.structure.unflatten([next(remaining) if a else x for x, a in zip(self.leaves, self.is_array)])
 
     def forget(self) -> None:
         """Let go of the arrays."""

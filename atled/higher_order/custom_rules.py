@@ -66,10 +66,10 @@ class ByPattern(LazyProgram):
 
     def of(self, has_tangent: tuple[bool, ...]) -> LazyProgram:
         """The program for a pattern of tangents."""
-        found = self._known.get(has_tangent)
-        if found is None:
-            found = self._known[has_tangent] = self._of(has_tangent)
-        return found
+        program = self._known.get(has_tangent)
+        if program is None:
+            program = self._known[has_tangent] = self._of(has_tangent)
+        return program
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> LazyProgram:
         """Apply a change to the program of each pattern, lazily."""
@@ -117,15 +117,15 @@ class CustomJvp(Call):
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         n, size, name = self.captured, batch.size, batch.axis_name
         every = (True,) * len(self.program.outputs)
-        made, _ = batch_program(self.program, batched, size, every, name)
+        program, _ = batch_program(self.program, batched, size, every, name)
         moves = [b for b, t in zip(batched[n:], self.program.input_types[n:]) if is_moving(t)]
-        wanted = (True,) * (len(every) + sum([is_moving(t) for t in self.program.output_types]))
+        with_axis = (True,) * (len(every) + sum([is_moving(t) for t in self.program.output_types]))
 
         def change(pattern: tuple[bool, ...], rule: Program) -> Program:
             flags = (*batched, *[b for i, b in enumerate(moves) if not pattern or pattern[i]])
-            return batch_program(rule, flags, size, wanted, name)[0]
+            return batch_program(rule, flags, size, with_axis, name)[0]
 
-        return bind(CustomJvp(made, self.rule.each(change), n), *operands)
+        return bind(CustomJvp(program, self.rule.each(change), n), *operands)
 
 
 class CustomVjp(Call):
@@ -142,18 +142,18 @@ class CustomVjp(Call):
         _refuse_captured("custom_vjp", self.program.name, tangents[:n])
         moves = [t for t, p in zip(tangents[n:], self.program.input_types[n:]) if is_moving(p)]
         is_moved = tuple([type(t) is not Zero for t in moves])
-        found = self.forward.of(is_moved).run(primals)
-        out, kept = tuple(found[: len(types)]), found[len(types) :]
+        results = self.forward.of(is_moved).run(primals)
+        out, residuals = tuple(results[: len(types)]), results[len(types) :]
         op = Pullback(
-            self.backward.of(is_moved), len(kept), is_moved, tuple([t.tangent() for t in types if is_moving(t)])
+            self.backward.of(is_moved), len(residuals), is_moved, tuple([t.tangent() for t in types if is_moving(t)])
         )
-        return out, spread_tangents(bind(op, *kept, *[t for t in moves if type(t) is not Zero]), types)
+        return out, spread_tangents(bind(op, *residuals, *[t for t in moves if type(t) is not Zero]), types)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         n, size, name = self.captured, batch.size, batch.axis_name
         types = self.program.output_types
         every = (True,) * len(types)
-        made, _ = batch_program(self.program, batched, size, every, name)
+        program, _ = batch_program(self.program, batched, size, every, name)
 
         def forward(plain: Program) -> tuple[Program, tuple[bool, ...]]:
             _, flags = batch_program(plain, batched, size, None, name)
@@ -167,7 +167,7 @@ class CustomVjp(Call):
             return summing(plain, flags, moves, size, name)
 
         ahead = self.forward.then(lambda plain: forward(plain)[0])
-        return bind(CustomVjp(made, ahead, self.backward.each(backward), n), *operands)
+        return bind(CustomVjp(program, ahead, self.backward.each(backward), n), *operands)
 
 
 class Pullback(Op):
@@ -196,8 +196,8 @@ class Pullback(Op):
         return tape.write(self, operands)
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
-        kept = operands[: self.residuals]
-        given = [*kept, *[instantiate(c) for c in cotangent]]
+        residuals = operands[: self.residuals]
+        given = [*residuals, *[instantiate(c) for c in cotangent]]
         if type(state.base) is Recorder and type(self.backward) is not CallableProgram:
             back = bind(Rule(self.backward.program), *given)  # tangents may have masks when this program runs
         else:
@@ -217,13 +217,13 @@ class Pullback(Op):
 
 def summing(program: Program, flags: tuple[bool, ...], batched: Sequence[bool], size: int, name: Any) -> Program:
     """A batched backward program: cotangents of operands that all lanes share are summed over the lanes."""
-    made, out_flags = batch_program(program, flags, size, None, name)
+    batched_program, out_flags = batch_program(program, flags, size, None, name)
 
     def f(*operands: Any) -> list[Any]:
-        rows = [x if f else shape.add_axis(x, size) for x, f in zip(evaluate(made, operands), out_flags)]
+        rows = [x if f else shape.add_axis(x, size) for x, f in zip(evaluate(batched_program, operands), out_flags)]
         return [x if b else reduction.reduce_sum(x, (0,)) for x, b in zip(rows, batched)]
 
-    return record_closed(f, made.input_types, program.name)
+    return record_closed(f, batched_program.input_types, program.name)
 
 
 def is_moving(t: ArrayType) -> bool:
@@ -233,8 +233,8 @@ def is_moving(t: ArrayType) -> bool:
 
 def spread_tangents(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
     """Tangents of inexact results, at their positions among all results."""
-    found = iter(tangents)
-    return tuple([next(found) if is_moving(t) else Zero(t.tangent()) for t in types])
+    remaining = iter(tangents)
+    return tuple([next(remaining) if is_moving(t) else Zero(t.tangent()) for t in types])
 
 
 def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:

@@ -30,8 +30,8 @@ class CustomVmap(Call):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents])
         types = self.program.output_types
-        wanted = tuple([is_moving(t) for t in types])
-        made, _ = jvp_program(self.program, given, wanted)
+        with_tangent = tuple([is_moving(t) for t in types])
+        program, _ = jvp_program(self.program, given, with_tangent)
         count = len(primals)
 
         def rule(size: int, batched: Sequence[bool], operands: Sequence[Any]) -> Any:
@@ -55,10 +55,10 @@ class CustomVmap(Call):
                 return out
 
             out, out_tangents = jvp_flat(of_primals, operands[:count], speeds)
-            moved = [instantiate(t) for t, w in zip(out_tangents, wanted) if w]
-            return [*out, *moved], [*flags, *[f for f, w in zip(flags, wanted) if w]]
+            moved = [instantiate(t) for t, w in zip(out_tangents, with_tangent) if w]
+            return [*out, *moved], [*flags, *[f for f, w in zip(flags, with_tangent) if w]]
 
-        out = bind(CustomVmap(made, rule), *primals, *[t for t in tangents if type(t) is not Zero])
+        out = bind(CustomVmap(program, rule), *primals, *[t for t in tangents if type(t) is not Zero])
         return tuple(out[: len(types)]), spread_tangents(out[len(types) :], types)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
@@ -66,8 +66,8 @@ class CustomVmap(Call):
         for x, f, t in zip(out, flags, self.program.output_types):
             want = (batch.size, *t.shape) if f else t.shape
             if type_of(x).shape != want or type_of(x).dtype != t.dtype:
-                wanted = ArrayType(want, t.dtype)
-                raise TypeError(f"custom_vmap: the rule of {self.program.name} must give {wanted}; got {type_of(x)}.")
+                expected = ArrayType(want, t.dtype)
+                raise TypeError(f"custom_vmap: the rule of {self.program.name} must give {expected}; got {type_of(x)}.")
         return Partly(out, flags)
 
 
@@ -113,13 +113,13 @@ class custom_vmap(Custom):  # noqa: N801
                     f"\n  try: make it an argument of {self.name}."
                 )
             flags = call.structure.unflatten(list(batched[n:]))
-            found = given(size, list(flags), *call.merged(operands[n:]))
-            if not isinstance(found, tuple) or len(found) != 2:
+            pair = given(size, list(flags), *call.merged(operands[n:]))
+            if not isinstance(pair, tuple) or len(pair) != 2:
                 raise TypeError(
-                    f"custom_vmap: the rule of {self.name} must return a pair (result, batched); got {describe(found)}."
+                    f"custom_vmap: the rule of {self.name} must return a pair (result, batched); got {describe(pair)}."
                 )
-            out = call.outputs(found[0], "the rule's result")
-            out_flags = found[1]
+            out = call.outputs(pair[0], "the rule's result")
+            out_flags = pair[1]
             if isinstance(out_flags, bool):
                 return out, [out_flags] * len(out)
             return out, [bool(b) for b in tree.leaves(out_flags)]
@@ -134,7 +134,7 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     >>> atled.vmap(sequential_vmap(lambda x: x + 1))(jnp.array([1, 2]))
     Array([2, 3], dtype=int32)
     """
-    made = custom_vmap(f)
+    function = custom_vmap(f)
 
     def rule(size: int, batched: Sequence[Any], *args: Any) -> Any:
         leaves, structure = tree.flatten(args)
@@ -142,11 +142,11 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         moving = [x for x, b in zip(leaves, flags) if b]
 
         def one(xs: Any) -> Any:
-            found = iter(xs)
-            return f(*structure.unflatten([next(found) if b else x for x, b in zip(leaves, flags)]))
+            slices = iter(xs)
+            return f(*structure.unflatten([next(slices) if b else x for x, b in zip(leaves, flags)]))
 
         out = over_slices(one, moving)
         return out, tree.map(lambda _: True, out)
 
-    made.def_vmap(rule)
-    return made
+    function.def_vmap(rule)
+    return function

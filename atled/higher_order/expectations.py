@@ -31,8 +31,8 @@ def check_expectations(program: Program, operands: Sequence[Any]) -> None:
     """Raise if a program would get integers that it does not expect."""
     if _expects(program):
         ops, ends = program.memo("expectations", lambda: _watched(program))
-        found = [int(np.asarray(x)) for x in bind(Call(ends), *operands)] if ops else []
-        for op, least, most in zip(ops, found[::2], found[1::2], strict=True):
+        bounds = [int(np.asarray(x)) for x in bind(Call(ends), *operands)] if ops else []
+        for op, least, most in zip(ops, bounds[::2], bounds[1::2], strict=True):
             complain(op, least, most)
 
 
@@ -40,8 +40,8 @@ def _expects(program: Program) -> bool:
     """Whether a program has range checks outside of loops and branches."""
     if "expects" not in program.derived:
         inner = [e.op.program for e in program.equations if type(e.op) is Call]
-        found = any([type(e.op) is Expect for e in program.equations]) or any([_expects(p) for p in inner])
-        program.derived["expects"] = found
+        has_checks = any([type(e.op) is Expect for e in program.equations]) or any([_expects(p) for p in inner])
+        program.derived["expects"] = has_checks
     return program.derived["expects"]
 
 

@@ -51,9 +51,9 @@ class LinearSolve(Op):
         given = tuple([type(t) is not Zero for t in tangents[:n]])
         right = [instantiate(t) for t in tangents[n:]]
         if any(given):
-            made, nonzero = jvp_program(self.matvec, (*given, *[False] * len(x)))
+            derivative, nonzero = jvp_program(self.matvec, (*given, *[False] * len(x)))
             moves = [t for t in tangents[:n] if type(t) is not Zero]
-            moved = iter(run_program(made, [*primals[:n], *x, *moves])[len(x) :])
+            moved = iter(run_program(derivative, [*primals[:n], *x, *moves])[len(x) :])
             right = [elementwise.sub(r, next(moved)) if m else r for r, m in zip(right, nonzero)]
         return x, tuple(bind(self, *primals[:n], *right))
 
@@ -84,9 +84,9 @@ class LinearSolve(Op):
                 return None
             return batch_program(program, flags, size, every, batch.axis_name)[0]
 
-        made = [make(p) for p in (self.matvec, self.solve, self.transpose_matvec, self.transpose_solve)]
+        programs = [make(p) for p in (self.matvec, self.solve, self.transpose_matvec, self.transpose_solve)]
         right = [x if b else shape.add_axis(x, size) for x, b in zip(operands[n:], batched[n:])]
-        return bind(LinearSolve(n, *made), *operands[:n], *right)
+        return bind(LinearSolve(n, *programs), *operands[:n], *right)
 
 
 def custom_linear_solve(
@@ -124,15 +124,15 @@ def _linear_solve(matvec: Any, b: Any, solve: Any, transpose_solve: Any, symmetr
     turned = matvec if symmetric else lambda y: linear_transpose(matvec, b)(y)[0]
     if symmetric and transpose_solve is None:
         transpose_solve = solve
-    found: list[Recorded | None] = [
+    recorded: list[Recorded | None] = [
         record_tree(matvec, one, types),
         record_tree(lambda y: solve(matvec, y), one, types),
     ]
     if transpose_solve is None:
-        found += [None, None]
+        recorded += [None, None]
     else:
-        found += [record_tree(turned, one, types), record_tree(lambda y: transpose_solve(turned, y), one, types)]
-    for r, name in zip(found, ("matvec", "solve", "matvec", "transpose_solve")):
+        recorded += [record_tree(turned, one, types), record_tree(lambda y: transpose_solve(turned, y), one, types)]
+    for r, name in zip(recorded, ("matvec", "solve", "matvec", "transpose_solve")):
         if r is not None and (
             r.structure != structure
             or [(t.shape, t.dtype) for t in r.program.output_types] != [(t.shape, t.dtype) for t in types]
@@ -141,9 +141,9 @@ def _linear_solve(matvec: Any, b: Any, solve: Any, transpose_solve: Any, symmetr
             raise TypeError(
                 f"custom_linear_solve: {name} must give what b is, {', '.join(map(str, types))}; it gives {got}."
             )
-    captured: dict[int, Any] = {id(x): x for r in found if r is not None for x in r.captured}
+    captured: dict[int, Any] = {id(x): x for r in recorded if r is not None for x in r.captured}
     order, values = list(captured), list(captured.values())
-    programs = [None if r is None else _over(r, order, [type_of(x) for x in values], types) for r in found]
+    programs = [None if r is None else _over(r, order, [type_of(x) for x in values], types) for r in recorded]
     right = [conversion.convert(x, t.dtype) if type_of(x) is not t else x for x, t in zip(leaves, types)]
     return structure.unflatten(list(bind(LinearSolve(len(values), *programs), *values, *right)))  # type: ignore[arg-type]
 
@@ -218,8 +218,10 @@ def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:
         every = [Zero(type_of(v).tangent()) if type_of(v).tangent().kind == "0" else next(given) for v in inputs]
         speeds = every[k : k + n]  # how `solve` finds the root does not matter, nor what it closes over
         has = tuple([type(t) is not Zero for t in speeds])
-        made, _ = jvp_program(residual.program, (*has, *[False] * len(x)), (True,) * len(residual.program.outputs))
-        out = evaluate(made, [*values, *x, *[t for t in speeds if type(t) is not Zero]])
+        derivative, _ = jvp_program(
+            residual.program, (*has, *[False] * len(x)), (True,) * len(residual.program.outputs)
+        )
+        out = evaluate(derivative, [*values, *x, *[t for t in speeds if type(t) is not Zero]])
         right = [elementwise.neg(t) for t in out[len(residual.program.outputs) :]]
         at = structure.unflatten(x)
 

@@ -77,16 +77,16 @@ def sites_of(program: Program, enabled: frozenset[Any]) -> tuple[Site, ...]:
     """The checks in a program, each once, in its order."""
 
     def make() -> tuple[tuple[Site, ...]]:
-        found: dict[Site, None] = {}
+        sites: dict[Site, None] = {}
         for e in program.equations:
             if type(e.op) is Check:
-                found.update(dict.fromkeys([s for s in e.op.sites if s.category in enabled]))
+                sites.update(dict.fromkeys([s for s in e.op.sites if s.category in enabled]))
             elif type(e.op) in _HOLDS:
                 for inner in subprograms(e.op):
-                    found.update(dict.fromkeys(sites_of(inner, enabled)))
+                    sites.update(dict.fromkeys(sites_of(inner, enabled)))
             else:
-                found.update(dict.fromkeys(_automatic(e, enabled)))
-        return (tuple(found),)
+                sites.update(dict.fromkeys(_automatic(e, enabled)))
+        return (tuple(sites),)
 
     return program.memo(("sites", enabled), make)[0]
 
@@ -95,15 +95,15 @@ def _automatic(e: Equation, enabled: frozenset[Any]) -> list[Site]:
     """The automatic checks of an op: those before it, then those after it."""
     if not enabled & {DivisionByZeroError, NaNError, OOBError}:
         return []
-    place, found = checks.place_of(e.source), []
+    place, sites = checks.place_of(e.source), []
     if DivisionByZeroError in enabled and e.op.name == "div" and not _is_nonzero(e.operands[1]):
-        found.append(Site(DivisionByZeroError, "div", place=place))
+        sites.append(Site(DivisionByZeroError, "div", place=place))
     if OOBError in enabled and _index_axes(e) is not None:
-        found.append(Site(OOBError, e.op.name, e.operands[0].type.shape, _PAIR, place=place))
+        sites.append(Site(OOBError, e.op.name, e.operands[0].type.shape, _PAIR, place=place))
     is_computed = e.op.name not in _SAFE and not e.op.splits
     if NaNError in enabled and is_computed and any([v.type.kind in "fc" and v.type.size for v in e.results]):
-        found.append(Site(NaNError, _name(e.op), place=place))
-    return found
+        sites.append(Site(NaNError, _name(e.op), place=place))
+    return sites
 
 
 def _name(op: Any) -> str:
@@ -160,11 +160,11 @@ class _Error:
         table = [self.numbers.get(s, -1) for s in op.sites]
         if all([n < 0 for n in table]):
             return
-        found: Any = np.int32(table[0])
+        number: Any = np.int32(table[0])
         for i, n in enumerate(table[1:], 1):
-            found = elementwise.select(elementwise.eq(code, np.int32(i)), np.int32(n), found)
-        found = elementwise.select(elementwise.lt(code, np.int32(0)), NONE, found)
-        self.note(found, elementwise.ge(found, np.int32(0)), words[0] if words else None)
+            number = elementwise.select(elementwise.eq(code, np.int32(i)), np.int32(n), number)
+        number = elementwise.select(elementwise.lt(code, np.int32(0)), NONE, number)
+        self.note(number, elementwise.ge(number, np.int32(0)), words[0] if words else None)
 
     def before(self, e: Equation, operands: Sequence[Any], sites: Sequence[Site]) -> None:
         for site in sites:
@@ -179,10 +179,10 @@ class _Error:
         for site in sites:
             if site.category is NaNError:
                 flags = [_any(elementwise.ne(x, x)) for x in results if type_of(x).kind in "fc" and type_of(x).size]
-                found = flags[0]
+                is_bad = flags[0]
                 for other in flags[1:]:
-                    found = elementwise.logical_or(found, other)
-                self.add(site, found)
+                    is_bad = elementwise.logical_or(is_bad, other)
+                self.add(site, is_bad)
 
 
 def _any(flags: Any) -> Any:
@@ -192,9 +192,9 @@ def _any(flags: Any) -> Any:
 
 def _outside(e: Equation, operands: Sequence[Any]) -> tuple[Any, Any]:
     """Whether an index is out of bounds, and the words for the first such index: the index and its axis."""
-    found = _index_axes(e)
-    assert found is not None
-    axes, limits = found
+    indexed = _index_axes(e)
+    assert indexed is not None
+    axes, limits = indexed
     if isinstance(e.op, (indexing.Gather, indexing.Scatter)):
         indices = operands[1]
     else:
@@ -281,17 +281,17 @@ def _call(op: Call, error: _Error, operands: list[Any]) -> list[Any]:
 
 def _custom_jvp(op: CustomJvp, error: _Error, operands: list[Any]) -> list[Any]:
     how = error.how  # an error has no tangent, like values that the function closes over
-    made = CustomJvp(
+    instrumented_op = CustomJvp(
         instrumented(op.program, how), op.rule.then(lambda p: instrumented(p, how)), op.captured + len(error.arrays)
     )
-    return _finish(error, bind(made, *error.arrays, *operands))
+    return _finish(error, bind(instrumented_op, *error.arrays, *operands))
 
 
 def _custom_vjp(op: CustomVjp, error: _Error, operands: list[Any]) -> list[Any]:
     how = error.how
     forward = op.forward.then(lambda p: instrumented(p, how))
-    made = CustomVjp(instrumented(op.program, how), forward, op.backward, op.captured + len(error.arrays))
-    return _finish(error, bind(made, *error.arrays, *operands))
+    instrumented_op = CustomVjp(instrumented(op.program, how), forward, op.backward, op.captured + len(error.arrays))
+    return _finish(error, bind(instrumented_op, *error.arrays, *operands))
 
 
 def _custom_vmap(op: CustomVmap, error: _Error, operands: list[Any]) -> list[Any]:
@@ -305,27 +305,27 @@ def _custom_vmap(op: CustomVmap, error: _Error, operands: list[Any]) -> list[Any
 
 
 def _cond(op: Cond, error: _Error, operands: list[Any]) -> list[Any]:
-    made = Cond(tuple([instrumented(b, error.how) for b in op.branches]))
-    return _finish(error, bind(made, operands[0], *error.arrays, *operands[1:]))
+    instrumented_op = Cond(tuple([instrumented(b, error.how) for b in op.branches]))
+    return _finish(error, bind(instrumented_op, operands[0], *error.arrays, *operands[1:]))
 
 
 def _scan(op: Scan, error: _Error, operands: list[Any]) -> list[Any]:
     constants, carry, xs = op.parts(operands)
     body = _with_error_after(op.body, error.how, len(constants))
-    made = op.again(body, len(constants), len(carry) + len(error.arrays))
-    return _finish(error, bind(made, *constants, *error.arrays, *carry, *xs))
+    instrumented_op = op.again(body, len(constants), len(carry) + len(error.arrays))
+    return _finish(error, bind(instrumented_op, *constants, *error.arrays, *carry, *xs))
 
 
 def _with_error_after(program: Program, how: How, count: int) -> Program:
     """An instrumented program that takes its first inputs before the error."""
-    made = instrumented(program, how)
+    inner = instrumented(program, how)
     n, types = len(how.types), program.input_types
 
     def make() -> Program:
-        f = lambda *xs: evaluate(made, [*xs[count : count + n], *xs[:count], *xs[count + n :]])  # noqa: E731
+        f = lambda *xs: evaluate(inner, [*xs[count : count + n], *xs[:count], *xs[count + n :]])  # noqa: E731
         return record_closed(f, [*types[:count], *how.types, *types[count:]], program.name)
 
-    return made.memo(("error after", count), make) if count else made
+    return inner.memo(("error after", count), make) if count else inner
 
 
 def _while(op: While, error: _Error, operands: list[Any]) -> list[Any]:
@@ -337,8 +337,8 @@ def _while(op: While, error: _Error, operands: list[Any]) -> list[Any]:
     def turn(*xs: Any) -> list[Any]:
         errors = xs[b : b + n]
         out = evaluate(step, [*errors, *xs[a:b], *xs[b + n + 1 :]])
-        found = evaluate(ask, [*out[:n], *xs[:a], *out[n:]])  # the error, and whether the loop continues
-        return [*found, *out[n:]]
+        answer = evaluate(ask, [*out[:n], *xs[:a], *out[n:]])  # the error, and whether the loop continues
+        return [*answer, *out[n:]]
 
     def goes_on(*xs: Any) -> list[Any]:
         return [xs[n]]
@@ -355,12 +355,12 @@ def _shard_map(op: ShardMap, error: _Error, operands: list[Any]) -> list[Any]:
     how, n, here = error.how, len(error.arrays), list(op.axes_here)
 
     def part(*xs: Any) -> list[Any]:
-        out = evaluate(made, xs)
+        out = evaluate(inner, xs)
         return [*[shape.add_axis(x, 1) for x in out[:n]], *out[n:]]
 
     with scope(op.mesh, here):
-        made = instrumented(op.program, how)
-        program = record_closed(part, made.input_types, op.program.name)
+        inner = instrumented(op.program, how)
+        program = record_closed(part, inner.input_types, op.program.name)
     side_by_side = PartitionSpec(tuple(here) if len(here) > 1 else here[0])
     again = op.again(program, [*[PartitionSpec()] * n, *op.ins], [*[side_by_side] * n, *op.outs])
     out = list(bind(again, *error.arrays, *operands))

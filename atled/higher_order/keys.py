@@ -77,11 +77,11 @@ def call_key(functions: Iterable[Any], statics: Iterable[Any], structures: Itera
     Raises `Unkeyable` if there is none.
     """
     reader = _Reader()
-    found = [reader.value(f) for f in functions]
-    found += [reader.value(x) for x in statics]
+    keys = [reader.value(f) for f in functions]
+    keys += [reader.value(x) for x in statics]
     for structure in structures:
         reader.structure(structure)
-    return tuple(found), tuple(reader.classes)
+    return tuple(keys), tuple(reader.classes)
 
 
 class _Reader:
@@ -100,8 +100,8 @@ class _Reader:
         if kind is types.FunctionType:
             return self.function(x)
         if kind is tuple or kind is frozenset:
-            found = [self.value(v) for v in x]
-            return (tuple, *found) if kind is tuple else (frozenset, frozenset(found))
+            elements = [self.value(v) for v in x]
+            return (tuple, *elements) if kind is tuple else (frozenset, frozenset(elements))
         if kind is types.MethodType:
             return self.method(x.__func__, x.__self__)
         if kind is functools.partial:
@@ -128,14 +128,14 @@ class _Reader:
     def number(self, *xs: Any) -> Any:
         """The number of an object that occurred before; None if it is new."""
         key = tuple([id(x) for x in xs])
-        found = self.numbers.get(key)
-        if found is None:
+        index = self.numbers.get(key)
+        if index is None:
             if len(self.kept) >= _MOST:
                 raise Unkeyable
             self.numbers[key] = len(self.kept)
             self.kept.append(xs)
             return None
-        return "again", found
+        return "again", index
 
     # -- functions ----------------------------------------------------------------------------------------------------
 
@@ -144,9 +144,9 @@ class _Reader:
         if code.co_filename == "<atled>":  # a jitted function, which keeps its traces until it is cleared
             more = [(k, self.value(v)) for k, v in f.__dict__.items() if k not in _OF_COMPILED]
             return (IdentityKey(f), IdentityKey(known.get("miss")), f.__name__, f.__qualname__, *more)
-        found = self.number(f)
-        if found is not None:
-            return found
+        repeated = self.number(f)
+        if repeated is not None:
+            return repeated
         named = [(k, self.value(v)) for k, v in (f.__kwdefaults__ or {}).items()]
         more = [(k, self.wrapped(v, is_method) if k == "__wrapped__" else self.value(v)) for k, v in f.__dict__.items()]
         more += [(k, IdentityKey(v)) for k, v in annotations_of(f).items()]
@@ -176,9 +176,9 @@ class _Reader:
         reads = reads_of(f.__code__)
         if reads.first is None or reads.changes_first:
             raise Unkeyable
-        found = self.number(f, owner)
-        if found is not None:
-            return found
+        repeated = self.number(f, owner)
+        if repeated is not None:
+            return repeated
         return ("method", self.function(f, True), *[self.chain(owner, rest) for rest in reads.first])
 
     def content(self, x: Any) -> Any:
@@ -194,10 +194,10 @@ class _Reader:
         """The key of a global that a function reads."""
         if name in f.__globals__:
             return self.chain(f.__globals__[name], rest)
-        found = f.__builtins__.get(name, _ABSENT) if isinstance(f.__builtins__, dict) else _ABSENT
-        if found is _ABSENT:
+        builtin = f.__builtins__.get(name, _ABSENT) if isinstance(f.__builtins__, dict) else _ABSENT
+        if builtin is _ABSENT:
             return _ABSENT, name
-        if name not in _BUILTINS or found is not _BUILTIN_VALUES[name]:
+        if name not in _BUILTINS or builtin is not _BUILTIN_VALUES[name]:
             raise Unkeyable
         return "builtin", name, *rest
 
@@ -224,9 +224,9 @@ class _Reader:
             raise Unkeyable
         if type(cls).__getattribute__ is not type.__getattribute__ or hasattr(type(cls), "__getattr__"):
             raise Unkeyable
-        found = self.number(cls)
-        if found is not None:
-            return found
+        repeated = self.number(cls)
+        if repeated is not None:
+            return repeated
         parts: list[Any] = [IdentityKey(cls), cls.__name__, cls.__qualname__]
         if type(cls) is not type:
             parts.append(self.class_(type(cls)))
@@ -298,16 +298,16 @@ def _attribute(x: Any, name: str) -> Any:
         return _bound(_looked_up(x, name), None, x)
     if kind.__getattribute__ is not object.__getattribute__ or hasattr(kind, "__getattr__"):
         raise Unkeyable
-    found = _looked_up(kind, name)
-    if isinstance(found, types.MemberDescriptorType):
+    attribute = _looked_up(kind, name)
+    if isinstance(attribute, types.MemberDescriptorType):
         try:
-            return found.__get__(x, kind)
+            return attribute.__get__(x, kind)
         except AttributeError:  # it was never assigned
             raise Unkeyable from None
-    if hasattr(type(found), "__set__"):
+    if hasattr(type(attribute), "__set__"):
         raise Unkeyable
     own = getattr(x, "__dict__", {})
-    return own[name] if name in own else _bound(found, x, kind)
+    return own[name] if name in own else _bound(attribute, x, kind)
 
 
 def _looked_up(cls: Any, name: str) -> Any:
@@ -378,8 +378,8 @@ class WeakIdentityDict:
 
     def get(self, anchor: Any) -> Any:
         """The value stored for an object, or None."""
-        found = self._entries.get(id(anchor))
-        return found[1] if found is not None and found[0]() is anchor else None
+        entry = self._entries.get(id(anchor))
+        return entry[1] if entry is not None and entry[0]() is anchor else None
 
     def set(self, anchor: Any, value: Any) -> bool:
         """Store a value for as long as an object lives; returns False for objects without weak references."""
@@ -411,16 +411,16 @@ def remembered(functions: Sequence[Callable[..., Any]], key: tuple[Any, ...], ma
 
     try:
         whole = now()
-        found = recordings.get(whole)
+        recording = recordings.get(whole)
     except Exception:  # Unkeyable, or an error from code that runs only to compute the key
         return make()
-    if found is None:
-        found = make()
-        if keeps(whole, now) and all([s.is_plain for s in _structures(found)]):
+    if recording is None:
+        recording = make()
+        if keeps(whole, now) and all([s.is_plain for s in _structures(recording)]):
             while len(recordings) >= _RECORDINGS_LIMIT:
                 recordings.pop(next(iter(recordings), None), None)
-            recordings[whole] = found
-    return found
+            recordings[whole] = recording
+    return recording
 
 
 def _structures(found: Any) -> list[tree.Structure]:

@@ -27,17 +27,17 @@ def lean(program: Program, wanted: Iterable[Var], at_hand: set[Var]) -> tuple[li
 
     Variables in `at_hand` are available anyway and need not be stored.
     """
-    kept = dict.fromkeys([v for v in wanted if v not in at_hand])
+    stored = dict.fromkeys([v for v in wanted if v not in at_hand])
     again: list[Equation] = []
     for e in reversed(program.equations):
-        if type(e.op) in CHEAP and (v := e.results[0]) in kept:
-            new = {x for x in e.operands if type(x) is Var and x not in at_hand and x not in kept}
+        if type(e.op) in CHEAP and (v := e.results[0]) in stored:
+            new = {x for x in e.operands if type(x) is Var and x not in at_hand and x not in stored}
             if sum([_bytes(x.type) for x in new]) <= _bytes(v.type):
-                del kept[v]
-                kept.update(dict.fromkeys(new))
+                del stored[v]
+                stored.update(dict.fromkeys(new))
                 again.append(e)
     order = {v: i for i, v in enumerate([*program.inputs, *[v for e in program.equations for v in e.results]])}
-    return sorted(kept, key=order.__getitem__), again[::-1]
+    return sorted(stored, key=order.__getitem__), again[::-1]
 
 
 def _bytes(t: ArrayType) -> int:

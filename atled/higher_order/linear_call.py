@@ -44,9 +44,9 @@ class LinearCall(Op):
             moved = list(bind(self, *primals[:n], *[instantiate(t) for t in tangents[n:]]))
         given = tuple([type(t) is not Zero for t in tangents[:n]])
         if any(given):
-            made, nonzero = jvp_program(self.forward, (*given, *[False] * (len(primals) - n)))
-            found = run_program(made, [*primals, *[t for t in tangents[:n] if type(t) is not Zero]])
-            more = iter(found[len(out) :])
+            derivative, nonzero = jvp_program(self.forward, (*given, *[False] * (len(primals) - n)))
+            results = run_program(derivative, [*primals, *[t for t in tangents[:n] if type(t) is not Zero]])
+            more = iter(results[len(out) :])
             for i, is_moved in enumerate(nonzero):
                 if is_moved:
                     extra = next(more)
@@ -91,17 +91,17 @@ def linear_call(
 
 
 def _linear_call(fun: Any, fun_transpose: Any, residual_args: Any, linear_args: Any) -> Any:
-    kept, _ = tree.flatten(residual_args)
+    residuals, _ = tree.flatten(residual_args)
     given, _ = tree.flatten(linear_args)
-    kept_types, types = [type_of(x) for x in kept], [type_of(x) for x in given]
+    kept_types, types = [type_of(x) for x in residuals], [type_of(x) for x in given]
     there = record_tree(fun, tree.structure((residual_args, linear_args)), [*kept_types, *types])
     out_types = list(there.program.output_types)
     both = tree.structure((residual_args, there.structure.unflatten([0.0] * len(out_types))))
     back = record_tree(fun_transpose, both, [*kept_types, *out_types])
-    wanted = tree.structure(linear_args)
-    if back.structure != wanted:
+    expected = tree.structure(linear_args)
+    if back.structure != expected:
         raise TypeError(
-            f"linear_call: fun_transpose must give the tree of linear_args, {wanted}; got {back.structure}."
+            f"linear_call: fun_transpose must give the tree of linear_args, {expected}; got {back.structure}."
         )
     for got, t in zip(back.program.output_types, types, strict=True):
         if got.shape != t.shape:
@@ -111,8 +111,8 @@ def _linear_call(fun: Any, fun_transpose: Any, residual_args: Any, linear_args: 
     first = [type_of(x) for x in values]
     forward = _over(there, order, [*first, *kept_types, *types], out_types)
     backward = _over(back, order, [*first, *kept_types, *out_types], types)
-    op = LinearCall(len(values) + len(kept), forward, backward)
-    return there.structure.unflatten(list(bind(op, *values, *kept, *given)))
+    op = LinearCall(len(values) + len(residuals), forward, backward)
+    return there.structure.unflatten(list(bind(op, *values, *residuals, *given)))
 
 
 def _over(r: Recorded, order: list[int], inputs: list[ArrayType], wanted: Sequence[ArrayType]) -> Program:

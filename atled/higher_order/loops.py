@@ -114,7 +114,7 @@ class While(Op):
             if out == tuple([m and o for m, o in zip(moves, out)]):
                 break
             moves = [m or o for m, o in zip(moves, out)]
-        made, _ = jvp_program(self.body, (*gives, *moves), tuple(moves))
+        loop_jvp, _ = jvp_program(self.body, (*gives, *moves), tuple(moves))
         asks, does, carry = self.parts(primals)
         _, more, starts = self.parts(tangents)
         more = [t for t in more if type(t) is not Zero]
@@ -123,7 +123,7 @@ class While(Op):
 
         def body(*xs: Any) -> list[Any]:
             constants, changes, values, speeds = xs[:n], xs[n : n + k], xs[n + k : n + k + c], xs[n + k + c :]
-            return evaluate(made, [*constants, *values, *changes, *speeds])
+            return evaluate(loop_jvp, [*constants, *values, *changes, *speeds])
 
         types = self.body.input_types
         speeds = [t.tangent() for t, m in zip(types[n:], moves) if m]
@@ -142,13 +142,13 @@ class While(Op):
         (_, constants, start), (asks, does, carry) = self.parts(masks), self.parts(values)
         kinds = carried_kinds(start, lambda kinds: mask_program(self.body, [*constants, *kinds]).kinds)
         has = tuple([k is SOME for k in kinds])
-        made = mask_program(self.body, [*constants, *kinds], has).both
+        masked_body = mask_program(self.body, [*constants, *kinds], has).both
         given = arrays_of(constants)
         first = [masking.as_array(m, v) for m, v, h in zip(start, carry, has) if h]
         n, k, c = len(does), len(given), len(carry)
 
         def body(*xs: Any) -> list[Any]:
-            return evaluate(made, [*xs[:n], *xs[n + k : n + k + c], *xs[n : n + k], *xs[n + k + c :]])
+            return evaluate(masked_body, [*xs[:n], *xs[n + k : n + k + c], *xs[n : n + k], *xs[n + k + c :]])
 
         types, flags = self.body.input_types, [type_of(m) for m in first]
         new_body = record(body, [*types[:n], *map(type_of, given), *types[n:], *flags], self.body.name)[0]
@@ -178,8 +178,8 @@ class While(Op):
         first, second, carry = self.parts(operands)
         carry = [x if not f or b else shape.add_axis(x, size) for x, f, b in zip(carry, flags, self.parts(batched)[2])]
         if not differs:
-            made = While(condition, body, len(first), len(second))
-            return Partly(bind(made, *first, *second, *carry), flags)
+            op = While(condition, body, len(first), len(second))
+            return Partly(bind(op, *first, *second, *carry), flags)
         n = len(first)
 
         def any_lane(*xs: Any) -> list[Any]:

@@ -38,13 +38,13 @@ def late_terms(program: Program, outputs: Sequence[Any], constants: Sequence[Var
 
     `constants` are the same in every step; the factors in `free` are stacked already.
     """
-    made = {v: e for e in program.equations for v in e.results}
+    producers = {v: e for e in program.equations for v in e.results}
     uses: dict[Any, int] = {}
     for v in [v for e in program.equations for v in e.operands] + list(program.outputs):
         uses[v] = uses.get(v, 0) + 1
 
     def terms(v: Any) -> list[Term] | None:
-        e = made.get(v)
+        e = producers.get(v)
         if e is None or uses[v] != 1:
             return None
         if type(e.op) is shape.Transpose:
@@ -60,10 +60,10 @@ def late_terms(program: Program, outputs: Sequence[Any], constants: Sequence[Var
     room = sum([v.type.size for v in free])
     out = []
     for v in outputs:
-        found = terms(v) or []
-        new = {x for t in found for x in (t.left, t.right)} - free
+        products = terms(v) or []
+        new = {x for t in products for x in (t.left, t.right)} - free
         size = sum([x.type.size for x in new])
-        out.append(found if found and size <= min(2 * v.type.size, room) else [])
+        out.append(products if products and size <= min(2 * v.type.size, room) else [])
     return out
 
 

@@ -43,7 +43,7 @@ def reads_of(code: CodeType) -> Reads:
 def _reads_of(key: IdentityKey) -> Reads:
     code: CodeType = key.value
     first = code.co_varnames[0] if code.co_argcount else None
-    found: dict[str, dict[Chain, None]] = {"names": {}, "cells": {}, "first": {}}
+    chains: dict[str, dict[Chain, None]] = {"names": {}, "cells": {}, "first": {}}
     is_bare = changes_first = False  # whether the first parameter is used as a whole
     is_closed = True
     steps = [s for s in dis.get_instructions(code) if s.opname not in ("CACHE", "EXTENDED_ARG")]
@@ -59,9 +59,9 @@ def _reads_of(key: IdentityKey) -> Reads:
             else:
                 is_closed = False
         elif name in _GLOBAL:
-            found["names"][value, *_attributes(steps, n)] = None
+            chains["names"][value, *_attributes(steps, n)] = None
         elif name in _CELL and value in code.co_freevars:
-            found["cells"][value, *_attributes(steps, n)] = None
+            chains["cells"][value, *_attributes(steps, n)] = None
         elif first is not None and (name.startswith(("LOAD_FAST", "STORE_FAST")) or name in _CELL):
             loaded = value if isinstance(value, tuple) else (value,)
             if first in loaded and not _is_owner_of_store(steps, n):
@@ -69,24 +69,24 @@ def _reads_of(key: IdentityKey) -> Reads:
                     _attributes(steps, n) if loaded[-1] == first and name.endswith(("FAST", "DEREF", "BORROW")) else ()
                 )
                 is_bare = is_bare or not chain or "STORE" in name or loaded.count(first) > 1
-                found["first"][chain] = None
+                chains["first"][chain] = None
         elif first is not None and name in ("STORE_DEREF", "DELETE_FAST") and value == first:
             is_bare = True
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = reads_of(constant)
             is_closed = is_closed and inner.is_closed and not inner.changes_first
-            found["names"].update(dict.fromkeys(inner.names))
+            chains["names"].update(dict.fromkeys(inner.names))
             for chain in inner.cells:
                 if chain[0] in code.co_freevars:
-                    found["cells"][chain] = None
+                    chains["cells"][chain] = None
                 elif chain[0] == first:
-                    found["first"][chain[1:]] = None
+                    chains["first"][chain[1:]] = None
                     is_bare = is_bare or len(chain) == 1
     return Reads(
-        tuple(found["names"]),
-        tuple(found["cells"]),
-        None if is_bare else tuple(found["first"]),
+        tuple(chains["names"]),
+        tuple(chains["cells"]),
+        None if is_bare else tuple(chains["first"]),
         changes_first,
         is_closed,
     )

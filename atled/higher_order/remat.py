@@ -50,9 +50,9 @@ class Checkpoint(Call):
         waiting = [x for x, k in zip(operands, is_known) if not k]
         out = run_program(part.forward, known)
         count = sum(part.known_outputs)
-        kept = [*[known[i] for i in part.inputs], *out[count:]]
+        residuals = [*[known[i] for i in part.inputs], *out[count:]]
         op = self.again(part.later) if part.computes_again else Call(part.later)
-        written = iter(tape.write(op, [*kept, *waiting]))
+        written = iter(tape.write(op, [*residuals, *waiting]))
         ready = iter(out[:count])
         return tuple([next(ready) if k else next(written) for k in part.known_outputs])
 
@@ -105,13 +105,13 @@ class Kept:
         again = pruned(again, [True] * len(residuals))
         used = {v for e in again.equations for v in e.operands} | set(again.outputs)
         self.inputs = [i for i, v in enumerate(known.inputs) if v in used]
-        kept = [v for v in saved if v in used]
-        places = [saved[v] for v in kept]
-        self.forward = _moved(known, results, kept, places)
+        stored = [v for v in saved if v in used]
+        places = [saved[v] for v in stored]
+        self.forward = _moved(known, results, stored, places)
         first = [known.inputs[i] for i in self.inputs]
-        again = Program([*first, *kept], again.equations, residuals, program.name)
+        again = Program([*first, *stored], again.equations, residuals, program.name)
         self.computes_again = bool(again.equations)
-        n, m = len(first), len(first) + len(kept)
+        n, m = len(first), len(first) + len(stored)
 
         def later(*operands: Any) -> list[Any]:
             back = [x if p is None else bind(ToMemory("device"), x) for x, p in zip(operands[n:m], places)]
@@ -123,12 +123,12 @@ class Kept:
 
 def _saved(program: Program, policy: Policy | None) -> dict[Var, str | None]:
     """The variables to save, and the memory for each (None: the default). Ops with effects run only once."""
-    found: dict[Var, str | None] = {}
+    saved: dict[Var, str | None] = {}
     for e in program.equations:
         answer = e.op.has_effect or (policy is not None and policy(e.op, [v.type for v in e.operands]))
         if answer:
-            found.update(dict.fromkeys(e.results, answer.memory if isinstance(answer, Offload) else None))
-    return found
+            saved.update(dict.fromkeys(e.results, answer.memory if isinstance(answer, Offload) else None))
+    return saved
 
 
 def _moved(program: Program, results: Sequence[Any], kept: Sequence[Var], places: Sequence[str | None]) -> Program:
@@ -369,12 +369,14 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
         return fun(*args, **kwargs)
 
     def merged(given: Any, named: Any) -> Any:
-        found = iter(given)
-        return fun(*[x if i in static else next(found) for i, x in enumerate(args)], **named)
+        remaining = iter(given)
+        return fun(*[x if i in static else next(remaining) for i, x in enumerate(args)], **named)
 
     merged.__name__ = str(getattr(fun, "__name__", "checkpoint"))
-    made = record_tree(merged, structure, [type_of(x) for x in leaves])
-    return made.structure.unflatten(list(bind(Checkpoint(made.program, policy, prevent_cse), *made.captured, *leaves)))
+    recorded = record_tree(merged, structure, [type_of(x) for x in leaves])
+    return recorded.structure.unflatten(
+        list(bind(Checkpoint(recorded.program, policy, prevent_cse), *recorded.captured, *leaves))
+    )
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

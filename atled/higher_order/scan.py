@@ -63,10 +63,10 @@ class Scan(Op):
         """The mesh axes along which results vary: a fixed point over the steps."""
         constants, carry, slices = self.parts(given)
         while True:
-            found = of(self.body, [*constants, *carry, *slices])
-            wider = [a | b for a, b in zip(carry, found)]
+            axes = of(self.body, [*constants, *carry, *slices])
+            wider = [a | b for a, b in zip(carry, axes)]
             if wider == carry:
-                return found if self.length else [*carry, *found[len(carry) :]]
+                return axes if self.length else [*carry, *axes[len(carry) :]]
             carry = wider
 
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -126,13 +126,13 @@ class Scan(Op):
                 return b.apply(lambda n: elementwise.lt(n, np.int32(trips * self.unroll)), number)
 
             def body(b: Any, number: Any, *values: Any) -> list[Any]:
-                found = list(values)
+                state = list(values)
                 if effects:
-                    b.token = found.pop()
+                    b.token = state.pop()
                 for k in range(self.unroll):
-                    found = turn(b, position(b, number, k), found)
-                found = [*found, b.token] if effects else found
-                return [b.apply(lambda n: elementwise.add(n, np.int32(self.unroll)), number), *found]
+                    state = turn(b, position(b, number, k), state)
+                state = [*state, b.token] if effects else state
+                return [b.apply(lambda n: elementwise.add(n, np.int32(self.unroll)), number), *state]
 
             start = build.constant(0, integer)
             regions = [build.region(kinds, goes_on), build.region(kinds, body)]
@@ -161,7 +161,7 @@ class Scan(Op):
                 break
             moves = new
         y_flags = out[count:]
-        made, _ = jvp_program(self.body, (*c_flags, *moves, *x_flags), (*moves, *y_flags))
+        derivative, _ = jvp_program(self.body, (*c_flags, *moves, *x_flags), (*moves, *y_flags))
         (c, s, x), (dc, ds, dx) = self.parts(primals), self.parts(tangents)
         dc, dx = [t for t in dc if type(t) is not Zero], [t for t in dx if type(t) is not Zero]
         ds = [instantiate(t) for t, m in zip(ds, moves) if m]
@@ -169,7 +169,7 @@ class Scan(Op):
 
         def body(*operands: Any) -> list[Any]:
             c, dc, s, ds, x, dx = cut(operands, sizes)
-            out = evaluate(made, [*c, *s, *x, *dc, *ds, *dx])
+            out = evaluate(derivative, [*c, *s, *x, *dc, *ds, *dx])
             plain, speeds = out[: len(self.body.outputs)], out[len(self.body.outputs) :]
             return [*plain[:count], *speeds[: len(ds)], *plain[count:], *speeds[len(ds) :]]
 
@@ -215,20 +215,20 @@ class Scan(Op):
             if new == flags:
                 break
             flags = new
-        wanted = (*flags, *out[count:])
-        body, _ = batch_program(self.body, (*c_flags, *flags, *x_flags), size, wanted, name)
+        out_batched = (*flags, *out[count:])
+        body, _ = batch_program(self.body, (*c_flags, *flags, *x_flags), size, out_batched, name)
         c, s, x = self.parts(operands)
         s = [v if b or not f else shape.add_axis(v, size) for v, f, b in zip(s, flags, self.parts(batched)[1])]
         x = [shape.move_axis(v, 1, 0) if f else v for v, f in zip(x, x_flags)]  # the loop slices the first axis
-        made = bind(self.again(body, self.constants, count), *c, *s, *x)
-        ys = [shape.move_axis(v, 0, 1) if f else v for v, f in zip(made[count:], wanted[count:])]
-        return Partly((*made[:count], *ys), wanted)
+        results = bind(self.again(body, self.constants, count), *c, *s, *x)
+        ys = [shape.move_axis(v, 0, 1) if f else v for v, f in zip(results[count:], out_batched[count:])]
+        return Partly((*results[:count], *ys), out_batched)
 
 
 def _empty(build: Any, t: ArrayType) -> Any:
     """An empty buffer for stacked results."""
-    made = build.apply(lambda: shape.zeros(ArrayType(*physical(t))))
-    return Value(made.handle, t, made.literal)
+    zeros = build.apply(lambda: shape.zeros(ArrayType(*physical(t))))
+    return Value(zeros.handle, t, zeros.literal)
 
 
 def _take(x: Any, position: Any) -> Any:
@@ -328,8 +328,8 @@ def _in_python(
         at = count - 1 - k if reverse else k
         with step("scan", at, count):
             carry, y = f(carry, structure.unflatten([_take(x, np.int32(at)) for x in slices]))
-        found, kinds = tree.flatten(y)
-        rows.append(found)
+        flat, kinds = tree.flatten(y)
+        rows.append(flat)
     assert kinds is not None
     return carry, kinds.unflatten(_stacked(rows, reverse, ()))
 
@@ -417,8 +417,8 @@ def _carried(
     settled = [a if not a.weak or b.weak else a.strong() for a, b in zip(types, out)]
     if settled != types:  # a Python number that the body makes strongly typed is so from the start
         types = settled
-        made = _strengthened(body, [*types, *cuts])
-        body = record_tree(run, inputs, [*types, *cuts]) if made is None else made
+        strengthened = _strengthened(body, [*types, *cuts])
+        body = record_tree(run, inputs, [*types, *cuts]) if strengthened is None else strengthened
     return types, Recorded(_with_carry(body, types), body.captured, body.structure)
 
 
@@ -437,8 +437,8 @@ def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None
         out = evaluate(program, [x if type_of(x) is t else conversion.convert(x, t.dtype, True) for x, t in pairs])
         return [conversion.convert(x, v.type.dtype) if v in weak else x for x, v in zip(out, program.outputs)]
 
-    made = record(f, [*program.input_types[:count], *types], program.name)[0]
-    return Recorded(made, body.captured, body.structure)
+    retyped = record(f, [*program.input_types[:count], *types], program.name)[0]
+    return Recorded(retyped, body.captured, body.structure)
 
 
 def _gives_way(e: Any) -> bool:
@@ -457,8 +457,8 @@ def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:
 
     def f(*operands: Any) -> list[Any]:
         out = evaluate(program, operands)
-        kept = [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(out, types)]
-        return [*kept, *out[len(types) :]]
+        carry = [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(out, types)]
+        return [*carry, *out[len(types) :]]
 
     return record(f, program.input_types, program.name)[0]
 

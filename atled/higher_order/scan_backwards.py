@@ -64,8 +64,8 @@ class Halves:
         inputs, (n_c, n_s, _) = self.part.known.inputs, self.counts
         self.constant = {v: i for i, v in enumerate(inputs[:n_c])}
         self.slices = {v: i for i, v in enumerate(inputs[n_c + n_s :])}
-        wanted = [v for v in self.left if type(v) is Var]
-        self.stacked, self.again = lean(self.part.known, wanted, {*self.constant, *self.slices})
+        needed = [v for v in self.left if type(v) is Var]
+        self.stacked, self.again = lean(self.part.known, needed, {*self.constant, *self.slices})
         later = dict.fromkeys([v for v in (*self.left, *[v for e in self.again for v in e.operands]) if type(v) is Var])
         self.left_constants = [v for v in later if v in self.constant]
         self.left_slices = [v for v in later if v in self.slices]
@@ -106,9 +106,9 @@ class Halves:
             a, lc, ls, b, s, lx = cut(xs, sizes)
             env = dict(zip([*self.left_constants, *self.left_slices, *self.stacked], [*a, *b, *s]))
             run_again(self.again, env)
-            found = [env[v] if type(v) is Var else v for v in self.left]
-            written = iter(evaluate(waiting, [*found[handed:], *lc, *ls, *lx]))
-            ready_values = iter(found[:handed])
+            residuals = [env[v] if type(v) is Var else v for v in self.left]
+            written = iter(evaluate(waiting, [*residuals[handed:], *lc, *ls, *lx]))
+            ready_values = iter(residuals[:handed])
             return [next(ready_values) if r else next(written) for r, w in zip(self.ready, self.waits) if w]
 
         tc, ts, tx = cut(waiting.input_types[len(self.left) - handed :], counts)
@@ -136,20 +136,20 @@ def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tup
     count = op.carries
     c, _, x = op.parts(operands)
     c_lin, x_lin = [type(v) is Linear for v in c], [type(v) is Linear for v in x]
-    made, s_given = _settled_transpose(op, c_lin, x_lin, [type(t) is not Zero for t in cotangent])
+    backward_body, s_given = _settled_transpose(op, c_lin, x_lin, [type(t) is not Zero for t in cotangent])
     fixed, reads = [v for v, f in zip(c, c_lin) if not f], [v for v, f in zip(x, x_lin) if not f]
     ys = [t for t in cotangent[count:] if type(t) is not Zero]
     # sums of products over the steps are taken afterwards, from their factors
     back_count, given = sum(s_given), [*reads, *ys]
-    constants, read, _, seeds = cut(made.inputs, (len(fixed), len(reads), back_count, len(ys)))
+    constants, read, _, seeds = cut(backward_body.inputs, (len(fixed), len(reads), back_count, len(ys)))
     at_hand = dict(zip([*read, *seeds], given))
-    totals, carries, rest = cut(made.outputs, (sum(c_lin), count, sum(x_lin)))
-    late = late_terms(made, totals, constants, set(at_hand))
+    totals, carries, rest = cut(backward_body.outputs, (sum(c_lin), count, sum(x_lin)))
+    late = late_terms(backward_body, totals, constants, set(at_hand))
     factors = {v: None for terms in late for t in terms for v in (t.left, t.right) if v not in at_hand}
     early = [v for v, terms in zip(totals, late) if not terms]
     outputs = [*early, *[v for v, g in zip(carries, s_given) if g], *rest, *factors]
     sizes = (len(fixed), len(early), back_count, len(reads), len(ys))
-    backward = _adding_up(made, outputs, sizes, op.body.name)
+    backward = _adding_up(backward_body, outputs, sizes, op.body.name)
     out = bind(
         op.again(backward, len(fixed), len(early) + back_count, flips=True),
         *fixed, *[shape.zeros(v.type) for v in early],
@@ -176,14 +176,14 @@ def _settled_transpose(
     alone = op.body.memo("without barriers", lambda: without_barriers(op.body))  # the other pass is another loop
     s_given, y_given = list(is_given[:count]), is_given[count:]
     while True:  # a carry has a cotangent if it ends with one, or gets one in some step
-        made, found = transpose_program(alone, flags, (*s_given, *y_given))
-        new = [a or b for a, b in zip(s_given, found[first : first + count])]
+        transposed, nonzero = transpose_program(alone, flags, (*s_given, *y_given))
+        new = [a or b for a, b in zip(s_given, nonzero[first : first + count])]
         if new == s_given:
             break
         s_given = new
-    if not all(found):
-        made, _ = transpose_program(alone, flags, (*s_given, *y_given), True)
-    return made, s_given
+    if not all(nonzero):
+        transposed, _ = transpose_program(alone, flags, (*s_given, *y_given), True)
+    return transposed, s_given
 
 
 def _adding_up(made: Program, outputs: Sequence[Any], sizes: tuple[int, int, int, int, int], name: str) -> Program:

@@ -70,10 +70,10 @@ class MaskedScan:
 
         def body(*xs: Any) -> list[Any]:
             c, mc, s, ms, x, mx = cut(xs, sizes)
-            found = iter(ms)
-            kept = [next(found) if f else np.False_ for f in flags]  # missing masks are not read
-            kept = [masking.filled(m, t.shape) for m, t in zip(kept, bools(types[1], s_has))]
-            out = evaluate(both, [*c, *s, *x, *mc, *kept, *mx])
+            remaining = iter(ms)
+            all_masks = [next(remaining) if f else np.False_ for f in flags]  # missing masks are not read
+            all_masks = [masking.filled(m, t.shape) for m, t in zip(all_masks, bools(types[1], s_has))]
+            out = evaluate(both, [*c, *s, *x, *mc, *all_masks, *mx])
             carry, stacked, carry_masks, masks = cut(out, (count, ys, sum(s_has), sum(self.has_mask[count:])))
             return [*carry, *[m for m, f in zip(carry_masks, flags) if f], *stacked, *masks[:stacks]]
 

@@ -63,9 +63,9 @@ class ShardMap(Op):
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         parts = tuple([local(t, s, self.mesh) for t, s in zip(types, self.ins, strict=True)])
-        wanted = self.program.input_types
-        if [t.strong() for t in parts] != [t.strong() for t in wanted]:
-            raise TypeError(f"{self.program.name}: expected parts {wanted}; got {parts}.")
+        expected = self.program.input_types
+        if [t.strong() for t in parts] != [t.strong() for t in expected]:
+            raise TypeError(f"{self.program.name}: expected parts {expected}; got {parts}.")
         return tuple([whole(t, s, self.mesh) for t, s in zip(self.program.output_types, self.outs, strict=True)])
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -87,9 +87,9 @@ class ShardMap(Op):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         given = tuple([type(t) is not Zero for t in tangents])
         with scope(self.mesh, self.axes_here):
-            made, nonzero = jvp_program(self.program, given)
+            derivative, nonzero = jvp_program(self.program, given)
         ins = [*self.ins, *_chosen(self.ins, given)]
-        op = self.again(made, ins, [*self.outs, *_chosen(self.outs, nonzero)])
+        op = self.again(derivative, ins, [*self.outs, *_chosen(self.outs, nonzero)])
         out = bind(op, *primals, *_chosen(tangents, given))
         count = len(self.outs)
         moved, types = iter(out[count:]), [type_of(x) for x in out[:count]]
@@ -121,11 +121,11 @@ class ShardMap(Op):
                 ("typed", self.ins, self.outs),
                 lambda: typed(self.program, self._sets(self.ins), self._sets(self.outs), self.mesh),
             )
-            made, nonzero = transpose_program(shared, is_linear, given)
+            transposed, nonzero = transpose_program(shared, is_linear, given)
         values = [x for x, b in zip(operands, is_linear) if not b]
         ins = [*[s for s, b in zip(self.ins, is_linear) if not b], *_chosen(self.outs, given)]
         back = [s for s, b in zip(self.ins, is_linear) if b]
-        out = iter(bind(self.again(made, ins, _chosen(back, nonzero)), *values, *_chosen(cotangent, given)))
+        out = iter(bind(self.again(transposed, ins, _chosen(back, nonzero)), *values, *_chosen(cotangent, given)))
         flags = iter(nonzero)
         return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
 
@@ -135,9 +135,9 @@ class ShardMap(Op):
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         with scope(self.mesh, self.axes_here):
-            made = mask_program(self.program, masks, (False,) * len(self.outs))
-        op = self.again(made.both, [*self.ins, *_chosen(self.ins, given_masks(masks))], self.outs)
-        return bind(op, *values, *arrays_of(masks)), tuple([ALL if b else None for b in made.is_linear])
+            masked_program = mask_program(self.program, masks, (False,) * len(self.outs))
+        op = self.again(masked_program.both, [*self.ins, *_chosen(self.ins, given_masks(masks))], self.outs)
+        return bind(op, *values, *arrays_of(masks)), tuple([ALL if b else None for b in masked_program.is_linear])
 
     def _sets(self, specs: Specs) -> list[frozenset[Any]]:
         """The mesh axes that split each value."""
@@ -145,10 +145,10 @@ class ShardMap(Op):
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         with scope(self.mesh, self.axes_here):
-            made, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
+            batched_program, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
         ins = [PartitionSpec(None, *s) if b else s for s, b in zip(self.ins, batched)]
         outs = [PartitionSpec(None, *s) if b else s for s, b in zip(self.outs, flags)]
-        return Partly(bind(self.again(made, ins, outs), *operands), flags)
+        return Partly(bind(self.again(batched_program, ins, outs), *operands), flags)
 
 
 class _Cut:
@@ -162,15 +162,15 @@ class _Cut:
         self.known_outputs = parts.known_outputs
         count = sum(parts.known_outputs)
         known = parts.known
-        found = known.outputs[count:]
+        inner_residuals = known.outputs[count:]
         position = {v: i for i, v in enumerate(known.inputs)}
-        self.inputs = [position[v] for v in found if v in position]  # passed on with their original specs
-        is_new = [v not in position for v in found]
+        self.inputs = [position[v] for v in inner_residuals if v in position]  # passed on with their original specs
+        is_new = [v not in position for v in inner_residuals]
         sets = varying(known, [s for s, k in zip(op._sets(op.ins), is_known) if k])[count:]
         order = op.axes_here
         axes = [tuple([a for a in order if a in s]) for s, n in zip(sets, is_new) if n]
         self.specs = [PartitionSpec(a if len(a) > 1 else a[0] if a else None) for a in axes]
-        types = [v.type for v, n in zip(found, is_new) if n]
+        types = [v.type for v, n in zip(inner_residuals, is_new) if n]
 
         def first(*xs: Any) -> list[Any]:
             out = evaluate(known, xs)
@@ -178,14 +178,16 @@ class _Cut:
             return [*out[:count], *[shape.add_axis(x, 1) for x in fresh]]
 
         def second(*xs: Any) -> list[Any]:
-            kept, new = iter(xs[: len(self.inputs)]), iter(xs[len(self.inputs) : len(found)])
-            residuals = [shape.reshape(next(new), v.type.shape) if n else next(kept) for v, n in zip(found, is_new)]
-            return evaluate(parts.waiting, [*residuals, *xs[len(found) :]])
+            inputs, new = iter(xs[: len(self.inputs)]), iter(xs[len(self.inputs) : len(inner_residuals)])
+            residuals = [
+                shape.reshape(next(new), v.type.shape) if n else next(inputs) for v, n in zip(inner_residuals, is_new)
+            ]
+            return evaluate(parts.waiting, [*residuals, *xs[len(inner_residuals) :]])
 
         self.known = record_closed(first, known.input_types, known.name)
         wide = [ArrayType((1, *t.shape), t.dtype, t.weak) for t in types]
         kept_types = [known.inputs[i].type for i in self.inputs]
-        rest = parts.waiting.input_types[len(found) :]
+        rest = parts.waiting.input_types[len(inner_residuals) :]
         self.waiting = record_closed(second, [*kept_types, *wide, *rest], parts.waiting.name)
 
 
@@ -254,8 +256,8 @@ def shard_map(
 
     def mapped(*args: Any) -> Any:
         try:
-            found = mesh_or_current(mesh, "shard_map")
-            return run(f, found, in_specs, out_specs, axis_names, check_vma, args)
+            chosen = mesh_or_current(mesh, "shard_map")
+            return run(f, chosen, in_specs, out_specs, axis_names, check_vma, args)
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
@@ -289,14 +291,14 @@ def run(
         types.append(local(t, s, mesh))
     make = lambda: _recorded(f, name, structure, types, mesh, axes, ins, out_specs, is_checked)  # noqa: E731
     if callable(out_specs):
-        op, captured, made = make()
+        op, captured, out_structure = make()
     else:
         is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
-        wanted, prefix = tree.flatten(out_specs, is_leaf=is_spec)
+        flat_specs, prefix = tree.flatten(out_specs, is_leaf=is_spec)
         divergent = config.scope().divergent_collectives
-        key = ("shard_map", structure, tuple(types), mesh, axes, ins, tuple(wanted), prefix, is_checked, divergent)
-        op, captured, made = remembered([f], key, make)
-    return made.unflatten(list(bind(op, *captured, *leaves)))
+        key = ("shard_map", structure, tuple(types), mesh, axes, ins, tuple(flat_specs), prefix, is_checked, divergent)
+        op, captured, out_structure = remembered([f], key, make)
+    return out_structure.unflatten(list(bind(op, *captured, *leaves)))
 
 
 def _recorded(
@@ -304,21 +306,21 @@ def _recorded(
     axes: tuple[Any, ...], ins: Specs, out_specs: Any, is_checked: bool,
 ) -> tuple[ShardMap, list[Any], tree.Structure]:  # fmt: skip
     """The op for a function on shards of these types, its captured values, and the tree of its results."""
-    found: list[Any] = []
+    its_structure: list[Any] = []
 
     def flat(*parts: Any) -> list[Any]:
         result = f(*received(structure.unflatten, list(parts)))
         leaving(name, result)
-        out, made = tree.flatten(result)
-        found.append(made)
+        out, result_structure = tree.flatten(result)
+        its_structure.append(result_structure)
         for x in out:
             type_of(x)
         return out
 
     with scope(mesh, axes):
         program, captured = record(flat, types, name)
-    (made,) = found
-    result = made.unflatten([object()] * made.num_leaves)
+    (out_structure,) = its_structure
+    result = out_structure.unflatten([object()] * out_structure.num_leaves)
     if callable(out_specs):
         outs: Any = out_specs(result, program.output_types)
     else:
@@ -335,17 +337,17 @@ def _recorded(
         _check_branches(op, name)
     if is_checked:
         _check(op, name, paths)
-    return op, captured, made
+    return op, captured, out_structure
 
 
 def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[Any]) -> Specs:
     """One spec for each leaf of `target`, from a prefix tree of them."""
     is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
     if is_spec(specs):
-        found, parts = [specs], [target]
+        flat, parts = [specs], [target]
     else:
         specs = tuple(specs) if isinstance(specs, list) and isinstance(target, tuple) else specs
-        found, prefix = tree.flatten(specs, is_leaf=is_spec)
+        flat, prefix = tree.flatten(specs, is_leaf=is_spec)
         try:
             parts = prefix.flatten_up_to(target)
         except ValueError as error:
@@ -354,7 +356,7 @@ def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[A
                 "\n  try: one P(...) for a whole dict or list, or a tuple with a P(...) for each argument."
             ) from None
     out = []
-    for s, part in zip(found, parts, strict=True):
+    for s, part in zip(flat, parts, strict=True):
         s = PartitionSpec() if s is None else s
         if not isinstance(s, PartitionSpec):
             raise TypeError(f"shard_map: {what} holds PartitionSpecs; got {describe(s)}.")
@@ -372,8 +374,8 @@ def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[A
 def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
     """Raise an error for results that vary along a mesh axis that their spec omits."""
     sets = varying(op.program, op._sets(op.ins))
-    for found, spec, t, path, out in zip(sets, op.outs, op.program.output_types, paths, op.program.outputs):
-        extra = [a for a in op.axes_here if a in found and a not in spec.names and op.mesh.shape[a] > 1]
+    for along, spec, t, path, out in zip(sets, op.outs, op.program.output_types, paths, op.program.outputs):
+        extra = [a for a in op.axes_here if a in along and a not in spec.names and op.mesh.shape[a] > 1]
         if extra:
             axes = ", ".join(map(repr, extra))
             raise ValueError(

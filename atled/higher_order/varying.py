@@ -65,25 +65,25 @@ def communicates(program: Program) -> Axes:
     """The axes of a program's collectives."""
 
     def make() -> Axes:
-        found = _NONE
+        axes = _NONE
         for e in program.equations:
             inner = subprograms(e.op)
             if inner:
-                found = found.union(*[communicates(p) for p in inner])
+                axes = axes.union(*[communicates(p) for p in inner])
             elif e.op.is_collective and not isinstance(e.op, _SILENT):
-                found |= frozenset(e.op.axes)
-        return found
+                axes |= frozenset(e.op.axes)
+        return axes
 
     return program.memo("communicates", make)
 
 
 def _used(program: Program) -> Axes:
     """All mesh axes that a program refers to."""
-    found = _NONE
+    axes = _NONE
     for e in program.equations:
         if e.op.is_collective:
-            found |= frozenset(e.op.axes)
-    return found
+            axes |= frozenset(e.op.axes)
+    return axes
 
 
 def explain(program: Program, output: Any) -> str:
@@ -98,12 +98,12 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
     """The program with explicit conversions between replicated and varying values, so that it can be transposed."""
     env: dict[Any, Any] = {v: v for v in program.inputs}
     axes: dict[Any, Axes] = dict(zip(program.inputs, inputs, strict=True))
-    made: list[Equation] = []
+    equations: list[Equation] = []
     varied: dict[Any, Var] = {}
 
     def emit(op: Any, x: Any, found: Axes, at: Any) -> Var:
         out = Var(x.type)
-        made.append(Equation(op, (x,), (out,), at))
+        equations.append(Equation(op, (x,), (out,), at))
         axes[out] = found
         return out
 
@@ -135,14 +135,14 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
                 union |= frozenset(op.axes) & frozenset(mesh.axis_names)
             operands = [spread(x, union, e.source) for x in operands]
             results = tuple([Var(v.type) for v in e.results])
-            found = union
+            varied_along = union
             if type(op) is collectives.Psum and set(op.axes) <= set(mesh.axis_names):
-                op, found = collectives.PsumInvariant(op.axes), union - frozenset(op.axes)
+                op, varied_along = collectives.PsumInvariant(op.axes), union - frozenset(op.axes)
             elif isinstance(op, (collectives.PsumInvariant, collectives.AssumeReplicated)):
-                found = union - frozenset(op.axes)
-            made.append(Equation(op, tuple(operands), results, e.source))
+                varied_along = union - frozenset(op.axes)
+            equations.append(Equation(op, tuple(operands), results, e.source))
             for v, r in zip(e.results, results):
-                names[v], axes[r] = r, found
+                names[v], axes[r] = r, varied_along
 
     walk(program, env)
     out = []
@@ -154,4 +154,4 @@ def typed(program: Program, inputs: Sequence[Axes], outputs: Sequence[Axes], mes
             if extra:
                 x = emit(collectives.AssumeReplicated(extra, prod([mesh.shape[a] for a in extra])), x, wanted, None)
         out.append(x)
-    return Program(program.inputs, made, out, program.name)
+    return Program(program.inputs, equations, out, program.name)

@@ -180,8 +180,8 @@ def ir_attribute(val: Any) -> Any:
             return ir.IntegerAttr.get(dtype_to_ir_type(val.dtype), int(val))
         if isinstance(val, np.floating):
             return ir.FloatAttr.get(dtype_to_ir_type(val.dtype), float(val))
-        found = np.asarray(val)
-        return attributes.dense(found, found.dtype, found.shape)
+        array = np.asarray(val)
+        return attributes.dense(array, array.dtype, array.shape)
 
 
 def shape_tensor(ctx: Any, sizes: Any) -> Any:
@@ -287,8 +287,8 @@ def emit_python_callback(
     del returns_token, partitioned, sharding
     host = Host(callback, [type_of(t) for t in result_avals], getattr(callback, "__name__", "callback"))
     given = [BuilderValue(v, type_of(t)) for v, t in zip(operands, operand_avals, strict=True)]
-    made = ctx.build.callback(host.from_engine, given, host.types, has_side_effect)
-    return ctx.build.handles(list(made)), token, None
+    results = ctx.build.callback(host.from_engine, given, host.types, has_side_effect)
+    return ctx.build.handles(list(results)), token, None
 
 
 def jaxpr_subcomp(
@@ -329,10 +329,10 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
     names: dict[str, str] = {}
     for op in src_module.body.operations:
         old = ir.StringAttr(op.operation.attributes["sym_name"]).value
-        wanted = new = sym_name if old == "main" else old
+        base = new = sym_name if old == "main" else old
         n = 0
         while new in there or new in names.values() or (new in here and new != old):
-            new, n = f"{wanted}_{n}", n + 1
+            new, n = f"{base}_{n}", n + 1
         names[old] = new
     for op in list(src_module.body.operations):
         operation = op.operation

@@ -123,9 +123,9 @@ def dce_jaxpr_consts(
     is_left = [i in needed or (i >= count and asked[i - count]) for i in range(len(few.inputs))]
     names = [n for n, k in zip(few.input_names, is_left, strict=True) if k] if few.input_names else ()
     inputs = [v for v, k in zip(few.inputs, is_left, strict=True) if k]
-    made = Program(inputs, few.equations, few.outputs, few.name, names)
-    made.consts = [c for c, k in zip(jaxpr.consts, is_left, strict=False) if k]
-    return made, is_left[:count], is_left[count:]
+    program = Program(inputs, few.equations, few.outputs, few.name, names)
+    program.consts = [c for c, k in zip(jaxpr.consts, is_left, strict=False) if k]
+    return program, is_left[:count], is_left[count:]
 
 
 def dce_jaxpr(
@@ -142,8 +142,8 @@ def dce_jaxpr(
     few, count = pruned(jaxpr, used_outputs), len(jaxpr.consts)
     all_left = [True] * count + is_left
     names = [n for n, k in zip(few.input_names, all_left, strict=True) if k] if few.input_names else ()
-    made = Program(
+    program = Program(
         [v for v, k in zip(few.inputs, all_left, strict=True) if k], few.equations, few.outputs, few.name, names
     )
-    made.consts = list(jaxpr.consts)
-    return made, is_left
+    program.consts = list(jaxpr.consts)
+    return program, is_left

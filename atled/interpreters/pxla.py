@@ -33,9 +33,9 @@ def create_compile_options(
     options = {k: v for k, v in compiler_options.items() if k != "fdo_profile"}
     devices = np.reshape(np_dev, (1, -1))
     profile = compiler_options.get("fdo_profile")
-    made = get_compile_options(1, devices.size, devices, options, profile, backend=backend)
-    build = made.executable_build_options
-    made.parameter_is_tupled_arguments = tuple_args
+    compile_options = get_compile_options(1, devices.size, devices, options, profile, backend=backend)
+    build = compile_options.executable_build_options
+    compile_options.parameter_is_tupled_arguments = tuple_args
     build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)
     build.allow_spmd_sharding_propagation_to_output = list(allow_prop_to_outputs)
-    return made
+    return compile_options

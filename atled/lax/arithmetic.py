@@ -19,8 +19,10 @@ def _alike(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
     if first == second or len(first) != len(second):
         return x, y
     dims = tuple([n if m == 1 else m for m, n in zip(first, second)])
-    found = [v if old == dims else broadcast_to(v, dims) for v, old in ((x, first), (y, second)) if _fits(old, dims)]
-    return (found[0], found[1]) if len(found) == 2 else (x, y)
+    stretched = [
+        v if old == dims else broadcast_to(v, dims) for v, old in ((x, first), (y, second)) if _fits(old, dims)
+    ]
+    return (stretched[0], stretched[1]) if len(stretched) == 2 else (x, y)
 
 
 def _fits(shape: tuple[int, ...], dims: tuple[int, ...]) -> bool:

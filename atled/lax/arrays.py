@@ -202,6 +202,6 @@ def ragged_dot(
         )
     if group_offset is not None:
         raise NotImplementedError("ragged_dot: group_offset is not there; slice rhs and group_sizes.")
-    wanted = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
-    found = _ragged_dot(lhs, rhs, group_sizes, contraction.precision_name(precision), wanted)
-    return placed(found, out_sharding, "ragged_dot")
+    result_dtype = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
+    product = _ragged_dot(lhs, rhs, group_sizes, contraction.precision_name(precision), result_dtype)
+    return placed(product, out_sharding, "ragged_dot")

@@ -54,8 +54,8 @@ class SvdAlgorithm(enum.Enum):
 def _is_there(name: str, parameter: str, choice: Any, *known: Any) -> None:
     """Raise an error for an implementation that is not there."""
     if choice is not None and choice not in known:
-        said = " or ".join([str(k) for k in known])
-        raise NotImplementedError(errors.explained(f"{name}: {parameter} is None or {said}; got {choice!r}."))
+        names = " or ".join([str(k) for k in known])
+        raise NotImplementedError(errors.explained(f"{name}: {parameter} is None or {names}; got {choice!r}."))
 
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
@@ -191,8 +191,8 @@ def _floats_of_one_dtype(name: str, xs: Sequence[Any], takes_complex: bool = Fal
     types = [type_of(x) for x in xs]
     kinds = "fc" if takes_complex else "f"
     if any([t.kind not in kinds or t.dtype is not types[0].dtype for t in types]):
-        said = "floating or complex" if takes_complex else "floating"
-        raise TypeError(errors.explained(f"{name}: {said} numbers of one dtype are needed; got {types}."))
+        kind_name = "floating or complex" if takes_complex else "floating"
+        raise TypeError(errors.explained(f"{name}: {kind_name} numbers of one dtype are needed; got {types}."))
 
 
 @library_function

@@ -24,8 +24,8 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        found = contraction.PRECISIONS.get(value) if isinstance(value, str) else None
-        return None if found is None else cls[found]
+        name = contraction.PRECISIONS.get(value) if isinstance(value, str) else None
+        return None if name is None else cls[name]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"

@@ -50,8 +50,8 @@ class RaggedDotDimensionNumbers:
         return hash(self._fields())
 
     def __repr__(self) -> str:
-        said = ", ".join([f"{n}={v}" for n, v in zip(self.__slots__, self._fields(), strict=True)])
-        return f"RaggedDotDimensionNumbers({said})"
+        fields = ", ".join([f"{n}={v}" for n, v in zip(self.__slots__, self._fields(), strict=True)])
+        return f"RaggedDotDimensionNumbers({fields})"
 
 
 def _complain(says: str) -> None:
@@ -67,10 +67,10 @@ def _kind(x: ArrayType, y: ArrayType, g: ArrayType, numbers: RaggedDotDimensionN
     if not 0 <= axis < x.ndim:
         _complain(f"{x} has no axis {axis} that could be cut into groups.")
     kind = "summed" if axis in xc else "batched" if axis in xb else "rows"
-    wanted = 1 if kind == "rows" else 0
-    if len(numbers.rhs_group_dimensions) != wanted:
+    count = 1 if kind == "rows" else 0
+    if len(numbers.rhs_group_dimensions) != count:
         _complain(
-            f"{wanted} axes of {y} number the groups where axis {axis} of {x} is {kind}; "
+            f"{count} axes of {y} number the groups where axis {axis} of {x} is {kind}; "
             f"got {numbers.rhs_group_dimensions}."
         )
     if g.kind not in "iu" or g.ndim == 0:
@@ -154,9 +154,9 @@ def ragged_dot_general(
     x, g = type_of(lhs), type_of(group_sizes)
     kind = _kind(x, type_of(rhs), g, numbers)
     outer = _outer(x, numbers, kind)
-    wanted = (*[x.shape[a] for a in outer], g.shape[-1])
-    if g.ndim > 1 and g.shape != wanted:
-        _complain(f"group_sizes must have the shape {g.shape[-1:]} or {wanted}; got {g}.")
+    full_shape = (*[x.shape[a] for a in outer], g.shape[-1])
+    if g.ndim > 1 and g.shape != full_shape:
+        _complain(f"group_sizes must have the shape {g.shape[-1:]} or {full_shape}; got {g}.")
     result = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
     name = contraction.precision_name(precision)
     if kind == "batched":
@@ -220,6 +220,6 @@ def scaled_dot(
         lead = tuple(range(a.ndim - 2))
         dimension_numbers = (((a.ndim - 1,), (a.ndim - 2,)), (lead, lead))
     contracting, batch = _tuples(dimension_numbers)
-    wanted = dtypes.canonical(preferred_element_type or dtypes.bfloat16)
+    result_dtype = dtypes.canonical(preferred_element_type or dtypes.bfloat16)
     left, right = _scaled("lhs", lhs, lhs_scale, contracting[0]), _scaled("rhs", rhs, rhs_scale, contracting[1])
-    return contraction.dot_general(left, right, contracting, batch, None, wanted)
+    return contraction.dot_general(left, right, contracting, batch, None, result_dtype)

@@ -56,14 +56,14 @@ def _elementwise(
     """A function of numbers, or trees of them, on arrays of one shape."""
     dims = type_of(xs[0]).shape
     flat = [[shape.reshape(v, (prod(dims),)) for v in vs] for vs in (xs, ys)]
-    found = tree.leaves(vmap(computation)(*[structure.unflatten(vs) for vs in flat]))
-    for v, x in zip(found, xs):
+    results = tree.leaves(vmap(computation)(*[structure.unflatten(vs) for vs in flat]))
+    for v, x in zip(results, xs):
         if type_of(v).dtype != type_of(x).dtype:
             raise TypeError(
                 f"{name}: a computation must give the dtype that it takes; "
                 f"got {type_of(v).dtype.name} for {type_of(x).dtype.name}.\n  try: operands of the wider dtype."
             )
-    return [shape.reshape(v, dims) for v, _ in zip(found, xs, strict=True)]
+    return [shape.reshape(v, dims) for v, _ in zip(results, xs, strict=True)]
 
 
 def _starts(name: str, structure: Any, init_values: Any, xs: Sequence[Any]) -> list[Any]:
@@ -105,10 +105,10 @@ def reduce(
     name = combination(computation, type_of(xs[0]).dtype) if xs[0] is operands else None
     if name is not None:
         return placed(_with_start(_REDUCE[name](xs[0], axes), starts[0], name), out_sharding, "reduce")
-    kept = [i for i in range(len(dims)) if i not in axes]
+    free_axes = [i for i in range(len(dims)) if i not in axes]
     count = prod([dims[i] for i in axes])
-    rest = tuple([dims[i] for i in kept])
-    rows = [shape.reshape(shape.transpose(x, (*kept, *axes)), (*rest, count)) for x in xs]
+    rest = tuple([dims[i] for i in free_axes])
+    rows = [shape.reshape(shape.transpose(x, (*free_axes, *axes)), (*rest, count)) for x in xs]
     last = len(rest)
     while count > 1:  # neighbours, so that the order is kept
         even, odd = [[shape.slice_in_axis(r, i, count - count % 2, last, 2) for r in rows] for i in (0, 1)]
@@ -153,7 +153,7 @@ def reduce_window(
     config = [(low, high, d - 1) for (low, high), d in zip(pairs, base)]
     padded = [shape.pad(x, convert(s, type_of(x).dtype), config) for x, s in zip(xs, starts, strict=True)]
     counts = [max((n + low + high - r) // s + 1, 0) for n, (low, high), r, s in zip(lengths, pairs, reach, strides)]
-    found = [_filled(s, x, counts) for s, x in zip(starts, xs)]
+    totals = [_filled(s, x, counts) for s, x in zip(starts, xs)]
     inside = [_inside(n, low, high, d) for n, (low, high), d in zip(dims, pairs, base)]
     for place in itertools.product(*[range(n) for n in window_dimensions] if all(counts) else [()]):
         parts, counted = padded, np.ones(counts, bool)
@@ -162,9 +162,9 @@ def reduce_window(
             parts = [shape.slice_in_axis(p, first, last, axis, step) for p in parts]
             counted &= inside[axis][first:last:step].reshape([n if k == axis else 1 for k in range(len(dims))])
         if counted.any():  # padding does not count
-            new = _elementwise("reduce_window", computation, structure, found, parts)
-            found = new if counted.all() else [elementwise.select(counted, v, old) for v, old in zip(new, found)]
-    return structure.unflatten(found)
+            new = _elementwise("reduce_window", computation, structure, totals, parts)
+            totals = new if counted.all() else [elementwise.select(counted, v, old) for v, old in zip(new, totals)]
+    return structure.unflatten(totals)
 
 
 def _inside(length: int, low: int, high: int, dilation: int) -> Any:

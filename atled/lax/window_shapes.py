@@ -78,8 +78,8 @@ def conv_general_shape_tuple(
     (1, 4, 5)
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    found = conv_shape_tuple([lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding)
-    return tuple([found[out.index(i)] for i in range(len(out))])
+    dims = conv_shape_tuple([lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding)
+    return tuple([dims[out.index(i)] for i in range(len(out))])
 
 
 def conv_transpose_shape_tuple(
@@ -100,8 +100,8 @@ def conv_transpose_shape_tuple(
         padding = transposed_padding("conv_transpose_shape_tuple", kernel, window_strides, padding)
     grown = [n if not n else (n - 1) * s + 1 for n, s in zip(sizes, window_strides, strict=True)]
     lengths = _lengths("conv_transpose_shape_tuple", grown, kernel, (1,) * len(kernel), padding)
-    found = (batch, features, *lengths)
-    return tuple([int(found[out.index(i)]) for i in range(len(out))])
+    dims = (batch, features, *lengths)
+    return tuple([int(dims[out.index(i)]) for i in range(len(out))])
 
 
 def reduce_window_shape_tuple(
@@ -189,5 +189,5 @@ def conv_general_dilated_local(
         )
     name = contraction.precision_name(precision)
     out = contraction.dot_general(patches, rhs, ((features,), (inputs,)), (tuple(places), tuple(windows)), name)
-    made = [*places, batch, features]  # the axes of the product, by where they belong
-    return shape.transpose(out, [made.index(a) for a in range(t.ndim)])
+    order = [*places, batch, features]  # the axes of the product, by where they belong
+    return shape.transpose(out, [order.index(a) for a in range(t.ndim)])

@@ -255,8 +255,10 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     raw = conversion.bitcast_convert(x, integer)
     field = (1 << (bits - 1 - mantissa)) - 1
     exponent = ew.sub(ew.logical_and(ew.shift_right_logical(raw, mantissa), field), bias)
-    kept = ew.logical_and(raw, np.asarray(~(field << mantissa), integer))
-    fraction = conversion.bitcast_convert(ew.logical_or(kept, np.asarray(bias << mantissa, integer)), t.dtype)
+    sign_and_fraction = ew.logical_and(raw, np.asarray(~(field << mantissa), integer))
+    fraction = conversion.bitcast_convert(
+        ew.logical_or(sign_and_fraction, np.asarray(bias << mantissa, integer)), t.dtype
+    )
     is_special = ew.logical_or(ew.eq(x, 0), ew.logical_not(elementary.is_finite(x)))
     zero = np.zeros((), integer)
     return ew.select(is_special, x, fraction), conversion.convert(ew.select(is_special, zero, exponent), dtypes.int32)

@@ -141,8 +141,8 @@ def _unpackbits(x: Any, axis: int, count: int | None, bitorder: str) -> Any:
     out = shape.reshape(bits, (*t.shape[:axis], length, *t.shape[axis + 1 :]))
     if count is None:
         return out
-    wanted = count if count >= 0 else max(length + count, 0)
-    return shape.pad(out, 0, [(0, wanted - length if k == axis else 0, 0) for k in range(t.ndim)])
+    target_length = count if count >= 0 else max(length + count, 0)
+    return shape.pad(out, 0, [(0, target_length - length if k == axis else 0, 0) for k in range(t.ndim)])
 
 
 def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:

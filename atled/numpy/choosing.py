@@ -59,9 +59,9 @@ def _compress(condition: Any, a: Any, fill_value: Any, size: int, axis: int) -> 
     if t.shape[axis] == 0:
         return broadcast_to(cast(fill_value, t.dtype), dims)
     mask = to_bool("compress", condition)
-    found, is_real = first_true(shape.slice_in_axis(mask, 0, min(type_of(mask).size, t.shape[axis]), 0), size)
-    kept = shape.broadcast(is_real, dims, (axis,))
-    return ew.select(kept, take(a, found, axis=axis, mode="clip"), cast(fill_value, t.dtype))
+    indices, is_real = first_true(shape.slice_in_axis(mask, 0, min(type_of(mask).size, t.shape[axis]), 0), size)
+    is_taken = shape.broadcast(is_real, dims, (axis,))
+    return ew.select(is_taken, take(a, indices, axis=axis, mode="clip"), cast(fill_value, t.dtype))
 
 
 def compress(
@@ -86,12 +86,12 @@ def compress(
     x, at = (ravel(a), 0) if axis is None else (asarray(a), check_axis("compress", axis, t.ndim))
     if size is None:
         m = type_of(x).shape[at]
-        found = np.flatnonzero(concrete("compress", condition))
-        if found.size and found[-1] >= m:
+        indices = np.flatnonzero(concrete("compress", condition))
+        if indices.size and indices[-1] >= m:
             raise ValueError(
-                f"compress: the condition holds at {found[-1]}, past the end of axis {at} of {type_of(x)}."
+                f"compress: the condition holds at {indices[-1]}, past the end of axis {at} of {type_of(x)}."
             )
-        return take(x, positions_of(found), axis=at, mode="clip")
+        return take(x, positions_of(indices), axis=at, mode="clip")
     return _compress(condition, x, fill_value, as_size("compress", size), at)
 
 

@@ -27,12 +27,12 @@ _STATIC = ("precision", "preferred_element_type")
 
 def _product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, result: Any) -> Any:
     """`dot_general` on operands of one dtype; bools are combined by `or`."""
-    wanted = None if result is None else dtypes.canonical(result)
+    result_dtype = None if result is None else dtypes.canonical(result)
     if type_of(x).kind == "b":
         x, y = (conversion.convert(v, dtypes.int32) for v in (x, y))
         out = contraction.dot_general(x, y, contracting, batch)
-        return conversion.convert(ew.ne(out, 0) if wanted is None else out, wanted or dtypes.bool_)
-    return contraction.dot_general(x, y, contracting, batch, precision_name(precision), wanted)
+        return conversion.convert(ew.ne(out, 0) if result_dtype is None else out, result_dtype or dtypes.bool_)
+    return contraction.dot_general(x, y, contracting, batch, precision_name(precision), result_dtype)
 
 
 def _transposed(s: ArrayType, t: ArrayType) -> str:
@@ -325,8 +325,8 @@ def _along_path(
         if len(parts) > 2:
             raise ValueError("einsum: a path combines two operands at a time.")
         rest = set("".join(inputs)) | set(output)
-        kept = "".join(dict.fromkeys("".join(t for _, t in parts)))
-        label = "".join(c for c in kept if c in rest) if inputs else output
+        letters = "".join(dict.fromkeys("".join(t for _, t in parts)))
+        label = "".join(c for c in letters if c in rest) if inputs else output
         xs.append(_contract([x for x, _ in parts], [t for _, t in parts], label, precision, result, product))
         inputs.append(label)
     return xs[0]
@@ -423,8 +423,8 @@ def _contract(
 def _unstretch(x: Any, text: str, sizes: dict[str, int]) -> tuple[Any, str]:
     """Drop axes of length one that other operands stretch."""
     dims = type_of(x).shape
-    kept = [i for i, c in enumerate(text) if not (dims[i] == 1 and sizes[c] != 1)]
-    return shape.reshape(x, [dims[i] for i in kept]), "".join(text[i] for i in kept)
+    axes = [i for i, c in enumerate(text) if not (dims[i] == 1 and sizes[c] != 1)]
+    return shape.reshape(x, [dims[i] for i in axes]), "".join(text[i] for i in axes)
 
 
 def _diagonals(x: Any, text: str) -> tuple[Any, str]:

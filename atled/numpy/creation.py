@@ -77,10 +77,10 @@ def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray"
     if device is not None and out_sharding is not None:
         raise ValueError(f"{name}: only one of device and out_sharding can be given; got {device} and {out_sharding}.")
     if out_sharding is not None or isinstance(device, (NamedSharding, PartitionSpec)):
-        wanted = device if out_sharding is None else out_sharding
-        if isinstance(x, Tracer) or not isinstance(wanted, (NamedSharding, PartitionSpec)):
-            return placing.placed(x, wanted, name)
-        return device_put(x, placing.resolved(wanted, name))
+        sharding = device if out_sharding is None else out_sharding
+        if isinstance(x, Tracer) or not isinstance(sharding, (NamedSharding, PartitionSpec)):
+            return placing.placed(x, sharding, name)
+        return device_put(x, placing.resolved(sharding, name))
     if device is None or isinstance(x, Tracer):
         return x
     return device_put(x, getattr(device, "device", device))
@@ -95,11 +95,11 @@ def _new(name: str, dims: tuple[int, ...], value: int, dtype: Any, device: Any, 
 
 def _asked(name: str, dims: tuple[int, ...], device: Any, out_sharding: Any) -> NamedSharding | None:
     """The requested sharding of a new array, if it is created eagerly."""
-    wanted = device if out_sharding is None else out_sharding
+    sharding = device if out_sharding is None else out_sharding
     is_one = device is None or out_sharding is None
-    if not is_one or not isinstance(wanted, (NamedSharding, PartitionSpec)) or type(state.base) is Recorder:
+    if not is_one or not isinstance(sharding, (NamedSharding, PartitionSpec)) or type(state.base) is Recorder:
         return None
-    where = placing.resolved(wanted, name)
+    where = placing.resolved(sharding, name)
     where.check(dims, name)
     return where
 
@@ -268,13 +268,13 @@ def asarray(
     a = unwrapped(a)
     if order not in (None, "K", "C", "A"):
         raise NotImplementedError(f"asarray: arrays are stored in row-major order; order={order!r} is not supported.")
-    wanted = None if dtype is None else dtypes.canonical(dtype)
-    if copy is False and not (isinstance(a, Array) and wanted in (None, a.dtype)):
+    target_dtype = None if dtype is None else dtypes.canonical(dtype)
+    if copy is False and not (isinstance(a, Array) and target_dtype in (None, a.dtype)):
         raise ValueError(
             f"asarray: with copy=False, an array of the dtype that is asked for is needed; got {describe(a)}."
             "\n  try: copy=None, which copies where it must."
         )
-    out = located(_from_values(a, wanted), device, out_sharding)
+    out = located(_from_values(a, target_dtype), device, out_sharding)
     return copied(out) if copy and out is a and type(a) is DeviceArray else out
 
 
@@ -350,8 +350,10 @@ def _no_array(x: Any) -> str:
 
 def _lengths(a: Any) -> str:
     """The lengths of nested lists, as far as they go."""
-    found = [str(len(x)) if isinstance(x, (list, tuple)) else "a number" for x in a]
-    return "lengths " + " and ".join(dict.fromkeys(found)) if len(set(found)) > 1 else "lists that differ further in"
+    lengths = [str(len(x)) if isinstance(x, (list, tuple)) else "a number" for x in a]
+    return (
+        "lengths " + " and ".join(dict.fromkeys(lengths)) if len(set(lengths)) > 1 else "lists that differ further in"
+    )
 
 
 def _from_sequence(a: Any, wanted: Any) -> Any:
@@ -444,8 +446,8 @@ def copy(a: ArrayLike, order: Any = None) -> Array:
     Array([1, 2], dtype=int32)
     """
     a = unwrapped(a)
-    found = asarray(a)
-    return copied(found) if found is a and isinstance(found, DeviceArray) else found
+    converted = asarray(a)
+    return copied(converted) if converted is a and isinstance(converted, DeviceArray) else converted
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
@@ -505,14 +507,14 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = Non
     Array([  0, 255], dtype=uint8)
     """
     t = operand_type("astype", x)
-    wanted = dtypes.canonical(float if dtype is None else dtype)
-    if t.kind == "k" or wanted is dtypes.key_dtype:
-        if t.dtype is wanted and isinstance(x, Array):
+    target_dtype = dtypes.canonical(float if dtype is None else dtype)
+    if t.kind == "k" or target_dtype is dtypes.key_dtype:
+        if t.dtype is target_dtype and isinstance(x, Array):
             return x
         raise TypeError("astype: random keys cannot be converted; random.key_data(key) gives their bits.")
-    if t.dtype is wanted and not t.weak and isinstance(x, Array):
+    if t.dtype is target_dtype and not t.weak and isinstance(x, Array):
         return located(x, device)
-    return located(_convert(x, wanted), device)
+    return located(_convert(x, target_dtype), device)
 
 
 @library_function(static=("dtype",), is_thin=True)
@@ -530,9 +532,9 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    wanted = dtypes.canonical(float if dtype is None else dtype)
+    target_dtype = dtypes.canonical(float if dtype is None else dtype)
     n, m = int(N), int(N if M is None else M)
-    return located(_eye(n, m, min(max(int(k), -n), m), wanted), device)
+    return located(_eye(n, m, min(max(int(k), -n), m), target_dtype), device)
 
 
 @library_function(static=("n", "m", "k", "dtype"))

@@ -20,10 +20,10 @@ from atled.staging.jit import library_function
 def _cumulative(name: str, op: Any, doc: str, fill: Any = None):
     def f(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
         t = operand_type(name, a)
-        wanted = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype)
-        x = cast(a, wanted)
+        result_dtype = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype)
+        x = cast(a, result_dtype)
         if fill is not None and t.kind in "fc":
-            x = ew.select(isnan(x), np.asarray(fill, wanted), x)
+            x = ew.select(isnan(x), np.asarray(fill, result_dtype), x)
         if axis is None:
             return op(shape.reshape(x, (t.size,)), 0)
         return op(x, check_axis(name, axis, t.ndim))

@@ -57,10 +57,10 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    (x,), wanted = matrices("cholesky", a, square=True)
+    (x,), result_dtype = matrices("cholesky", a, square=True)
     x = hermitian_part(x) if symmetrize_input else adjoint(x) if upper else x
     root = bind(ops.Cholesky(), x)
-    return in_dtype(adjoint(root) if upper else root, wanted)
+    return in_dtype(adjoint(root) if upper else root, result_dtype)
 
 
 @library_function(static=("mode",))
@@ -72,14 +72,14 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     >>> qr(np.ones((3, 2), "float32")).R.shape
     (2, 2)
     """
-    (x,), wanted = matrices("qr", a)
+    (x,), result_dtype = matrices("qr", a)
     if mode == "raw":
         packed, scales = bind(Reflectors(), x)
-        return QRResult(in_dtype(transposed(packed), wanted), in_dtype(scales, wanted))
+        return QRResult(in_dtype(transposed(packed), result_dtype), in_dtype(scales, result_dtype))
     if mode not in ("reduced", "complete", "full", "r"):
         raise ValueError(f"qr: the mode is 'reduced', 'complete', 'r' or 'raw'; got {mode!r}.")
     q, r = bind(ops.Qr(mode == "complete"), x)
-    return in_dtype(r, wanted) if mode == "r" else QRResult(in_dtype(q, wanted), in_dtype(r, wanted))
+    return in_dtype(r, result_dtype) if mode == "r" else QRResult(in_dtype(q, result_dtype), in_dtype(r, result_dtype))
 
 
 def svd_parts(x: Any) -> tuple[Any, Any, Any]:
@@ -105,14 +105,14 @@ def hermitian_svd(x: Any) -> tuple[Any, Any, Any]:
 def _svd(
     a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool, subset_by_index: tuple[int, int] | None
 ) -> Any:
-    (x,), wanted = matrices("svd", a, square=hermitian)
+    (x,), result_dtype = matrices("svd", a, square=hermitian)
     k, last = min(type_of(x).shape[-2:]), type_of(x).ndim - 2
     low, high = (0, k) if subset_by_index is None else subset_by_index
     if not 0 <= low <= high <= k:
         raise ValueError(
             f"svd: subset_by_index must be two positions between 0 and {k}, in order; got {subset_by_index}."
         )
-    cut = lambda y, axis: in_dtype(shape.slice_in_axis(y, low, high, axis), wanted)  # noqa: E731
+    cut = lambda y, axis: in_dtype(shape.slice_in_axis(y, low, high, axis), result_dtype)  # noqa: E731
     if not compute_uv:
         s = hermitian_svd(x)[1] if hermitian else bind(ops.Svd(False, False), x)[0]
         return cut(s, last)
@@ -121,7 +121,7 @@ def _svd(
     else:
         s, u, vt = bind(ops.Svd(full_matrices, True), x)
     if subset_by_index is None:
-        return SVDResult(in_dtype(u, wanted), in_dtype(s, wanted), in_dtype(vt, wanted))
+        return SVDResult(in_dtype(u, result_dtype), in_dtype(s, result_dtype), in_dtype(vt, result_dtype))
     return SVDResult(cut(u, last + 1), cut(s, last), cut(vt, last))
 
 
@@ -171,10 +171,10 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     Array([1., 3.], dtype=float32)
     """
     is_lower = _triangle_name("eigh", UPLO)
-    (x,), wanted = matrices("eigh", a, square=True)
+    (x,), result_dtype = matrices("eigh", a, square=True)
     x = hermitian_part(x) if symmetrize_input else x if is_lower else adjoint(x)
     w, v = bind(ops.Eigh(), x)
-    return EighResult(in_dtype(w, wanted), in_dtype(v, wanted))
+    return EighResult(in_dtype(w, result_dtype), in_dtype(v, result_dtype))
 
 
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:  # noqa: N803

@@ -127,12 +127,12 @@ def _call(name: str, kind: str, a: Any, s: Any, axes: Any, norm: str | None) -> 
             raise ValueError(f"{name}: lengths must be positive; got {s}.")
     if axes is None:
         axes = tuple(range(t.ndim)) if s is None else tuple(range(t.ndim - len(s), t.ndim))
-    found = check_axes(name, tuple(axes), t.ndim)
-    if s is not None and len(s) != len(found):
+    checked_axes = check_axes(name, tuple(axes), t.ndim)
+    if s is not None and len(s) != len(checked_axes):
         raise ValueError(f"{name}: as many lengths as axes are needed; got {s} for axes {tuple(axes)}.")
-    if kind in ("RFFT", "IRFFT") and not found:
+    if kind in ("RFFT", "IRFFT") and not checked_axes:
         raise ValueError(f"{name}: at least one axis is needed; got {t}.")
-    return _transform(a, kind, s, found, norm)
+    return _transform(a, kind, s, checked_axes, norm)
 
 
 def _one(name: str, kind: str, a: Any, n: int | None, axis: int, norm: str | None) -> Any:

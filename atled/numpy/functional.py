@@ -25,10 +25,10 @@ _SIGNATURE = re.compile(rf"\s*({_LIST})?\s*->\s*({_LIST})\s*")
 
 def _parse(signature: str) -> tuple[list[CoreAxes], list[CoreAxes]]:
     """The names of the core axes of each argument and each result."""
-    found = _SIGNATURE.fullmatch(signature)
-    if found is None:
+    match = _SIGNATURE.fullmatch(signature)
+    if match is None:
         raise ValueError(f"vectorize: a signature looks like '(n,m),(m)->(n)'; got {signature!r}.")
-    sides = [re.findall(_ARGUMENT, text or "") for text in found.groups()]
+    sides = [re.findall(_ARGUMENT, text or "") for text in match.groups()]
     left, right = ([tuple(re.findall(r"\w+", part)) for part in side] for side in sides)
     return left, right
 
@@ -85,17 +85,17 @@ def vectorize(
     >>> product(jnp.ones((5, 1, 2, 3)), jnp.ones((4, 3))).shape
     (5, 4, 2)
     """
-    kept = frozenset(excluded)
-    if any(not isinstance(e, (int, str)) for e in kept):
-        raise TypeError(f"vectorize: excluded holds positions and names of arguments; got {set(kept)}.")
-    if any(isinstance(e, int) and e < 0 for e in kept):
-        raise ValueError(f"vectorize: positions in excluded must not be negative; got {set(kept)}.")
+    excluded_set = frozenset(excluded)
+    if any(not isinstance(e, (int, str)) for e in excluded_set):
+        raise TypeError(f"vectorize: excluded holds positions and names of arguments; got {set(excluded_set)}.")
+    if any(isinstance(e, int) and e < 0 for e in excluded_set):
+        raise ValueError(f"vectorize: positions in excluded must not be negative; got {set(excluded_set)}.")
     parsed = None if signature is None else _parse(signature)
 
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
-        positions = [i for i, x in enumerate(args) if i not in kept and x is not None]
-        names = [k for k, x in kwargs.items() if k not in kept and x is not None]
+        positions = [i for i, x in enumerate(args) if i not in excluded_set and x is not None]
+        names = [k for k, x in kwargs.items() if k not in excluded_set and x is not None]
         given = [asarray(x) for x in (*[args[i] for i in positions], *[kwargs[k] for k in names])]
 
         def call(*values: Any) -> Any:
@@ -106,9 +106,13 @@ def vectorize(
 
         if parsed is None or signature is None:
             return _spread(call, given, [()] * len(given))
-        absent = [i for i, x in enumerate(args) if i not in kept and x is None]
+        absent = [i for i, x in enumerate(args) if i not in excluded_set and x is None]
         axes = _present_axes(
-            parsed[0], len(args) - sum([i in kept for i in range(len(args))]) + len(names), absent, kept, signature
+            parsed[0],
+            len(args) - sum([i in excluded_set for i in range(len(args))]) + len(names),
+            absent,
+            excluded_set,
+            signature,
         )
         lengths: dict[str, int] = {}
         for i, (x, core) in enumerate(zip(given, axes, strict=True)):

@@ -49,8 +49,8 @@ def _bins(name: str, a: Any, bins: Any, limits: Any, weights: Any = None) -> tup
     if isinstance(bins, str):
         way_out = "a number of bins instead of the name of a rule."
         known = None if limits is None else (float(limits[0]), float(limits[1]))
-        found = np.histogram_bin_edges(concrete(name, a, way_out), bins, known, weights)
-        return None, asarray(found.astype(inexact_dtype(operand_type(name, a).dtype)))
+        grid = np.histogram_bin_edges(concrete(name, a, way_out), bins, known, weights)
+        return None, asarray(grid.astype(inexact_dtype(operand_type(name, a).dtype)))
     edges = asarray(bins) if isinstance(bins, (list, tuple, np.ndarray)) else bins
     if operand_type(name, edges).ndim == 0:
         return edges.__index__(), None
@@ -87,11 +87,11 @@ def _histogram(
         grid = given if count is None else _even_edges(x, count, ends)
         grid, x = promote_dtypes("histogram", grid, x)
         n = type_of(grid).shape[0] - 1
-        found = ew.sub(search(grid, x, "right"), 1)
+        bin_indices = ew.sub(search(grid, x, "right"), 1)
         last = shape.index_in_axis(grid, n, 0)
-        found = ew.select(ew.eq(x, last), np.asarray(n - 1, type_of(found).dtype), found)
-        inside = ew.logical_and(ew.ge(found, 0), ew.lt(found, n))
-        cells = found if cells is None else ew.add(ew.mul(cells, n), found)
+        bin_indices = ew.select(ew.eq(x, last), np.asarray(n - 1, type_of(bin_indices).dtype), bin_indices)
+        inside = ew.logical_and(ew.ge(bin_indices, 0), ew.lt(bin_indices, n))
+        cells = bin_indices if cells is None else ew.add(ew.mul(cells, n), bin_indices)
         is_inside = inside if is_inside is None else ew.logical_and(is_inside, inside)
         dims.append(n)
         grids.append(grid)
@@ -148,10 +148,10 @@ def histogramdd(
     if len(each) != len(columns) or len(ends) != len(columns):
         got = f"{len(each)} and {len(ends)}"
         raise ValueError(f"histogramdd: bins and ranges are needed for {len(columns)} axes; got {got}.")
-    found = [_bins("histogramdd", x, b, e) for x, b, e in zip(columns, each, ends, strict=True)]
-    counts = tuple([count for count, _ in found])
+    specs = [_bins("histogramdd", x, b, e) for x, b, e in zip(columns, each, ends, strict=True)]
+    counts = tuple([count for count, _ in specs])
     limits = [_limits(e) for e in ends]
-    heights, grids = _histogram(columns, [edges for _, edges in found], limits, weights, counts, bool(density))
+    heights, grids = _histogram(columns, [edges for _, edges in specs], limits, weights, counts, bool(density))
     return (heights if weights is not None or density else asarray(heights, dtypes.default("f"))), grids
 
 

@@ -67,18 +67,18 @@ def plan(x: ArrayType, spec: Sequence[Entry], operands: Sequence[Any]) -> Plan:
         if advanced
         else ()
     )
-    made = _laid_out(x, spec, values, advanced, len(lead), dtype)
-    inner = [entry for entry in made.axes if entry[0] != "new"]
+    result_layout = _laid_out(x, spec, values, advanced, len(lead), dtype)
+    inner = [entry for entry in result_layout.axes if entry[0] != "new"]
     length_of = {("lead", k): n for k, n in enumerate(lead)}
-    length_of |= {("window", a): made.sizes[a] for a in range(x.ndim) if a not in made.points}
-    length_of |= {("points", a): p[2] for a, p in made.points.items() if p[0] == "own"}
-    dims = tuple([1 if entry[0] == "new" else length_of[entry] for entry in made.axes])
+    length_of |= {("window", a): result_layout.sizes[a] for a in range(x.ndim) if a not in result_layout.points}
+    length_of |= {("points", a): p[2] for a, p in result_layout.points.items() if p[0] == "own"}
+    dims = tuple([1 if entry[0] == "new" else length_of[entry] for entry in result_layout.axes])
     inner_dims = tuple([length_of[entry] for entry in inner])
     window = tuple([i for i, entry in enumerate(inner) if entry[0] == "window"])
     batch_axes = [entry for entry in inner if entry[0] != "window"]
     batch = tuple([length_of[entry] for entry in batch_axes])
-    spread = {a: _spread_point(a, p, batch_axes, batch, lead, dtype) for a, p in made.points.items()}
-    return Plan(dims, inner_dims, spread, made.starts, tuple(made.sizes), window, batch)
+    spread = {a: _spread_point(a, p, batch_axes, batch, lead, dtype) for a, p in result_layout.points.items()}
+    return Plan(dims, inner_dims, spread, result_layout.starts, tuple(result_layout.sizes), window, batch)
 
 
 class _Layout(NamedTuple):
@@ -96,35 +96,35 @@ def _laid_out(
     """Lay out the axes of the result. Index arrays share `lead` axes: in front if something stands between them."""
     is_apart = bool(advanced) and advanced != list(range(advanced[0], advanced[-1] + 1))
     shared: list[tuple[Any, ...]] = [("lead", k) for k in range(lead)]
-    made = _Layout(shared if is_apart else [], {}, {}, list(x.shape))
+    layout = _Layout(shared if is_apart else [], {}, {}, list(x.shape))
     axis = 0
     for i, e in enumerate(spec):
         if e.kind == NEW:
-            made.axes.append(("new",))
+            layout.axes.append(("new",))
             continue
         if i in advanced:
-            made.points[axis] = ("lead", values[i] if values[i] is not None else np.asarray(e.a, dtype))
+            layout.points[axis] = ("lead", values[i] if values[i] is not None else np.asarray(e.a, dtype))
             if not is_apart and i == advanced[0]:
-                made.axes.extend(shared)
+                layout.axes.extend(shared)
         elif e.kind in (FIXED, POINT):
-            made.points[axis] = ("scalar", values[i] if values[i] is not None else np.asarray(e.a, dtype))
+            layout.points[axis] = ("scalar", values[i] if values[i] is not None else np.asarray(e.a, dtype))
         elif e.kind == WINDOW:
-            made.starts[axis], made.sizes[axis] = values[i], e.a
-            made.axes.append(("window", axis))
+            layout.starts[axis], layout.sizes[axis] = values[i], e.a
+            layout.axes.append(("window", axis))
         else:
             length = len(range(e.a, e.b, e.c))
             if e.c == 1:
                 if e.a != 0 and length:
-                    made.starts[axis] = np.asarray(e.a, dtype)
-                made.sizes[axis] = length
-                made.axes.append(("window", axis))
+                    layout.starts[axis] = np.asarray(e.a, dtype)
+                layout.sizes[axis] = length
+                layout.axes.append(("window", axis))
             else:
-                made.points[axis] = ("own", e, length)
-                made.axes.append(("points", axis))
+                layout.points[axis] = ("own", e, length)
+                layout.axes.append(("points", axis))
         axis += 1
-    for a in made.points:
-        made.sizes[a] = 1
-    return made
+    for a in layout.points:
+        layout.sizes[a] = 1
+    return layout
 
 
 def _spread_point(

@@ -97,14 +97,14 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "int8"))
     (True, True)
     """
-    wanted = dtypes.canonical(dtype)
+    canonical = dtypes.canonical(dtype)
     for k in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(k, str) and k in KINDS:
-            if dtypes.kind(wanted) in KINDS[k]:
+            if dtypes.kind(canonical) in KINDS[k]:
                 return True
             continue
         try:
-            same = dtypes.canonical(k) is wanted
+            same = dtypes.canonical(k) is canonical
         except TypeError:
             names = ", ".join(map(repr, KINDS))
             error = ValueError if isinstance(k, str) else TypeError
@@ -317,9 +317,9 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Array:
     >>> load(io.BytesIO(file.getvalue()))
     Array([1, 2], dtype=int32)
     """
-    found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
-        return found
-    if found.dtype == np.dtype("V2"):  # NumPy's format has no name for bfloat16, and keeps the two bytes
-        found = found.view(dtypes.bfloat16)
-    return asarray(found)
+    loaded = np.load(file, *args, **kwargs)
+    if not isinstance(loaded, np.ndarray):
+        return loaded
+    if loaded.dtype == np.dtype("V2"):  # NumPy's format has no name for bfloat16, and keeps the two bytes
+        loaded = loaded.view(dtypes.bfloat16)
+    return asarray(loaded)

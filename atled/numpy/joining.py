@@ -168,8 +168,8 @@ def block(arrays: Any) -> Array:
 
     def build(x: Any, level: int) -> Any:
         if not isinstance(x, list):
-            found = asarray(x)
-            return reshape(found, (1,) * (ndim - found.ndim) + found.shape)
+            leaf = asarray(x)
+            return reshape(leaf, (1,) * (ndim - leaf.ndim) + leaf.shape)
         return concatenate([build(v, level - 1) for v in x], -level)
 
     return build(arrays, levels)

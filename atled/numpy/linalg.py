@@ -67,7 +67,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     >>> solve(2 * jnp.eye(2), jnp.ones(2))
     Array([0.5, 0.5], dtype=float32)
     """
-    (x, y), wanted = matrices("solve", a, b, square=True)
+    (x, y), result_dtype = matrices("solve", a, b, square=True)
     is_vector = type_of(y).ndim == 1
     if type_of(y).ndim == 0 or type_of(y).shape[-1 if is_vector else -2] != type_of(x).shape[-1]:
         raise ValueError(
@@ -76,7 +76,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         )
     if is_vector:
         y = shape.reshape(y, (*type_of(y).shape, 1))
-    out = in_dtype(solve_matrices(*broadcast_leading("solve", x, y)), wanted)
+    out = in_dtype(solve_matrices(*broadcast_leading("solve", x, y)), result_dtype)
     return shape.reshape(out, type_of(out).shape[:-1]) if is_vector else out
 
 
@@ -89,8 +89,8 @@ def inv(a: ArrayLike) -> Array:
     Array([[0.5, 0. ],
            [0. , 0.5]], dtype=float32)
     """
-    (x,), wanted = matrices("inv", a, square=True)
-    return in_dtype(inverse_of(x), wanted)
+    (x,), result_dtype = matrices("inv", a, square=True)
+    return in_dtype(inverse_of(x), result_dtype)
 
 
 def _pseudoinverse(x: Any, rtol: Any, eps: float, hermitian: bool = False) -> tuple[Any, Any, Any]:
@@ -106,14 +106,14 @@ def _pseudoinverse(x: Any, rtol: Any, eps: float, hermitian: bool = False) -> tu
     is_large = ew.gt(s, shape.broadcast(limit, type_of(s).shape, tuple(range(last))))
     one, zero = np.ones((), real), np.zeros((), real)
     inverse = ew.select(is_large, ew.div(one, ew.select(is_large, s, one)), zero)
-    found = _product(scale_columns(adjoint(vt), inverse), adjoint(u))
-    return bind(PseudoInverse(), x, found), parts[1], is_large
+    product = _product(scale_columns(adjoint(vt), inverse), adjoint(u))
+    return bind(PseudoInverse(), x, product), parts[1], is_large
 
 
 @library_function(static=("hermitian",))
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
-    (x,), wanted = matrices("pinv", a, square=hermitian)
-    return in_dtype(_pseudoinverse(x, rtol, float(dtypes.finfo(wanted).eps), hermitian)[0], wanted)
+    (x,), result_dtype = matrices("pinv", a, square=hermitian)
+    return in_dtype(_pseudoinverse(x, rtol, float(dtypes.finfo(result_dtype).eps), hermitian)[0], result_dtype)
 
 
 def pinv(
@@ -133,14 +133,14 @@ def pinv(
 
 @library_function(static=("rcond",))
 def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
-    (x, y), wanted = matrices("lstsq", a, b)
+    (x, y), result_dtype = matrices("lstsq", a, b)
     is_vector = type_of(y).ndim == 1
     if is_vector:
         y = shape.reshape(y, (*type_of(y).shape, 1))
     m = type_of(x).shape[-2]
     if type_of(y).ndim < 2 or type_of(y).shape[-2] != m:
         raise ValueError(f"lstsq: {type_of(a)} and {type_of(b)} must have as many rows.")
-    eps = float(dtypes.finfo(wanted).eps)
+    eps = float(dtypes.finfo(result_dtype).eps)
     inverse, s, is_large = _pseudoinverse(x, eps if rcond is not None and rcond < 0 else rcond, eps)
     p, y = broadcast_leading("lstsq", inverse, y)
     out = _product(p, y)
@@ -149,7 +149,7 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
     rank = reduction.reduce_sum(conversion.convert(is_large, dtypes.default("i")), (type_of(s).ndim - 1,))
     if is_vector:
         out = shape.reshape(out, type_of(out).shape[:-1])
-    return in_dtype(out, wanted), in_dtype(squares, wanted), rank, in_dtype(s, wanted)
+    return in_dtype(out, result_dtype), in_dtype(squares, result_dtype), rank, in_dtype(s, result_dtype)
 
 
 def lstsq(
@@ -233,12 +233,12 @@ def det(a: ArrayLike) -> Array:
     >>> det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
     Array(-2., dtype=float32)
     """
-    (x,), wanted = matrices("det", a, square=True)
+    (x,), result_dtype = matrices("det", a, square=True)
     t = type_of(x)
     n = t.shape[-1]
     if n == 0:
-        return shape.full(ArrayType(t.shape[:-2], wanted), 1)
-    return in_dtype(_small_determinant(x, n) if n <= 3 else bind(Determinant(), x, *factored(x)), wanted)
+        return shape.full(ArrayType(t.shape[:-2], result_dtype), 1)
+    return in_dtype(_small_determinant(x, n) if n <= 3 else bind(Determinant(), x, *factored(x)), result_dtype)
 
 
 @library_function(static=("method",))
@@ -252,9 +252,9 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: the method is 'lu' or 'qr'; got {method!r}.")
-    (x,), wanted = matrices("slogdet", a, square=True)
+    (x,), result_dtype = matrices("slogdet", a, square=True)
     sign, size = bind(LogDeterminant(), x, *factored(x))
-    return SlogdetResult(in_dtype(sign, wanted), in_dtype(size, wanted))
+    return SlogdetResult(in_dtype(sign, result_dtype), in_dtype(size, result_dtype))
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Array:
     >>> multi_dot([np.ones((9, 2)), np.ones((2, 9)), np.ones((9, 1))]).shape
     (9, 1)
     """
-    found = list(arrays) if not isinstance(arrays, Array) else [arrays[i] for i in range(arrays.shape[0])]
-    if len(found) < 2:
-        raise ValueError(f"multi_dot: at least two arrays are needed; got {len(found)}.")
-    return _multi_dot(found, precision)
+    factors = list(arrays) if not isinstance(arrays, Array) else [arrays[i] for i in range(arrays.shape[0])]
+    if len(factors) < 2:
+        raise ValueError(f"multi_dot: at least two arrays are needed; got {len(factors)}.")
+    return _multi_dot(factors, precision)

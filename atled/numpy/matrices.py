@@ -28,17 +28,17 @@ _INSTEAD = {
 
 def matrices(name: str, *operands: Any, square: bool = False) -> tuple[list[Any], Any]:
     """Operands in one dtype that decompositions take, and the dtype that results are to have; checks the first."""
-    found = promote_inexact(name, *operands)
-    wanted = type_of(found[0]).dtype
-    found = [cast(x, work_dtype(wanted)) for x in found]
-    t = type_of(found[0])
+    promoted = promote_inexact(name, *operands)
+    result_dtype = type_of(promoted[0]).dtype
+    promoted = [cast(x, work_dtype(result_dtype)) for x in promoted]
+    t = type_of(promoted[0])
     if t.ndim < 2 or (square and t.shape[-1] != t.shape[-2]):
         way_out = "a matrix with as many rows as columns." if square else "x[:, None] for a column."
         raise ValueError(
             f"{name}: expected {'square ' if square else ''}matrices on the last two axes; got {type_of(operands[0])}."
             f"\n  try: {_INSTEAD.get(name, way_out)}"
         )
-    return found, wanted
+    return promoted, result_dtype
 
 
 def in_dtype(x: Any, dtype: Any) -> Any:

@@ -94,8 +94,8 @@ _UNARY = {
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
     dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    found = shapes.reshape(self, tuple(dims) if isinstance(dims, (list, tuple)) else dims, order)
-    return placed(found, out_sharding, "reshape")
+    reshaped = shapes.reshape(self, tuple(dims) if isinstance(dims, (list, tuple)) else dims, order)
+    return placed(reshaped, out_sharding, "reshape")
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
@@ -137,15 +137,15 @@ def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits read as another dtype, along the last axis."""
-    wanted = dtypes.canonical(float if dtype is None else dtype)
-    old, new = dtypes.bits(self.dtype), dtypes.bits(wanted)
+    target_dtype = dtypes.canonical(float if dtype is None else dtype)
+    old, new = dtypes.bits(self.dtype), dtypes.bits(target_dtype)
     if old == new:
-        return conversion.bitcast_convert(self, wanted)
+        return conversion.bitcast_convert(self, target_dtype)
     if old > new:
-        out = conversion.bitcast_convert(self, wanted)
+        out = conversion.bitcast_convert(self, target_dtype)
         return shapes.reshape(out, (*self.shape[:-1], -1)) if self.ndim else out
     split = shapes.reshape(self, (*self.shape[:-1], self.shape[-1] * old // new, new // old))
-    return conversion.bitcast_convert(split, wanted)
+    return conversion.bitcast_convert(split, target_dtype)
 
 
 def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:

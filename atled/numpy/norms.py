@@ -106,13 +106,13 @@ def _norm(x: Any, ord: Any, axis: tuple[int, ...] | None, keepdims: bool, is_vec
     if len(axes) not in (1, 2) and not is_vector and axis is not None:
         raise ValueError(f"norm: one axis, or two for matrices, are needed; got {axis}.")
     (a,) = promote_inexact("norm", x)
-    wanted = dtypes.real_part(type_of(a).dtype)
+    result_dtype = dtypes.real_part(type_of(a).dtype)
     a = cast(a, work_dtype(type_of(a).dtype))
     if is_vector or len(axes) == 1 or ord is None:
         out = _reduced_vector_norm(a, ord, axes)
     else:
         out = _reduced_matrix_norm(a, ord, *axes)
-    out = in_dtype(out, wanted)
+    out = in_dtype(out, result_dtype)
     return shape.reshape(out, [1 if i in axes else n for i, n in enumerate(t.shape)]) if keepdims else out
 
 
@@ -159,7 +159,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
 
 @library_function(static=("p",))
 def _cond(x: Any, p: Any) -> Any:
-    (a,), wanted = matrices("cond", x)
+    (a,), result_dtype = matrices("cond", x)
     t = type_of(a)
     if 0 in t.shape[-2:]:
         raise ValueError(f"cond: an empty matrix has no condition number; got {t}.")
@@ -174,7 +174,7 @@ def _cond(x: Any, p: Any) -> Any:
         out = ew.mul(*[_norm(v, p, (-2, -1), False) for v in (a, inverse_of(a))])
     has_nan = reduction.reduce_or(ew.ne(a, a), (last, last + 1))
     is_lost = ew.logical_and(ew.ne(out, out), ew.logical_not(has_nan))
-    return in_dtype(ew.select(is_lost, np.asarray(inf, type_of(out).dtype), out), dtypes.real_part(wanted))
+    return in_dtype(ew.select(is_lost, np.asarray(inf, type_of(out).dtype), out), dtypes.real_part(result_dtype))
 
 
 def cond(x: ArrayLike, p: Any = None) -> Array:
@@ -189,14 +189,14 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
 @library_function(static=("hermitian",))
 def _matrix_rank(x: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
     t = operand_type("matrix_rank", x)
-    wanted = dtypes.default("i")
+    rank_dtype = dtypes.default("i")
     if t.ndim < 2:
-        return conversion.convert(reduction.reduce_or(ew.ne(x, 0), tuple(range(t.ndim))), wanted)
+        return conversion.convert(reduction.reduce_or(ew.ne(x, 0), tuple(range(t.ndim))), rank_dtype)
     (a,), full = matrices("matrix_rank", x, square=hermitian)
     s = hermitian_svd(a)[1] if hermitian else bind(ops.Svd(False, False), a)[0]
     last, real = t.ndim - 2, type_of(s).dtype
     if 0 in t.shape[-2:]:
-        return shape.zeros(ArrayType(t.shape[:-2], wanted))
+        return shape.zeros(ArrayType(t.shape[:-2], rank_dtype))
     if tol is None:
         factor = float(dtypes.finfo(full).eps) * max(t.shape[-2:]) if rtol is None else rtol
         limit = ew.mul(reduction.reduce_max(s, (last,)), broadcast_to(cast(factor, real), t.shape[:-2]))
@@ -204,7 +204,7 @@ def _matrix_rank(x: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
         limit = cast(tol, real)
     limit = broadcast_to(limit, t.shape[:-2])
     counts = ew.gt(s, shape.broadcast(limit, type_of(s).shape, tuple(range(last))))
-    return reduction.reduce_sum(conversion.convert(counts, wanted), (last,))
+    return reduction.reduce_sum(conversion.convert(counts, rank_dtype), (last,))
 
 
 def matrix_rank(

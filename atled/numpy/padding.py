@@ -141,14 +141,14 @@ def _values(name: str, value: Any, t: ArrayType, dtype: Any) -> Any:
     """Values to pad with: one, or an array that broadcasts to a pair for each axis."""
     if isinstance(value, (bool, int, float, complex)):  # stays a number, which the engine keeps on the device
         return _checked_number(value, type_of(value).dtype if dtype is None else dtype)
-    found = asarray(value, dtype)
+    values = asarray(value, dtype)
     try:
-        fits = broadcast_shapes(found.shape, (t.ndim, 2)) == (t.ndim, 2)
+        fits = broadcast_shapes(values.shape, (t.ndim, 2)) == (t.ndim, 2)
     except ValueError:
         fits = False
-    if not fits and found.ndim:
-        raise ValueError(f"pad: {name} must broadcast to shape ({t.ndim}, 2), a pair for each axis; got {found.type}.")
-    return found
+    if not fits and values.ndim:
+        raise ValueError(f"pad: {name} must broadcast to shape ({t.ndim}, 2), a pair for each axis; got {values.type}.")
+    return values
 
 
 # -- the modes --------------------------------------------------------------------------------------------------------
@@ -229,10 +229,10 @@ def _window(period: Any, drift: Any, axis: int, start: int, stop: int) -> Any:
 
 def _floor_quotient(x: Any, divisor: float) -> Any:
     """floor(x / divisor), also where the compiler divides by multiplying with a rounded reciprocal."""
-    found = elementary.floor(ew.div(x, divisor))
-    rest = ew.sub(x, ew.mul(found, divisor))
-    found = ew.select(ew.ge(rest, divisor), ew.add(found, 1), found)
-    return ew.select(ew.lt(rest, 0), ew.sub(found, 1), found)
+    quotient = elementary.floor(ew.div(x, divisor))
+    rest = ew.sub(x, ew.mul(quotient, divisor))
+    quotient = ew.select(ew.ge(rest, divisor), ew.add(quotient, 1), quotient)
+    return ew.select(ew.lt(rest, 0), ew.sub(quotient, 1), quotient)
 
 
 def _ramp(x: Any, axis: int, edge_at: int, end: Any, width: int) -> Any:
@@ -280,8 +280,8 @@ def _statistic(x: Any, axis: int, mode: str) -> Any:
     if mode in ("maximum", "minimum"):
         return (_max if mode == "maximum" else _min)(x, axis=axis, keepdims=True)
     if t.kind in "biu":  # a mean of integers is rounded to an integer
-        found = _middle(conversion.convert(x, dtypes.float64), axis, mode)
-        return conversion.convert(found if t.kind == "b" else elementary.round_even(found), t.dtype)
+        statistic = _middle(conversion.convert(x, dtypes.float64), axis, mode)
+        return conversion.convert(statistic if t.kind == "b" else elementary.round_even(statistic), t.dtype)
     return _middle(x, axis, mode)
 
 
@@ -292,8 +292,8 @@ def _middle(x: Any, axis: int, mode: str) -> Any:
     n = t.shape[axis]
     (ordered,) = sorting.sort((x,), axis)
     low, high, last = (shape.index_in_axis(ordered, i, axis, keep=True) for i in ((n - 1) // 2, n // 2, n - 1))
-    found = low if n % 2 else ew.mul(ew.add(low, high), 0.5)
-    return ew.select(ew.ne(last, last), last, found)  # a NaN is sorted to the end, and makes the median NaN
+    median = low if n % 2 else ew.mul(ew.add(low, high), 0.5)
+    return ew.select(ew.ne(last, last), last, median)  # a NaN is sorted to the end, and makes the median NaN
 
 
 def _pad_by_function(x: Any, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Any:

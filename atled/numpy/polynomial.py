@@ -366,27 +366,27 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
     solution = matrices_ops.matmul(
         matrices_ops.scale_columns(v, inverse), matrices_ops.matmul(matrices_ops.adjoint(u), right)
     )
-    found = matrices_ops.scale_rows(solution, upscale)
-    found = shape.reshape(conversion.convert(found, dtype), (order, *type_of(y).shape[1:]))
+    coefficients = matrices_ops.scale_rows(solution, upscale)
+    coefficients = shape.reshape(conversion.convert(coefficients, dtype), (order, *type_of(y).shape[1:]))
     if not full and not cov:
-        return found
+        return coefficients
     off = ew.sub(right, matrices_ops.matmul(matrix, solution))
     size = elementary.absolute(off)
     residuals = conversion.convert(reduction.reduce_sum(ew.mul(size, size), (0,)), dtypes.real_part(dtype))
     if full:
         rank = reduction.reduce_sum(conversion.convert(is_kept, dtypes.int32), (0,))
-        kept = residuals if count > order else shape.zeros(ArrayType((0,), type_of(residuals).dtype))
+        sums = residuals if count > order else shape.zeros(ArrayType((0,), type_of(residuals).dtype))
         s, limit = (conversion.convert(z, dtypes.real_part(dtype)) for z in (s, limit))
-        return found, kept, rank, s, limit
+        return coefficients, sums, rank, s, limit
     half = matrices_ops.scale_rows(matrices_ops.scale_columns(v, inverse), upscale)
     base = conversion.convert(matrices_ops.matmul(half, matrices_ops.adjoint(half)), dtype)
     if cov == "unscaled":
-        return found, base if type_of(y).ndim == 1 else shape.reshape(base, (order, order, 1))
+        return coefficients, base if type_of(y).ndim == 1 else shape.reshape(base, (order, order, 1))
     factor = conversion.convert(ew.div(residuals, count - order), dtype)
     if type_of(y).ndim == 1:
-        return found, ew.mul(base, shape.reshape(factor, ()))
+        return coefficients, ew.mul(base, shape.reshape(factor, ()))
     dims = (order, order, type_of(factor).size)
-    return found, ew.mul(shape.broadcast(base, dims, (0, 1)), shape.broadcast(factor, dims, (2,)))
+    return coefficients, ew.mul(shape.broadcast(base, dims, (0, 1)), shape.broadcast(factor, dims, (2,)))
 
 
 def polyfit(
@@ -516,7 +516,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     x = asarray(p)
     if not strip_zeros:
         return _roots_of_any(x)
-    found = np.flatnonzero(_host_values("roots", x, "roots(p, strip_zeros=False)."))
-    if not found.size:
+    nonzero = np.flatnonzero(_host_values("roots", x, "roots(p, strip_zeros=False)."))
+    if not nonzero.size:
         return _roots_between(x, t.size, t.size)
-    return _roots_between(x, int(found[0]), int(found[-1]) + 1)
+    return _roots_between(x, int(nonzero[0]), int(nonzero[-1]) + 1)

@@ -160,8 +160,8 @@ def common_inexact(types: Sequence[ArrayType]) -> tuple[Any, bool]:
     if any([t.kind in "fc" for t in types]):  # where numbers become floating anyway, narrow integers do so too
         types = [ArrayType(t.shape, dtypes.default("f"), True) if _is_narrow(t.dtype) else t for t in types]
     dtype, weak = common_dtype(types)
-    wanted = inexact_dtype(dtype)
-    return wanted, weak or (wanted is not dtype and all([t.weak for t in types]))
+    result_dtype = inexact_dtype(dtype)
+    return result_dtype, weak or (result_dtype is not dtype and all([t.weak for t in types]))
 
 
 def promote_inexact(name: str, *operands: Any) -> list[Any]:
@@ -173,8 +173,8 @@ def promote_inexact(name: str, *operands: Any) -> list[Any]:
                 f"{name}: random keys are not numbers; got {t}."
                 "\n  try: random.normal(key) or another draw, which gives numbers."
             )
-    wanted, weak = common_inexact(types)
-    return [x if isinstance(x, Array) and x.dtype is wanted else cast(x, wanted, weak) for x in operands]
+    result_dtype, weak = common_inexact(types)
+    return [x if isinstance(x, Array) and x.dtype is result_dtype else cast(x, result_dtype, weak) for x in operands]
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -53,12 +53,12 @@ def array_function(self: Tracer, function: Any, types: Any, args: Any, options: 
 
 def _function(module: str, name: str, x: Tracer) -> Any:
     """The function of the same name in `atled.numpy`, or in its part of the same name."""
-    found = None
+    function = None
     if module.partition(".")[0] == "numpy":
-        found = getattr(importlib.import_module(f"atled.{module}"), name, None)
-    if found is None:
+        function = getattr(importlib.import_module(f"atled.{module}"), name, None)
+    if function is None:
         raise _unknown(f"{module}.{name}", x, "other functions of atled.numpy, or pure_callback to call NumPy itself.")
-    return found
+    return function
 
 
 def _is_augmented() -> bool:

@@ -89,7 +89,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dt
     t = type_of(a)
     at = check_axis("linspace", axis, len(dims) + 1)
     full = (*dims[:at], num, *dims[at:])
-    kept = tuple([i for i in range(len(full)) if i != at])
+    other_axes = tuple([i for i in range(len(full)) if i != at])
     parts = num - 1 if endpoint else num
     span = ew.sub(b, a)
     step = ew.div(span, parts) if parts > 0 else ew.mul(span, np.asarray(np.nan, t.dtype))
@@ -97,7 +97,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dt
         out = conversion.convert(shape.zeros(ArrayType(full, t.dtype)), dtype or t.dtype)
         return (out, step) if retstep else out
     count = shape.iota(t.dtype, full, at)
-    low, high = shape.broadcast(a, full, kept), shape.broadcast(b, full, kept)
+    low, high = shape.broadcast(a, full, other_axes), shape.broadcast(b, full, other_axes)
     weight = ew.div(count, max(parts, 1))
     out = ew.add(ew.mul(low, ew.sub(1, weight)), ew.mul(high, weight))
     if endpoint and num > 1:  # the last one is exact
@@ -137,13 +137,13 @@ def linspace(
     >>> linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    wanted = None
+    target_dtype = None
     if dtype is not None:
-        wanted = dtypes.canonical(dtype)
+        target_dtype = dtypes.canonical(dtype)
         is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
-        if is_plain and dtypes.is_inexact(wanted):  # numbers take the requested width
-            start, stop = _number(start, wanted), _number(stop, wanted)
-    out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), wanted, axis)
+        if is_plain and dtypes.is_inexact(target_dtype):  # numbers take the requested width
+            start, stop = _number(start, target_dtype), _number(stop, target_dtype)
+    out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), target_dtype, axis)
     return out if device is None or retstep else located(out, device)
 
 
@@ -187,7 +187,7 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     a, b = broadcast_to(a, dims), broadcast_to(b, dims)
     t = type_of(a)
     full = (*dims[:axis], num, *dims[axis:])
-    kept = tuple([k for k in range(len(full)) if k != axis])
+    other_axes = tuple([k for k in range(len(full)) if k != axis])
     if num == 0:
         return shape.zeros(ArrayType(full, dtype or t.dtype))
     sign = elementary.sign(a)  # a phase, for complex numbers: the spiral starts on the positive real axis
@@ -195,7 +195,7 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     parts = num - 1 if endpoint else num
     count = shape.iota(t.dtype, full, axis)
     weight = ew.div(count, max(parts, 1))
-    spread = lambda v: shape.broadcast(v, full, kept)  # noqa: E731
+    spread = lambda v: shape.broadcast(v, full, other_axes)  # noqa: E731
     exponent = ew.add(ew.mul(spread(low), ew.sub(1, weight)), ew.mul(spread(high), weight))
     out = ew.mul(elementary.exp(exponent), spread(sign))
     out = ew.select(ew.eq(count, 0), spread(a), out)

@@ -68,8 +68,8 @@ def sum(
     Array([2., 2., 2.], dtype=float32)
     """
     t = operand_type("sum", a)
-    wanted = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype, promote_integers)
-    return _reduce(reduction.reduce_sum, "sum", a, axis, wanted, keepdims, initial, where, lambda d: 0, ew.add)
+    result_dtype = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype, promote_integers)
+    return _reduce(reduction.reduce_sum, "sum", a, axis, result_dtype, keepdims, initial, where, lambda d: 0, ew.add)
 
 
 @library_function(static=_STATIC)
@@ -83,8 +83,8 @@ def prod(
     Array(24, dtype=int64)
     """
     t = operand_type("prod", a)
-    wanted = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype, promote_integers)
-    return _reduce(reduction.reduce_prod, "prod", a, axis, wanted, keepdims, initial, where, lambda d: 1, ew.mul)
+    result_dtype = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype, promote_integers)
+    return _reduce(reduction.reduce_prod, "prod", a, axis, result_dtype, keepdims, initial, where, lambda d: 1, ew.mul)
 
 
 def _extremum(name: str, op: Any, identity: Any, combine: Any, doc: str):
@@ -209,11 +209,11 @@ def mean(
     Array(1.5, dtype=float64)
     """
     t = operand_type("mean", a)
-    wanted = dtypes.canonical(dtype) if dtype is not None else inexact_dtype(t.dtype)
-    work = _work_dtype(wanted)
+    result_dtype = dtypes.canonical(dtype) if dtype is not None else inexact_dtype(t.dtype)
+    work = _work_dtype(result_dtype)
     axes = check_axes("mean", axis, t.ndim)
     total = _reduce(reduction.reduce_sum, "mean", a, axis, work, False, None, where, lambda d: 0, ew.add)
-    out = conversion.convert(ew.div(total, _count(t, axes, where, work, "mean")), wanted)
+    out = conversion.convert(ew.div(total, _count(t, axes, where, work, "mean")), result_dtype)
     return _kept(out, axes, t.shape, keepdims)
 
 
@@ -229,8 +229,8 @@ def var(
     """
     t = operand_type("var", a)
     ddof = ddof if correction is None else correction
-    wanted = dtypes.canonical(dtype) if dtype is not None else inexact_dtype(t.dtype)
-    work = _work_dtype(wanted)
+    result_dtype = dtypes.canonical(dtype) if dtype is not None else inexact_dtype(t.dtype)
+    work = _work_dtype(result_dtype)
     axes = check_axes("var", axis, t.ndim)
     x = cast(a, work)
     real = dtypes.real_part(work)
@@ -246,7 +246,7 @@ def var(
     if where is not None:
         square = ew.select(broadcast_to(to_bool("var", where), t.shape), square, np.zeros((), real))
     out = ew.div(reduction.reduce_sum(square, axes), ew.maximum(ew.sub(count, ddof), 0))
-    return _kept(conversion.convert(out, dtypes.real_part(wanted)), axes, t.shape, keepdims)
+    return _kept(conversion.convert(out, dtypes.real_part(result_dtype)), axes, t.shape, keepdims)
 
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
@@ -260,10 +260,12 @@ def std(
     >>> std(jnp.array([1.0, 4.0])), std(jnp.array([1.0, 5.0, 9.0]), ddof=1)
     (Array(1.5, dtype=float32), Array(4., dtype=float32))
     """
-    found = var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
-    is_zero = ew.eq(found, 0)
-    safe = ew.select(is_zero, np.ones((), type_of(found).dtype), found)
-    return ew.select(is_zero, np.zeros((), type_of(found).dtype), elementary.sqrt(safe))
+    variance = var(
+        a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction
+    )
+    is_zero = ew.eq(variance, 0)
+    safe = ew.select(is_zero, np.ones((), type_of(variance).dtype), variance)
+    return ew.select(is_zero, np.zeros((), type_of(variance).dtype), elementary.sqrt(safe))
 
 
 @library_function(static=("axis", "keepdims"))
@@ -302,11 +304,11 @@ def _position(name: str, op: Any, doc: str):
         if t.kind == "c":  # in lexicographic order; the first NaN, if there is one
             top = (max if name == "argmax" else min)(x, axis=at, keepdims=True)
             x = ew.logical_or(ew.eq(x, broadcast_to(top, type_of(x).shape)), isnan(x))
-        found = (reduction.argmax if t.kind == "c" else op)(x, at, dtypes.default("i"))
+        indices = (reduction.argmax if t.kind == "c" else op)(x, at, dtypes.default("i"))
         if not keepdims:
-            return found
+            return indices
         return shape.reshape(
-            found, (1,) * len(dims) if axis is None else [1 if i == at else n for i, n in enumerate(dims)]
+            indices, (1,) * len(dims) if axis is None else [1 if i == at else n for i, n in enumerate(dims)]
         )
 
     f.__name__ = f.__qualname__ = name

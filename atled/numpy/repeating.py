@@ -45,8 +45,8 @@ def tile(A: ArrayLike, reps: Any) -> Array:  # noqa: N803
 def _repeat_each(a: Any, count: int, axis: int) -> Any:
     dims = type_of(a).shape
     wide = (*dims[: axis + 1], count, *dims[axis + 1 :])
-    kept = [i for i in range(len(wide)) if i != axis + 1]
-    return shape.reshape(shape.broadcast(a, wide, kept), (*dims[:axis], dims[axis] * count, *dims[axis + 1 :]))
+    axes = [i for i in range(len(wide)) if i != axis + 1]
+    return shape.reshape(shape.broadcast(a, wide, axes), (*dims[:axis], dims[axis] * count, *dims[axis + 1 :]))
 
 
 @library_function(static=("total", "axis"))

@@ -43,14 +43,14 @@ def count_before(table: Any, values: Any, before: Callable[[Any, Any], Any]) -> 
     t, v = type_of(table), type_of(values)
     n, last = t.shape[-1], t.ndim - 1
     dtype = dtypes.int32 if n < 2**31 else dtypes.int64
-    found = shape.zeros(ArrayType(v.shape, dtype))
+    counts = shape.zeros(ArrayType(v.shape, dtype))
     step = 1 << n.bit_length() >> 1
     while step:
-        probe = ew.add(found, step)
+        probe = ew.add(counts, step)
         element = indexing.take_along(table, ew.sub(ew.minimum(probe, n), 1), last)
-        found = ew.select(ew.logical_and(ew.le(probe, n), before(element, values)), probe, found)
+        counts = ew.select(ew.logical_and(ew.le(probe, n), before(element, values)), probe, counts)
         step >>= 1
-    return found
+    return counts
 
 
 def fixed(x: Any) -> Any:
@@ -110,8 +110,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
         return shape.zeros(ArrayType(type_of(values).shape, dtypes.default("i")))
     goes_down = ew.logical_not(_rises(edges))
     up = shape.broadcast(goes_down, (n,), ())
-    found = search(ew.select(up, shape.reverse(edges, (0,)), edges), values, side)
-    return conversion.convert(ew.select(goes_down, ew.sub(n, found), found), dtypes.default("i"))
+    indices = search(ew.select(up, shape.reverse(edges, (0,)), edges), values, side)
+    return conversion.convert(ew.select(goes_down, ew.sub(n, indices), indices), dtypes.default("i"))
 
 
 def _rises(edges: Any) -> Any:
@@ -146,12 +146,12 @@ def first_true(mask: Any, size: int) -> tuple[Any, Any]:
     Where there are no more, the position is the length of the mask.
     """
     n = type_of(mask).shape[0]
-    wanted = shape.iota(np.int32, (size,), 0)
+    ranks = shape.iota(np.int32, (size,), 0)
     if n == 0:
-        return ew.mul(wanted, 0), ew.lt(wanted, 0)
+        return ew.mul(ranks, 0), ew.lt(ranks, 0)
     counts = cumulative.cumsum(conversion.convert(mask, dtypes.int32), 0)
-    found = count_before(counts, wanted, ew.le)
-    return found, ew.lt(found, np.asarray(n, type_of(found).dtype))
+    indices = count_before(counts, ranks, ew.le)
+    return indices, ew.lt(indices, np.asarray(n, type_of(indices).dtype))
 
 
 def as_size(name: str, size: Any) -> int:
@@ -171,13 +171,13 @@ def _nonzero(a: Any, fill_value: Any, size: int) -> tuple[Any, ...]:
     fills = fill_value if isinstance(fill_value, (tuple, list)) else (0 if fill_value is None else fill_value,) * t.ndim
     if len(fills) != t.ndim:
         raise ValueError(f"nonzero: one fill value is needed for each axis of {t}; got {len(fills)}.")
-    found, is_real = first_true(shape.reshape(to_bool("nonzero", a), (t.size,)), size)
+    flat_indices, is_real = first_true(shape.reshape(to_bool("nonzero", a), (t.size,)), size)
     dtype = dtypes.default("i")
-    found = conversion.convert(found, dtype)
+    flat_indices = conversion.convert(flat_indices, dtype)
     out = []
     for i, n in enumerate(t.shape):
         stride = prod(t.shape[i + 1 :])
-        whole = ew.div(found, max(stride, 1))
+        whole = ew.div(flat_indices, max(stride, 1))
         inside = ew.sub(whole, ew.mul(ew.div(whole, max(n, 1)), n))
         out.append(ew.select(is_real, inside, broadcast_to(cast(fills[i], dtype), (size,))))
     return tuple(out)
@@ -314,9 +314,9 @@ def ravel_multi_index(
         )
     for i, n, m in zip(parts, lengths, modes, strict=True):
         check_positions("ravel_multi_index", i, n, m)
-    wanted = dtypes.default("i") if dtype is None else dtypes.canonical(dtype)
+    target_dtype = dtypes.default("i") if dtype is None else dtypes.canonical(dtype)
     modes = tuple(["clip" if m == "raise" else m for m in modes])
-    return _ravel(parts, lengths, modes, order, wanted)
+    return _ravel(parts, lengths, modes, order, target_dtype)
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
@@ -330,12 +330,12 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
         raise ValueError(f"trim_zeros: trim is made of 'f' and 'b'; got {trim!r}.")
     x = asarray(filt)
     axes = check_axes("trim_zeros", axis, x.ndim)
-    found = np.nonzero(concrete("trim_zeros", x, "keep the zeros, or trim outside of jit."))
+    nonzero_indices = np.nonzero(concrete("trim_zeros", x, "keep the zeros, or trim outside of jit."))
     start, stop = [0] * x.ndim, list(x.shape)
     for i in axes:
-        if not found[i].size:
+        if not nonzero_indices[i].size:
             stop[i] = 0
             continue
-        start[i] = int(found[i].min()) if "f" in trim.lower() else 0
-        stop[i] = int(found[i].max()) + 1 if "b" in trim.lower() else x.shape[i]
+        start[i] = int(nonzero_indices[i].min()) if "f" in trim.lower() else 0
+        stop[i] = int(nonzero_indices[i].max()) + 1 if "b" in trim.lower() else x.shape[i]
     return x[tuple([slice(a, b) for a, b in zip(start, stop, strict=True)])] if x.ndim else x

@@ -98,8 +98,8 @@ def _unique(ar: Any, fill_value: Any, size: int, axis: int | None, equal_nan: bo
     index = _rows(order, ew.select(is_real, begin, np.zeros((), type_of(begin).dtype)))
     values = _rows(x, index)
     if fill_value is not None:
-        kept = shape.broadcast(is_real, type_of(values).shape, (0,))
-        values = ew.select(kept, values, broadcast_to(cast(fill_value, t.dtype), type_of(values).shape))
+        mask = shape.broadcast(is_real, type_of(values).shape, (0,))
+        values = ew.select(mask, values, broadcast_to(cast(fill_value, t.dtype), type_of(values).shape))
     group = cumulative.cumsum(conversion.convert(is_new, integer), 0)
     number = shape.index_in_axis(group, n - 1, 0)
     board = shape.zeros(ArrayType((n,), integer))
@@ -126,10 +126,10 @@ def _groups(name: str, ar: Any, axis: int | None, equal_nan: bool, size: Any, fi
         return _unique(ar, fill_value, size, at, equal_nan)
     if isinstance(ar, Tracer):
         concrete(name, ar)
-    found = _unique(ar, fill_value, n, at, equal_nan)
-    count = int(concrete(name, found.number))
-    values = cut(found.values, count, at or 0)
-    return _Groups(values, cut(found.index, count), found.inverse, cut(found.counts, count), count)
+    groups = _unique(ar, fill_value, n, at, equal_nan)
+    count = int(concrete(name, groups.number))
+    values = cut(groups.values, count, at or 0)
+    return _Groups(values, cut(groups.index, count), groups.inverse, cut(groups.counts, count), count)
 
 
 @overload
@@ -158,10 +158,10 @@ def unique(
     >>> unique(jnp.array([3, 1, 3]), size=3, fill_value=0)
     Array([1, 3, 0], dtype=int32)
     """
-    found = _groups("unique", ar, axis, bool(equal_nan), size, fill_value)
-    extras = ((return_index, found.index), (return_inverse, found.inverse), (return_counts, found.counts))
+    groups = _groups("unique", ar, axis, bool(equal_nan), size, fill_value)
+    extras = ((return_index, groups.index), (return_inverse, groups.inverse), (return_counts, groups.counts))
     more = [part for is_wanted, part in extras if is_wanted]
-    return (found.values, *more) if more else found.values
+    return (groups.values, *more) if more else groups.values
 
 
 class UniqueAll(NamedTuple):
@@ -204,8 +204,8 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> values, counts
     (Array([3, 5], dtype=int32), Array([1, 2], dtype=int32))
     """
-    found = _groups("unique_counts", x, None, False, size, fill_value)
-    return UniqueCounts(found.values, found.counts)
+    groups = _groups("unique_counts", x, None, False, size, fill_value)
+    return UniqueCounts(groups.values, groups.counts)
 
 
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
@@ -215,8 +215,8 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
     >>> values[inverse]
     Array([5, 3, 5], dtype=int32)
     """
-    found = _groups("unique_inverse", x, None, False, size, fill_value)
-    return UniqueInverse(found.values, found.inverse)
+    groups = _groups("unique_inverse", x, None, False, size, fill_value)
+    return UniqueInverse(groups.values, groups.inverse)
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
@@ -315,9 +315,11 @@ def _intersect(ar1: Any, ar2: Any, fill_value: Any, size: int) -> tuple[Any, ...
     positions = []
     for order, place in ((a_order, at), (b_order, _rows(partner, at) if type_of(a).shape[0] else at)):
         n = type_of(order).shape[0]
-        found = _rows(order, place) if n else place
+        indices = _rows(order, place) if n else place
         is_real = ew.lt(shape.iota(np.int32, (size,), 0), conversion.convert(number, dtypes.int32))
-        positions.append(conversion.convert(ew.select(is_real, found, np.asarray(n, type_of(found).dtype)), integer))
+        positions.append(
+            conversion.convert(ew.select(is_real, indices, np.asarray(n, type_of(indices).dtype)), integer)
+        )
     return values, *positions, number
 
 
@@ -326,11 +328,11 @@ def _difference(ar1: Any, ar2: Any, fill_value: Any, size: int, keeps_all: bool)
     x, y = (_flat(v) for v in promote_dtypes("setdiff1d", ar1, ar2))
     table = sorted_with_order(y, 0)[0]
     if keeps_all:
-        ordered, kept = x, ew.logical_not(_membership(fixed(x), fixed(table))[0])
+        ordered, mask = x, ew.logical_not(_membership(fixed(x), fixed(table))[0])
     else:
         ordered, _, is_first = _distinct(x)
-        kept = ew.logical_and(is_first, ew.logical_not(_membership(fixed(ordered), fixed(table))[0]))
-    values, _, number = _take_kept(ordered, kept, size, fill_value, "zero")
+        mask = ew.logical_and(is_first, ew.logical_not(_membership(fixed(ordered), fixed(table))[0]))
+    values, _, number = _take_kept(ordered, mask, size, fill_value, "zero")
     return values, number
 
 
@@ -340,10 +342,10 @@ def _exclusive(ar1: Any, ar2: Any, fill_value: Any, size: int) -> tuple[Any, Any
     (a, _, is_first_a), (b, _, is_first_b) = _distinct(x), _distinct(y)
     only_a = ew.logical_and(is_first_a, ew.logical_not(_membership(fixed(a), fixed(b))[0]))
     only_b = ew.logical_and(is_first_b, ew.logical_not(_membership(fixed(b), fixed(a))[0]))
-    both, kept = shape.concatenate([a, b], 0), shape.concatenate([only_a, only_b], 0)
+    both, mask = shape.concatenate([a, b], 0), shape.concatenate([only_a, only_b], 0)
     keys = keys_of(both)
-    *_, ordered, kept = sorting.sort((*keys, kept), 0, len(keys))
-    values, _, number = _take_kept(ordered, kept, size, fill_value, "smallest")
+    *_, ordered, mask = sorting.sort((*keys, mask), 0, len(keys))
+    values, _, number = _take_kept(ordered, mask, size, fill_value, "smallest")
     return values, number
 
 
@@ -366,9 +368,9 @@ def intersect1d(
     Array([2, 3], dtype=int32)
     """
     n, m = (operand_type("intersect1d", v).size for v in (ar1, ar2))
-    found = _intersect(ar1, ar2, fill_value, min(n, m) if size is None else as_size("intersect1d", size))
-    found = _cut_all("intersect1d", found) if size is None else found[:-1]
-    return found if return_indices else found[0]
+    results = _intersect(ar1, ar2, fill_value, min(n, m) if size is None else as_size("intersect1d", size))
+    results = _cut_all("intersect1d", results) if size is None else results[:-1]
+    return results if return_indices else results[0]
 
 
 def setdiff1d(
@@ -386,8 +388,8 @@ def setdiff1d(
     Array([1, 3], dtype=int32)
     """
     n = operand_type("setdiff1d", ar1).size
-    found = _difference(ar1, ar2, fill_value, n if size is None else as_size("setdiff1d", size), bool(assume_unique))
-    return found[0] if size is not None else _cut_all("setdiff1d", found)[0]
+    results = _difference(ar1, ar2, fill_value, n if size is None else as_size("setdiff1d", size), bool(assume_unique))
+    return results[0] if size is not None else _cut_all("setdiff1d", results)[0]
 
 
 def setxor1d(
@@ -404,8 +406,8 @@ def setxor1d(
     Array([1, 4], dtype=int32)
     """
     n, m = (operand_type("setxor1d", v).size for v in (ar1, ar2))
-    found = _exclusive(ar1, ar2, fill_value, n + m if size is None else as_size("setxor1d", size))
-    return found[0] if size is not None else _cut_all("setxor1d", found)[0]
+    results = _exclusive(ar1, ar2, fill_value, n + m if size is None else as_size("setxor1d", size))
+    return results[0] if size is not None else _cut_all("setxor1d", results)[0]
 
 
 @library_function

@@ -193,11 +193,9 @@ def squeeze(a: ArrayLike, axis: Any = None) -> Array:
 
 
 def _singletons(t: ArrayType) -> str:
-    found = [str(i) for i, n in enumerate(t.shape) if n == 1]
+    axes = [str(i) for i, n in enumerate(t.shape) if n == 1]
     return (
-        f"axis={' or '.join(found)}, of length 1."
-        if found
-        else "x[0] to take one element of the axis, or x.mean(axis)."
+        f"axis={' or '.join(axes)}, of length 1." if axes else "x[0] to take one element of the axis, or x.mean(axis)."
     )
 
 

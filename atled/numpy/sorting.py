@@ -107,13 +107,13 @@ def argsort(
     """
     _check_options("argsort", kind, order)
     x, at = _along("argsort", a, axis)
-    wanted = dtypes.default("i") if dtype is None else dtypes.canonical(dtype)
+    index_dtype = dtypes.default("i") if dtype is None else dtypes.canonical(dtype)
     if not descending:
-        return sorted_with_order(x, at, wanted, bool(stable))[1]
+        return sorted_with_order(x, at, index_dtype, bool(stable))[1]
     # sort the reversed array and reverse the result: equal elements keep their order
-    _, found = sorted_with_order(shape.reverse(x, (at,)), at, wanted, bool(stable))
-    last = np.asarray(type_of(x).shape[at] - 1).astype(wanted)
-    return shape.reverse(ew.sub(last, found), (at,))
+    _, indices = sorted_with_order(shape.reverse(x, (at,)), at, index_dtype, bool(stable))
+    last = np.asarray(type_of(x).shape[at] - 1).astype(index_dtype)
+    return shape.reverse(ew.sub(last, indices), (at,))
 
 
 @library_function(static=("axis",))

@@ -46,12 +46,12 @@ class NamespaceInfo:
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
         """The dtypes of the standard by name, all or those of a kind or of several; every device has them."""
-        found = {name: _dtypes.canonical(name) for name in _NAMES}
+        by_name = {name: _dtypes.canonical(name) for name in _NAMES}
         if kind is None:
-            return found
-        wanted = (kind,) if isinstance(kind, str) else kind
-        for k in wanted:
+            return by_name
+        kinds = (kind,) if isinstance(kind, str) else kind
+        for k in kinds:
             if k not in KINDS:
                 raise ValueError(f"dtypes: a kind is one of {', '.join(map(repr, KINDS))}; got {k!r}.")
-        letters = "".join([KINDS[k] for k in wanted])
-        return {name: dtype for name, dtype in found.items() if _dtypes.kind(dtype) in letters}
+        letters = "".join([KINDS[k] for k in kinds])
+        return {name: dtype for name, dtype in by_name.items() if _dtypes.kind(dtype) in letters}

@@ -103,8 +103,8 @@ def _quantile(
         weights = None if weights is None else _quantile_weights(name, weights, rows, t.shape, axes, work, skips_nan)
         ordered, *carried = sorting.sort((rows,) if weights is None else (rows, weights), last)
         out = conversion.convert(_read_quantiles(ordered, carried, share, method, skips_nan), dtype)
-    kept = [1 if i in axes else d for i, d in enumerate(t.shape)] if keepdims else lead
-    return shape.reshape(shape.move_axis(out, last, 0), (*given.shape, *kept))
+    result_dims = [1 if i in axes else d for i, d in enumerate(t.shape)] if keepdims else lead
+    return shape.reshape(shape.move_axis(out, last, 0), (*given.shape, *result_dims))
 
 
 def weighted(weight: Any, x: Any) -> Any:
@@ -168,8 +168,8 @@ def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str):
         if not (0 <= q <= top if is_number else not isinstance(q, np.ndarray) or bool(np.all((q >= 0) & (q <= top)))):
             raise ValueError(f"{name}: q must be between 0 and {top}.")
         axis = tuple(axis) if isinstance(axis, list) else axis
-        found = _quantile(a, q, weights, name, axis, method, bool(keepdims), skips_nan, is_percent)
-        return placed(found, out_sharding, name)
+        quantiles = _quantile(a, q, weights, name, axis, method, bool(keepdims), skips_nan, is_percent)
+        return placed(quantiles, out_sharding, name)
 
     f.__name__ = f.__qualname__ = name
     f.__module__, f.__doc__ = "atled.numpy", doc

@@ -122,8 +122,8 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         if name in _WHOLE:
             return _WHOLE[name](x, axes, None, keepdims, initial, where)
         if name in _TRUTH:
-            found = _TRUTH[name](x, axes, None, keepdims, where=where)
-            return found if initial is None else self._func(initial, found)
+            reduced = _TRUTH[name](x, axes, None, keepdims, where=where)
+            return reduced if initial is None else self._func(initial, reduced)
         start = self.identity if initial is None else initial
         if start is None and (where is not None or 0 in [x.shape[i] for i in axes]):
             raise ValueError(
@@ -187,16 +187,16 @@ def _folded(u: ufunc, rows: Any) -> Any:
 @library_function(static=("u", "axes", "keepdims"))
 def _reduced(u: Any, x: Any, start: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     dims = x.shape
-    kept = [n for i, n in enumerate(dims) if i not in axes]
+    result_dims = [n for i, n in enumerate(dims) if i not in axes]
 
     def in_rows(v: Any) -> Any:
-        return moveaxis(v, axes, tuple(range(len(axes)))).reshape((-1 if v.size else 0, *kept))
+        return moveaxis(v, axes, tuple(range(len(axes)))).reshape((-1 if v.size else 0, *result_dims))
 
     rows = in_rows(x)
     if rows.shape[0]:
         rows = _folded(u, rows)
     if start is not None:
-        first = broadcast_to(asarray(start, rows.dtype), (1, *kept))
+        first = broadcast_to(asarray(start, rows.dtype), (1, *result_dims))
         if where is not None and u._is_associative:
             rows = where_both(in_rows(broadcast_to(asarray(where), dims)), rows, asarray(u.identity, rows.dtype))
             where = None
@@ -294,6 +294,6 @@ def install() -> None:
     """Give the library's functions the methods of a ufunc."""
     for name, (_, identity) in {**_OWN, "negative": (False, None)}.items():
         f = _FUNCTIONS[name]
-        found = ufunc(f, 1 if name == "negative" else 2, 1, name=name, identity=identity)
+        wrapper = ufunc(f, 1 if name == "negative" else 2, 1, name=name, identity=identity)
         for method in _METHODS:
-            setattr(f, method, getattr(found, method))
+            setattr(f, method, getattr(wrapper, method))

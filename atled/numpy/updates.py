@@ -116,8 +116,8 @@ def _writer(name: str, combine: str, doc: str, after: Any = None, before: Any = 
         place = self if after is None else _Place(ones_like(self.x), self.index)
         values = values if before is None else before(values)
         options = (mode, unique_indices, indices_are_sorted, None if after else out_sharding, wrap_negative_indices)
-        found = place._write(combine, values, *options)
-        return found if after is None else placed(after(self.x, found), out_sharding, "at")
+        written = place._write(combine, values, *options)
+        return written if after is None else placed(after(self.x, written), out_sharding, "at")
 
     write.__name__, write.__qualname__, write.__doc__ = name, f"at.{name}", doc
     return write
@@ -210,8 +210,8 @@ class _Place:
         if mode is not None:  # an index that is known is data here, so that the mode applies to it
             index = tuple([_as_data(e) for e in (index if isinstance(index, tuple) else (index,))])
         fill = fill_value.item() if isinstance(fill_value, (Array, np.ndarray, np.generic)) else fill_value
-        found = take_index(self.x, index, MODES[mode], fill, unique_indices, indices_are_sorted)
-        return placed(found, out_sharding, "at")
+        values = take_index(self.x, index, MODES[mode], fill, unique_indices, indices_are_sorted)
+        return placed(values, out_sharding, "at")
 
 
 def _counted_from_zero(index: Any, dims: Sequence[int], is_clipped: bool) -> Any:
@@ -223,10 +223,10 @@ def _counted_from_zero(index: Any, dims: Sequence[int], is_clipped: bool) -> Any
         if e is Ellipsis:
             count = len(dims) - sum(used)
         elif count == 1 and not isinstance(e, slice) and not is_mask(e):
-            found = asarray(e)
-            if not dtypes.holds(found.dtype, dims[axis]):
-                found = found.astype(np.int32 if dims[axis] < 2**31 else np.int64)
-            e = where_both(found < 0, asarray(0 if is_clipped else dims[axis], found.dtype), found)
+            indices = asarray(e)
+            if not dtypes.holds(indices.dtype, dims[axis]):
+                indices = indices.astype(np.int32 if dims[axis] < 2**31 else np.int64)
+            e = where_both(indices < 0, asarray(0 if is_clipped else dims[axis], indices.dtype), indices)
         out.append(e)
         axis += count
     return tuple(out) if isinstance(index, tuple) else out[0]
@@ -266,8 +266,8 @@ def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any
                     return None
             axis += 1
         elif isinstance(e, (np.ndarray, list)) and not is_mask(e):
-            found = np.asarray(e)
-            e = _as_data(found) if found.dtype.kind in "iu" else e
+            indices = np.asarray(e)
+            e = _as_data(indices) if indices.dtype.kind in "iu" else e
             axis += 1
         elif e is not None:
             axis += type_of(e).ndim if is_mask(e) else 1

@@ -347,10 +347,10 @@ class AllToAll(Collective):
 
 def names(axes: Any) -> tuple[Any, ...]:
     """One or several axis names as a tuple; raises for those that are not in scope."""
-    found = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
-    for name in found:
+    axis_names = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    for name in axis_names:
         named_axis(name)
-    return found
+    return axis_names
 
 
 def axis_size(axes: Any) -> int:
@@ -360,10 +360,10 @@ def axis_size(axes: Any) -> int:
 
 def psum(x: Any, axes: Any) -> Any:
     """The sum of an array over named axes; a constant is multiplied by their size."""
-    found = names(axes)
+    axis_names = names(axes)
     if isinstance(x, (int, float)) and not isinstance(x, bool):
-        return x * axis_size(found)
-    return bind(Psum(found), x)
+        return x * axis_size(axis_names)
+    return bind(Psum(axis_names), x)
 
 
 def pvary(x: Any, axes: Any) -> Any:
@@ -400,10 +400,10 @@ def axis_index(axes: Any) -> Any:
 
 
 def _single(axes: Any) -> Any:
-    found = names(axes)
-    if len(found) != 1 and any([named_axis(n).interpreter is not None for n in found]):
-        raise NotImplementedError(f"collective: this one runs over a single axis of a vmap; got {found}.")
-    return found
+    axis_names = names(axes)
+    if len(axis_names) != 1 and any([named_axis(n).interpreter is not None for n in axis_names]):
+        raise NotImplementedError(f"collective: this one runs over a single axis of a vmap; got {axis_names}.")
+    return axis_names
 
 
 def all_gather(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
@@ -420,17 +420,17 @@ def psum_scatter(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> An
 
 def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
     """Values sent along a named axis, by pairs of (source, target)."""
-    found = tuple([(operator.index(s), operator.index(t)) for s, t in pairs])
+    permutation = tuple([(operator.index(s), operator.index(t)) for s, t in pairs])
     size = axis_size(axes)
-    for place in [p for pair in found for p in pair]:
+    for place in [p for pair in permutation for p in pair]:
         if not 0 <= place < size:
             raise ValueError(
                 f"ppermute: place {place} is out of bounds for the axis {axes!r} of size {size}; got {list(pairs)}."
                 f"\n  try: places from 0 to {size - 1}, such as (i + 1) % {size}."
             )
-    if len({s for s, _ in found}) != len(found) or len({t for _, t in found}) != len(found):
+    if len({s for s, _ in permutation}) != len(permutation) or len({t for _, t in permutation}) != len(permutation):
         raise ValueError(f"ppermute: every place sends once and receives once at most; got {list(pairs)}.")
-    return bind(Ppermute(_single(axes), found), x)
+    return bind(Ppermute(_single(axes), permutation), x)
 
 
 def all_to_all(x: Any, axes: Any, split_axis: int, join: int) -> Any:

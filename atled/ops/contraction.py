@@ -76,12 +76,12 @@ def precision_name(precision: Any) -> str | None:
     if isinstance(precision, (tuple, list)):
         precision = precision[0]
     text = str(getattr(precision, "name", precision))
-    found = PRECISIONS.get(text.lower())
-    if found is None and (text in ALGORITHMS or text in _OF_EIGHT_BITS):
+    xla_name = PRECISIONS.get(text.lower())
+    if xla_name is None and (text in ALGORITHMS or text in _OF_EIGHT_BITS):
         return text
-    if found is None:
+    if xla_name is None:
         raise ValueError(f"precision: expected one of {sorted(PRECISIONS)} or {[*ALGORITHMS]}; got {precision!r}.")
-    return found
+    return xla_name
 
 
 class DotGeneral(LinearOp):
@@ -131,12 +131,16 @@ class DotGeneral(LinearOp):
         if x.type.kind == "c" or y.type.kind == "c":
             raise TypeError(f"precision: {name!r} is of real numbers; got {x.type} and {y.type}.")
         sums = dtypes.canonical(given.accumulation_type) if given else self.result
-        wanted = self.result or x.type.dtype
+        target_dtype = self.result or x.type.dtype
         x, y = (build.apply(lambda v: conversion.convert(v, stored), v) for v in (x, y))
         plain = DotGeneral(self.contracting, self.batch_axes, None, sums)
         words = None if build.platform == "cpu" else given.words() if given else name
-        made = plain._lowered(build, x, y, words)
-        return made if made.type.dtype is wanted else build.apply(lambda v: conversion.convert(v, wanted), made)
+        product = plain._lowered(build, x, y, words)
+        return (
+            product
+            if product.type.dtype is target_dtype
+            else build.apply(lambda v: conversion.convert(v, target_dtype), product)
+        )
 
     def _lowered(self, build: Any, x: Any, y: Any, algorithm: str | None = None) -> Any:
         out = self.result_type(x.type, y.type)
@@ -167,8 +171,8 @@ class DotGeneral(LinearOp):
         if algorithm is not None:
             attributes["precision_config"] = ("#stablehlo<precision DEFAULT>",) * 2
             attributes["algorithm"] = f"#stablehlo.dot_algorithm{algorithm}"
-        found = build.emit("stablehlo.dot_general", (x, y), (work,), attributes)
-        return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)
+        product = build.emit("stablehlo.dot_general", (x, y), (work,), attributes)
+        return product if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), product)
 
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
         if type(x) is Linear:
@@ -195,8 +199,8 @@ class DotGeneral(LinearOp):
             left, right = right, left
             contracting, batch = (tuple(o_free), o_axes), (tuple(ob), tuple(range(n)))
         result = None if type_of(cotangent).dtype is other_type.dtype is wanted.dtype else wanted.dtype
-        made = dot_general(left, right, contracting, batch, self.precision, result)
-        return shape.transpose(made, [order.index(a) for a in range(wanted.ndim)])
+        product = dot_general(left, right, contracting, batch, self.precision, result)
+        return shape.transpose(product, [order.index(a) for a in range(wanted.ndim)])
 
     def batch(self, batched: tuple[bool, ...], x: Any, y: Any) -> Any:
         (xc, yc), (xb, yb) = self.contracting, self.batch_axes

@@ -101,8 +101,8 @@ class Convolution(LinearOp):
         }
         if self.precision in PLAIN_PRECISIONS:  # dot algorithms do not apply to convolutions
             attributes["precision_config"] = (f"#stablehlo<precision {self.precision}>",) * 2
-        found = build.emit("stablehlo.convolution", (x, kernel), (work,), attributes)
-        return found if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), found)
+        convolved = build.emit("stablehlo.convolution", (x, kernel), (work,), attributes)
+        return convolved if work is out else build.apply(lambda v: conversion.convert(v, out.dtype), convolved)
 
     def transpose(self, cotangent: Any, x: Any, kernel: Any) -> Any:
         is_empty = 0 in [type_of(v).size for v in (cotangent, x, kernel)]

@@ -235,9 +235,9 @@ class Clamp(Elementwise):
         (low, x, high), out, total = primals, bind(self, *primals), None
         inside = lambda: logical_and(gt(x, low), lt(x, high))  # noqa: E731
         chosen = [lambda: logical_and(le(x, low), lt(low, high)), inside, lambda: ge(x, high)]
-        for t, found in zip(tangents, chosen, strict=True):
+        for t, mask in zip(tangents, chosen, strict=True):
             if type(t) is not Zero:
-                term = select(found(), t, zero_like(t))
+                term = select(mask(), t, zero_like(t))
                 total = term if total is None else add(total, term)
         return out, spread_tangent(total, out)
 

@@ -103,10 +103,10 @@ def matching(name: str, types: Sequence[ArrayType]) -> str:
     """The hint for operands of different dtypes or shapes: `lax` functions do not convert implicitly."""
     kinds = [t.dtype for t in types]
     if len(set(kinds)) == 2 and dtypes.key_dtype not in kinds:
-        wanted, _ = dtypes.promote(*[(dtype, False) for dtype in kinds])
-        number = next((i for i, dtype in enumerate(kinds) if dtype is not wanted), 0)
-        line = rewriting.with_operand(number, f"{{}}.astype({wanted.name!r})", name)
-        return line or f"x.astype({wanted.name!r}) for one of them."
+        promoted, _ = dtypes.promote(*[(dtype, False) for dtype in kinds])
+        number = next((i for i, dtype in enumerate(kinds) if dtype is not promoted), 0)
+        line = rewriting.with_operand(number, f"{{}}.astype({promoted.name!r})", name)
+        return line or f"x.astype({promoted.name!r}) for one of them."
     return "the function of atled.numpy, which promotes and broadcasts, or x.reshape and x.astype before."
 
 

@@ -29,9 +29,9 @@ class Fft(LinearOp):
         real = self.kind == "RFFT"
         if x.dtype not in ((dtypes.float32, dtypes.float64) if real else (dtypes.complex64, dtypes.complex128)):
             raise TypeError(f"fft: {self.kind.lower()} takes {'float' if real else 'complex'} arrays; got {x}.")
-        wanted = half if self.kind == "IRFFT" else self.lengths
-        if x.shape[-n:] != wanted:
-            raise TypeError(f"fft: {self.kind.lower()} of lengths {self.lengths} needs last axes {wanted}; got {x}.")
+        last_dims = half if self.kind == "IRFFT" else self.lengths
+        if x.shape[-n:] != last_dims:
+            raise TypeError(f"fft: {self.kind.lower()} of lengths {self.lengths} needs last axes {last_dims}; got {x}.")
         if self.kind == "RFFT":
             return ArrayType((*x.shape[:-n], *half), dtypes.complex_of(x.dtype))
         if self.kind == "IRFFT":

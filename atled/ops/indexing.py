@@ -89,12 +89,12 @@ class Gather(masking.Moving):
         return build.emit("stablehlo.gather", (x, indices), (self.result_type(x.type, indices.type),), attributes)
 
     def _filled(self, x: Any, indices: Any) -> Any:
-        found = bind(Gather(self.axes, self.sizes, "clip", 0, self.is_unique, self.is_sorted), x, indices)
+        gathered = bind(Gather(self.axes, self.sizes, "clip", 0, self.is_unique, self.is_sorted), x, indices)
         is_inside = in_bounds(indices, x.type.shape, self.axes.start_map, self.sizes)
-        out = found.type.shape
-        kept = [i for i in range(len(out)) if i not in self.axes.offset]
-        mask = shape.broadcast(is_inside, out, kept)
-        return elementwise.select(mask, found, np.asarray(self.fill, x.type.dtype))
+        out = gathered.type.shape
+        batch_axes = [i for i in range(len(out)) if i not in self.axes.offset]
+        mask = shape.broadcast(is_inside, out, batch_axes)
+        return elementwise.select(mask, gathered, np.asarray(self.fill, x.type.dtype))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, indices), (t, _) = primals, tangents
@@ -411,11 +411,11 @@ def _stack_starts(batched: Sequence[bool], starts: Sequence[Any]) -> Any:
 
 def _starts(starts: Sequence[Any]) -> list[Any]:
     """Positions as integer arrays of one dtype."""
-    found = [s if hasattr(s, "dtype") else np.asarray(s, np.int32) for s in starts]
-    if not found:
-        return found
-    dtype = max((type_of(s).dtype for s in found), key=dtypes.bits)
-    return [conversion.convert(s, dtype) if type_of(s).dtype is not dtype else s for s in found]
+    indices = [s if hasattr(s, "dtype") else np.asarray(s, np.int32) for s in starts]
+    if not indices:
+        return indices
+    dtype = max((type_of(s).dtype for s in indices), key=dtypes.bits)
+    return [conversion.convert(s, dtype) if type_of(s).dtype is not dtype else s for s in indices]
 
 
 def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:

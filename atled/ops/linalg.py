@@ -49,12 +49,12 @@ class Cholesky(Matrices):
             return a
         out = self.result_type(a.type)
         if build.platform != "cpu":
-            found = build.emit("stablehlo.cholesky", (a,), (out,), {"lower": True})
+            factor = build.emit("stablehlo.cholesky", (a,), (out,), {"lower": True})
         else:
             info = ArrayType(out.shape[:-2], INT)
-            found, code = lapack(build, self, "potrf", (a,), (out, info), uplo=letter("L"))
-            (found,) = or_nan(build, code, found)
-        return build.apply(lambda x: triangle(x, True), found)
+            factor, code = lapack(build, self, "potrf", (a,), (out, info), uplo=letter("L"))
+            (factor,) = or_nan(build, code, factor)
+        return build.apply(lambda x: triangle(x, True), factor)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (a,), (t,) = primals, tangents
@@ -94,10 +94,10 @@ class Lu(Matrices):
             rows = build.emit("stablehlo.iota", (), (permutation,), {"iota_dimension": len(lead)})
             return a, build.constant(0, pivots), rows
         info = ArrayType(tuple(lead), INT)
-        found, swaps, code = lapack(build, self, "getrf", (a,), (out, pivots, info))
+        packed, swaps, code = lapack(build, self, "getrf", (a,), (out, pivots, info))
         code = build.apply(lambda c: elementwise.minimum(c, 0), code)  # a singular U is not an error
         swaps = build.apply(lambda s: elementwise.sub(s, 1), swaps)
-        return or_nan(build, code, found)[0], swaps, build.apply(lambda s: permutation_of(s, m), swaps)
+        return or_nan(build, code, packed)[0], swaps, build.apply(lambda s: permutation_of(s, m), swaps)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (a,), (t,) = primals, tangents
@@ -206,8 +206,8 @@ class ColumnOrder(Matrices):
             return build.emit("stablehlo.iota", (), (order,), {"iota_dimension": len(lead)})
         scales = ArrayType((*lead, min(m, n)), a.type.dtype)
         free = build.constant(0, order)
-        _, found, _ = lapack(build, self, "geqp3", (a, free), (a.type.strong(), order, scales))
-        return build.apply(lambda p: elementwise.sub(p, 1), found)
+        _, pivots, _ = lapack(build, self, "geqp3", (a, free), (a.type.strong(), order, scales))
+        return build.apply(lambda p: elementwise.sub(p, 1), pivots)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         order = bind(self, *primals)
@@ -295,8 +295,8 @@ class Svd(Matrices):
             return (build.constant(0, s), empty(u), empty(vt)) if self.with_vectors else (build.constant(0, s),)
         info = ArrayType(a.type.shape[:-2], INT)
         mode = ("A" if self.is_full else "S") if self.with_vectors else "N"
-        _, *found, code = lapack(build, self, "gesdd", (a,), (a.type.strong(), s, u, vt, info), mode=letter(mode))
-        return or_nan(build, code, *(found if self.with_vectors else found[:1]))
+        _, *factors, code = lapack(build, self, "gesdd", (a,), (a.type.strong(), s, u, vt, info), mode=letter(mode))
+        return or_nan(build, code, *(factors if self.with_vectors else factors[:1]))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (a,), (t,) = primals, tangents

@@ -57,11 +57,11 @@ def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, A
 def total(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
     """Combined elements: discarded where all operands are discarded."""
     out, masks = bind(op, *values), only_zeros(values, masks)
-    found = [(m, x) for m, x in zip(masks, values, strict=True) if m is not None]
-    if any([m is ALL for m, _ in found]):
+    pairs = [(m, x) for m, x in zip(masks, values, strict=True) if m is not None]
+    if any([m is ALL for m, _ in pairs]):
         return out, ALL
     dims = type_of(out).shape
-    mask, *more = [spread(m, type_of(x).shape, dims) for m, x in found]
+    mask, *more = [spread(m, type_of(x).shape, dims) for m, x in pairs]
     return out, either(mask, *more) if more else mask
 
 

@@ -61,11 +61,11 @@ class Softmax(_SameShape):
 
     def _compute(self, x: Any) -> Any:
         t = type_of(x)
-        kept = self.kept(t.ndim)
+        axes = self.kept(t.ndim)
         top = self.largest(x)
-        weight = elementary.exp(elementwise.sub(x, shape.broadcast(top, t.shape, kept)))
+        weight = elementary.exp(elementwise.sub(x, shape.broadcast(top, t.shape, axes)))
         total = reduction.reduce_sum(weight, self.axes)
-        return elementwise.div(weight, shape.broadcast(total, t.shape, kept))
+        return elementwise.div(weight, shape.broadcast(total, t.shape, axes))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -97,10 +97,10 @@ class LogSoftmax(_SameShape):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        dims, kept = type_of(x).shape, self.kept(type_of(x).ndim)
+        dims, axes = type_of(x).shape, self.kept(type_of(x).ndim)
         _, weight, total = self._parts(x)  # the compiler merges these with the result (CSE)
         moved = elementwise.div(reduction.reduce_sum(elementwise.mul(t, weight), self.axes), elementwise.neg(total))
-        return bind(self, x), elementwise.add(t, shape.broadcast(moved, dims, kept))
+        return bind(self, x), elementwise.add(t, shape.broadcast(moved, dims, axes))
 
 
 class Logsumexp(_OverAxes):
@@ -122,16 +122,16 @@ class Logsumexp(_OverAxes):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        dims, kept, dtype = type_of(x).shape, self.kept(type_of(x).ndim), type_of(x).dtype
+        dims, axes, dtype = type_of(x).shape, self.kept(type_of(x).ndim), type_of(x).dtype
         most = np.asarray(reduction.dtypes_limit(dtype, "max"), dtype)
         top = self.largest(x)
         # with the largest numbers instead of infinities: infinite elements share all of the weight, and minus
         # infinities among themselves have none
         safe = elementwise.maximum(elementwise.minimum(top, most), -most)
-        weight = elementary.exp(elementwise.sub(elementwise.minimum(x, most), shape.broadcast(safe, dims, kept)))
+        weight = elementary.exp(elementwise.sub(elementwise.minimum(x, most), shape.broadcast(safe, dims, axes)))
         total = reduction.reduce_sum(weight, self.axes)
         whole = elementwise.maximum(total, np.ones((), dtype))
-        share = elementwise.div(weight, shape.broadcast(whole, dims, kept))
+        share = elementwise.div(weight, shape.broadcast(whole, dims, axes))
         out = elementwise.add(elementary.log(total), top)
         return out, reduction.reduce_sum(elementwise.mul(t, share), self.axes)
 

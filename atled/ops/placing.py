@@ -54,9 +54,9 @@ def placed(x: Any, out_sharding: NamedSharding | PartitionSpec | None, name: str
         return x
     if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{name}: out_sharding is a NamedSharding or a PartitionSpec; got {out_sharding!r}.")
-    wanted = resolved(out_sharding, name)
-    wanted.check(type_of(x).shape, name)
-    return bind(ShardingConstraint(wanted), x)
+    sharding = resolved(out_sharding, name)
+    sharding.check(type_of(x).shape, name)
+    return bind(ShardingConstraint(sharding), x)
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -69,12 +69,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     True
     """
     kinds = (NamedSharding, PartitionSpec)
-    found, prefix = tree.flatten(shardings, is_leaf=lambda s: s is None or isinstance(s, kinds))
+    given, prefix = tree.flatten(shardings, is_leaf=lambda s: s is None or isinstance(s, kinds))
     out = []
     leaves, structure = tree.flatten(x)
     parts = prefix.flatten_up_to(x)
-    wanted = [s for s, part in zip(found, parts, strict=True) for _ in tree.leaves(part)]
-    for leaf, s in zip(leaves, wanted, strict=True):
+    per_leaf = [s for s, part in zip(given, parts, strict=True) for _ in tree.leaves(part)]
+    for leaf, s in zip(leaves, per_leaf, strict=True):
         if isinstance(s, PartitionSpec):
             s = resolved(s, "with_sharding_constraint")
         if s is not None:

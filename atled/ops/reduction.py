@@ -72,8 +72,8 @@ class ReduceSum(Reduction, LinearOp):
         return build.apply(lambda v: wide(reduce_sum(wide(v, dtypes.float32), self.axes), x.type.dtype), x)
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
-        kept = tuple([a for a in range(x.type.ndim) if a not in self.axes])
-        return (shape.broadcast(cotangent, x.type.shape, kept),)
+        axes = tuple([a for a in range(x.type.ndim) if a not in self.axes])
+        return (shape.broadcast(cotangent, x.type.shape, axes),)
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         out, (mask,) = bind(self, *values), masks
@@ -101,9 +101,9 @@ class ReduceProd(Reduction):
 def merge_axes(x: Any, axes: Sequence[int]) -> Any:
     """x with some axes moved to the end and joined into one."""
     dims = type_of(x).shape
-    kept = [a for a in range(len(dims)) if a not in axes]
-    moved = shape.transpose(x, (*kept, *axes))
-    return shape.reshape(moved, (*[dims[a] for a in kept], prod([dims[a] for a in axes])))
+    remaining = [a for a in range(len(dims)) if a not in axes]
+    moved = shape.transpose(x, (*remaining, *axes))
+    return shape.reshape(moved, (*[dims[a] for a in remaining], prod([dims[a] for a in axes])))
 
 
 def _exclusive_product(x: Any, is_reversed: bool) -> Any:
@@ -165,8 +165,8 @@ class Extremum(Reduction):
         (x,) = shape.optimization_barrier(*primals)
         out = bind(self, x)
         dims = type_of(x).shape
-        kept = tuple([a for a in range(len(dims)) if a not in self.axes])
-        is_chosen = elementwise.eq(x, shape.broadcast(out, dims, kept))
+        axes = tuple([a for a in range(len(dims)) if a not in self.axes])
+        is_chosen = elementwise.eq(x, shape.broadcast(out, dims, axes))
         one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
         weight = elementwise.select(is_chosen, one, zero)
         count = reduce_sum(weight, self.axes)
@@ -290,8 +290,8 @@ class ArgExtremum(Op):
 
         region = build.region((value, index, value, index), lambda b, *args: b.apply(better, *args))
         types = (x.type.with_shape(out.shape), out)
-        found = build.emit("stablehlo.reduce", (x, positions, *starts), types, {"dimensions": (self.axis,)}, [region])
-        return found[1]
+        results = build.emit("stablehlo.reduce", (x, positions, *starts), types, {"dimensions": (self.axis,)}, [region])
+        return results[1]
 
     def _in_two_passes(self, x: Any) -> Any:
         """The extremum, then the first position that has it: reductions of one value each, which become vector code."""

@@ -208,14 +208,14 @@ class Pad(Moving):
         return build.emit("stablehlo.pad", (x, value), (self.result_type(x.type, value.type),), attributes)
 
     def transpose(self, cotangent: Any, x: Any, value: Any) -> Any:
-        kept = pad(cotangent, 0, [(-lo, -hi, 0) for lo, hi, _ in self.padding])
-        dims = type_of(kept).shape
-        kept = slice(kept, (0,) * len(dims), dims, tuple([i + 1 for _, _, i in self.padding]))
+        inner = pad(cotangent, 0, [(-lo, -hi, 0) for lo, hi, _ in self.padding])
+        dims = type_of(inner).shape
+        inner = slice(inner, (0,) * len(dims), dims, tuple([i + 1 for _, _, i in self.padding]))
         axes = tuple(range(len(dims)))
         out = None
         if type(value) is Linear:
-            out = elementwise.sub(arithmetic.sum(cotangent, axes), arithmetic.sum(kept, axes))
-        return (kept if type(x) is Linear else None), out
+            out = elementwise.sub(arithmetic.sum(cotangent, axes), arithmetic.sum(inner, axes))
+        return (inner if type(x) is Linear else None), out
 
     def batch(self, batched: tuple[bool, ...], x: Any, value: Any) -> Any:
         padding = ((0, 0, 0), *self.padding)

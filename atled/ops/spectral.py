@@ -105,8 +105,8 @@ class Hessenberg(Matrices):
             return a, build.constant(0, taus)
         info = ArrayType(out.shape[:-2], INT)
         n = I32(a.type.shape[-1])
-        found, scales, code = lapack(build, self, "gehrd", (a,), (out, taus, info), low=I32(1), high=n)
-        return or_nan(build, code, found, scales)
+        packed, scales, code = lapack(build, self, "gehrd", (a,), (out, taus, info), low=I32(1), high=n)
+        return or_nan(build, code, packed, scales)
 
 
 class Tridiagonal(Matrices):

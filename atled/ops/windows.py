@@ -154,8 +154,8 @@ class _Selection(LinearOp):
 
         def make() -> Any:
             flags = conversion.convert(masking.as_array(masks[0], t), type_of(t).dtype)
-            found = bind(self, flags, x)
-            return elementwise.ne(found, np.zeros((), type_of(found).dtype))
+            selected = bind(self, flags, x)
+            return elementwise.ne(selected, np.zeros((), type_of(selected).dtype))
 
         return out, Mask(make, masks[0] is not ALL and masks[0].is_cheap)
 

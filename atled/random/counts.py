@@ -39,11 +39,13 @@ def rademacher(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_shardi
     >>> set(rademacher(random.key(0), (20,)).tolist()) == {-1, 1}
     True
     """
-    found = dtypes.canonical(int if dtype is None else dtype)
-    if dtypes.kind(found) not in "ifc":
-        raise ValueError(f"random.rademacher: the dtype must have a sign; got {found.name}.")
+    target_dtype = dtypes.canonical(int if dtype is None else dtype)
+    if dtypes.kind(target_dtype) not in "ifc":
+        raise ValueError(f"random.rademacher: the dtype must have a sign; got {target_dtype.name}.")
     return placed(
-        _rademacher(use("rademacher", key), sample_shape("rademacher", shape), found), out_sharding, "random.rademacher"
+        _rademacher(use("rademacher", key), sample_shape("rademacher", shape), target_dtype),
+        out_sharding,
+        "random.rademacher",
     )
 
 
@@ -140,8 +142,8 @@ def _poisson(key: Any, lam: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     is_small, is_endless = ~(lam >= 10), jnp.isinf(lam)
     few = _few_events(key, jnp.where(is_small, lam, 0))
     many = _many_events(key, jnp.where(is_small | is_endless, 1e5, lam))
-    found = jnp.where(is_small, few, jnp.where(is_endless, jnp.inf, many))
-    return jnp.where(lam == 0, 0, found).astype(dtype)
+    counts = jnp.where(is_small, few, jnp.where(is_endless, jnp.inf, many))
+    return jnp.where(lam == 0, 0, counts).astype(dtype)
 
 
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -209,9 +211,9 @@ def binomial_floats(key: Any, n: Any, p: Any) -> Any:
     few = _few_successes(key, jnp.where(is_few & ~is_bad & ~is_endless, n, -1), jnp.where(is_bad, 0.01, q))
     is_easy = is_few | is_endless
     many = _many_successes(key, jnp.where(is_easy, 1e4, n), jnp.where(is_easy, 0.5, q))
-    found = jnp.where(is_few, few, many)
-    found = jnp.where(p < 0.5, found, n - found)
-    return jnp.where(is_bad, jnp.nan, jnp.where(is_endless, jnp.inf, found))
+    counts = jnp.where(is_few, few, many)
+    counts = jnp.where(p < 0.5, counts, n - counts)
+    return jnp.where(is_bad, jnp.nan, jnp.where(is_endless, jnp.inf, counts))
 
 
 @library_function(static=("dims", "dtype"))

@@ -62,7 +62,7 @@ def check_key(name: str, key: Any) -> Any:
 
 def use(name: str, key: Any) -> Any:
     """A single key, which this call consumes."""
-    found = check_key(name, key)
+    checked = check_key(name, key)
     if type(key) is DeviceArray:
         where = source.here()
         before = getattr(key, "_used", None)
@@ -81,7 +81,7 @@ def use(name: str, key: Any) -> Any:
                 where.line if where else 0,
             )
         key._used = f"in {where.function}, {where}" if where else "elsewhere"
-    return found
+    return checked
 
 
 def _words_of_seed(seed: Any) -> Any:
@@ -125,9 +125,9 @@ def _unwrap(keys: Any) -> Any:
 def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
     if impl is not None and dtype is not None:
         raise ValueError(f"random.{name}: the generator is given as dtype or as impl; got both.")
-    found = dtype if impl is None else impl
-    if found is not None and found is not dtypes.key_dtype and found not in ("threefry2x32", "fry"):
-        raise NotImplementedError(f"random.{name}: the generator is threefry2x32; got {found!r}.")
+    generator = dtype if impl is None else impl
+    if generator is not None and generator is not dtypes.key_dtype and generator not in ("threefry2x32", "fry"):
+        raise NotImplementedError(f"random.{name}: the generator is threefry2x32; got {generator!r}.")
 
 
 def key_dtype(impl_spec: Any = None) -> Any:
@@ -256,7 +256,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     >>> bool(same.all())
     True
     """
-    found = check_key("fold_in", key)
+    checked = check_key("fold_in", key)
     if isinstance(data, (int, np.integer)):
         words: Any = np.array([0, int(data) & 0xFFFFFFFF], np.uint32)
     else:
@@ -264,7 +264,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         if t.kind not in "iu" or t.shape != ():
             raise TypeError(f"random.fold_in: the data is an integer scalar; got {t}.")
         words = _words_of_traced(_narrow(data))
-    out = _fold_in(found, words if isinstance(words, Array) else asarray(words))
+    out = _fold_in(checked, words if isinstance(words, Array) else asarray(words))
     return out if type_of(key).kind == "k" else _unwrap(out)
 
 

@@ -214,5 +214,5 @@ def orthogonal(
     """
     rows, columns = sample_shape("orthogonal", (n, n if m is None else m))
     dims = (*sample_shape("orthogonal", shape), max(rows, columns), min(rows, columns))
-    found = _orthogonal(use("orthogonal", key), dims, float_dtype("orthogonal", dtype, "fc"))
-    return placed(found.mT if rows < columns else found, out_sharding, "random.orthogonal")
+    matrices = _orthogonal(use("orthogonal", key), dims, float_dtype("orthogonal", dtype, "fc"))
+    return placed(matrices.mT if rows < columns else matrices, out_sharding, "random.orthogonal")

@@ -24,19 +24,19 @@ from atled.staging.jit import library_function
 
 def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
     """A floating dtype, real unless the kinds have a "c"; raises otherwise."""
-    found = dtypes.canonical(float if dtype is None else dtype)
-    if dtypes.kind(found) not in kinds:
+    canonical = dtypes.canonical(float if dtype is None else dtype)
+    if dtypes.kind(canonical) not in kinds:
         what = "floating" if kinds == "f" else "floating or complex"
-        raise ValueError(f"random.{name}: the dtype must be {what}; got {found.name}.")
-    return found
+        raise ValueError(f"random.{name}: the dtype must be {what}; got {canonical.name}.")
+    return canonical
 
 
 def integer_dtype(name: str, dtype: Any) -> Any:
     """An integer dtype; raises otherwise."""
-    found = dtypes.canonical(int if dtype is None else dtype)
-    if dtypes.kind(found) not in "iu":
-        raise ValueError(f"random.{name}: the dtype must be an integer; got {found.name}.")
-    return found
+    canonical = dtypes.canonical(int if dtype is None else dtype)
+    if dtypes.kind(canonical) not in "iu":
+        raise ValueError(f"random.{name}: the dtype must be an integer; got {canonical.name}.")
+    return canonical
 
 
 def _wide(dtype: Any) -> Any:
@@ -46,13 +46,13 @@ def _wide(dtype: Any) -> Any:
 
 def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
     """The shape of a draw: as asked for, or that of the parameters."""
-    found = broadcast_shapes(*[type_of(p).shape for p in parameters]) if parameters else ()
+    common_shape = broadcast_shapes(*[type_of(p).shape for p in parameters]) if parameters else ()
     if dims is None:
-        return found
+        return common_shape
     asked = static_shape(name, dims)
-    tail = asked[len(asked) - len(found) :]
-    if len(found) > len(asked) or any([n not in (1, m) for n, m in zip(found, tail)]):
-        raise ValueError(f"random.{name}: shape {asked} does not fit parameters of shape {found}.")
+    tail = asked[len(asked) - len(common_shape) :]
+    if len(common_shape) > len(asked) or any([n not in (1, m) for n, m in zip(common_shape, tail)]):
+        raise ValueError(f"random.{name}: shape {asked} does not fit parameters of shape {common_shape}.")
     return asked
 
 
@@ -80,10 +80,10 @@ def bits(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: An
     >>> bits(random.key(0), (2,)).dtype
     dtype('uint32')
     """
-    found = dtypes.canonical("uint32" if dtype is None else dtype)
-    if dtypes.kind(found) != "u":
-        raise ValueError(f"random.bits: the dtype must be unsigned; got {found.name}.")
-    return placed(_bits(use("bits", key), static_shape("bits", shape), found), out_sharding, "random.bits")
+    target_dtype = dtypes.canonical("uint32" if dtype is None else dtype)
+    if dtypes.kind(target_dtype) != "u":
+        raise ValueError(f"random.bits: the dtype must be unsigned; got {target_dtype.name}.")
+    return placed(_bits(use("bits", key), static_shape("bits", shape), target_dtype), out_sharding, "random.bits")
 
 
 def uniform_floats(key: Any, dims: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
@@ -159,8 +159,10 @@ def normal(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: 
     >>> normal(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    found = float_dtype("normal", dtype, "fc")
-    return placed(_normal(use("normal", key), static_shape("normal", shape), found), out_sharding, "random.normal")
+    target_dtype = float_dtype("normal", dtype, "fc")
+    return placed(
+        _normal(use("normal", key), static_shape("normal", shape), target_dtype), out_sharding, "random.normal"
+    )
 
 
 @library_function(static=("dims", "dtype"))
@@ -218,8 +220,8 @@ def randint(
     info = dtypes.iinfo(dtype)
     low, high = (v.astype("int32") for v in (low, high))
     low, high = low.clip(int(info.min), int(info.max)), high.clip(int(info.min), int(info.max) + 1)
-    found = _randint(use("randint", key), dims, low, high, dtypes.int32).astype(dtype)
-    return placed(found, out_sharding, "random.randint")
+    integers = _randint(use("randint", key), dims, low, high, dtypes.int32).astype(dtype)
+    return placed(integers, out_sharding, "random.randint")
 
 
 def _bound(v: Any) -> Any:
@@ -327,8 +329,8 @@ def _categorical(key: Any, logits: Any, dims: tuple[int, ...], axis: int, replac
     if not replace:
         k = prod(prefix)
         noisy = elementwise.add(logits, gumbel_floats(key, t.shape, t.dtype, mode))
-        _, found = sorting.top_k(shape.move_axis(noisy, axis, t.ndim - 1), k)
-        return shape.reshape(shape.move_axis(found, len(lead), 0), dims)
+        _, indices = sorting.top_k(shape.move_axis(noisy, axis, t.ndim - 1), k)
+        return shape.reshape(shape.move_axis(indices, len(lead), 0), dims)
     inner = list(dims[len(prefix) :])
     inner.insert(axis, t.shape[axis])
     full = (*prefix, *inner)
@@ -409,14 +411,14 @@ def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False
     >>> sorted(permutation(random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    found = x if isinstance(x, (int, np.integer, Array)) else asarray(x)
-    t = type_of(found)
+    operand = x if isinstance(x, (int, np.integer, Array)) else asarray(x)
+    t = type_of(operand)
     at = check_axis("permutation", axis, t.ndim or 1)
     if t.ndim == 0:
         if t.kind not in "iu":
             raise TypeError(f"random.permutation: an array with axes, or how many numbers; got {t}.")
-        return placed(_permutation_of(use("permutation", key), int(found)), out_sharding, "random.permutation")
-    return placed(_permutation(use("permutation", key), found, at, independent), out_sharding, "random.permutation")
+        return placed(_permutation_of(use("permutation", key), int(operand)), out_sharding, "random.permutation")
+    return placed(_permutation(use("permutation", key), operand, at, independent), out_sharding, "random.permutation")
 
 
 @library_function(static=("dims",))
@@ -463,21 +465,21 @@ def choice(
             mixed = permutation(key, n if source is None else source, at)
             out = mixed[(slice(None),) * at + (slice(count),)]
             return out.reshape(full)
-        found = randint(key, dims, 0, n)
+        indices = randint(key, dims, 0, n)
     else:
         weights = p if isinstance(p, Array) else asarray(p)
         weights = weights.astype(_wide(inexact_dtype(weights.dtype)))
         if weights.shape != (n,):
             raise ValueError(f"random.choice: p needs one entry for each of {n} things; got shape {weights.shape}.")
         used = use("choice", key)
-        found = (
+        indices = (
             _weighted(used, weights, dims)
             if replace
             else _weighted_without(used, weights, count, gumbel_mode("choice", mode)).reshape(dims)
         )
     if source is None:
-        return found
-    return _gather(source, found, at)
+        return indices
+    return _gather(source, indices, at)
 
 
 @library_function(static=("axis",))

@@ -93,11 +93,11 @@ def _transform(
     x: Any, name: str, kind: int, lengths: tuple[int, ...] | None, axes: tuple[int, ...], norm: str | None
 ) -> Any:
     (x,) = promote_inexact(name, x)
-    wanted = type_of(x).dtype
+    result_dtype = type_of(x).dtype
     if type_of(x).kind == "c":
         parts = [_transform(v, name, kind, lengths, axes, norm) for v in (conversion.real(x), conversion.imag(x))]
         return conversion.complex(*parts)
-    x = cast(x, dtypes.float32) if dtypes.bits(wanted) < 32 else x
+    x = cast(x, dtypes.float32) if dtypes.bits(result_dtype) < 32 else x
     for i, axis in enumerate(axes):
         if lengths is not None:
             more = lengths[i] - type_of(x).shape[axis]
@@ -108,7 +108,7 @@ def _transform(
                 f"{name}: type {kind} needs {2 if kind == 1 else 1} elements or more along an axis; got {n}."
             )
         x = jnp.moveaxis(_scaled(jnp.moveaxis(x, axis, -1), kind, norm), -1, axis)
-    return cast(x, wanted)
+    return cast(x, result_dtype)
 
 
 def _call(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:

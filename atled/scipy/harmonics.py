@@ -62,21 +62,21 @@ def _bessel_down(z: Any, v: int, start: int) -> Any:
     """J of orders 0 to v, by the recurrence downwards from an order where it is negligible; scaled by their sum."""
 
     def step(i: Any, state: Any) -> Any:
-        above, here, total, found = state
+        above, here, total, by_order = state
         order = start - i  # of `here`
         below = 2 * order / z * here - above
         is_even = jnp.floor(order / 2) * 2 == order
         total = total + jnp.where(is_even, 2 * here, 0)
         index = np.arange(v + 1, dtype=float).reshape(-1, *[1] * z.ndim)
-        found = jnp.where(index == order, here, found)
+        by_order = jnp.where(index == order, here, by_order)
         scale = jnp.where(jnp.abs(below) > 1e150, np.asarray(1e-150), 1)
-        return here * scale, below * scale, total * scale, found * scale
+        return here * scale, below * scale, total * scale, by_order * scale
 
     zero = jnp.zeros_like(z)
-    found = jnp.zeros((v + 1, *z.shape), _DOUBLE)
-    _, here, total, found = repeat(step, start, (zero, zero + 1e-150, zero, found), 0, _DOUBLE)
+    values = jnp.zeros((v + 1, *z.shape), _DOUBLE)
+    _, here, total, values = repeat(step, start, (zero, zero + 1e-150, zero, values), 0, _DOUBLE)
     index = np.arange(v + 1).reshape(-1, *[1] * z.ndim)
-    return jnp.where(index == 0, here, found) / (total + here)
+    return jnp.where(index == 0, here, values) / (total + here)
 
 
 def _bessel_up(z: Any, v: int) -> Any:

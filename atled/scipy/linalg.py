@@ -110,10 +110,10 @@ def _form(name: str, trans: Any) -> str:
 
 @library_function(static=("form", "lower", "unit"))
 def _solve_triangular(a: Any, b: Any, form: str, lower: bool, unit: bool) -> Any:
-    (x, y), wanted = matrices("solve_triangular", a, b, square=True)
+    (x, y), result_dtype = matrices("solve_triangular", a, b, square=True)
     x, y, is_vector = _columns("solve_triangular", x, y)
     out = triangular_solve(x, y, left=True, lower=lower, form=form, unit=unit)
-    return _without_column(in_dtype(out, wanted), is_vector)
+    return _without_column(in_dtype(out, result_dtype), is_vector)
 
 
 def solve_triangular(
@@ -137,14 +137,14 @@ def _solve_by_root(root: Any, b: Any, lower: bool) -> Any:
 
 @library_function(static=("is_positive", "lower"))
 def _solve(a: Any, b: Any, is_positive: bool, lower: bool) -> Any:
-    (x, y), wanted = matrices("solve", a, b, square=True)
+    (x, y), result_dtype = matrices("solve", a, b, square=True)
     x, y, is_vector = _columns("solve", x, y)
     if is_positive:
         root = bind(ops.Cholesky(), x if lower else adjoint(x))
         out = _solve_by_root(root, y, True)
     else:
         out = solve_matrices(x, y)
-    return _without_column(in_dtype(out, wanted), is_vector)
+    return _without_column(in_dtype(out, result_dtype), is_vector)
 
 
 def solve(
@@ -190,9 +190,9 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 @library_function(static=("lower",))
 def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
-    (x, y), wanted = matrices("cho_solve", c, b, square=True)
+    (x, y), result_dtype = matrices("cho_solve", c, b, square=True)
     x, y, is_vector = _columns("cho_solve", x, y)
-    return _without_column(in_dtype(_solve_by_root(x, y, lower), wanted), is_vector)
+    return _without_column(in_dtype(_solve_by_root(x, y, lower), result_dtype), is_vector)
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
@@ -210,7 +210,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
 
 @library_function(static=("permute_l",))
 def _lu(a: Any, permute_l: bool) -> Any:
-    (x,), wanted = matrices("lu", a)
+    (x,), result_dtype = matrices("lu", a)
     t = type_of(x)
     packed, pivots, _ = bind(ops.Lu(), x)
     *lead, m, n = t.shape
@@ -221,9 +221,9 @@ def _lu(a: Any, permute_l: bool) -> Any:
     up = shape.slice_in_axis(triangle(packed, False), 0, k, d)
     back = transposed(take_rows(matrices_ops.identity(tall, m), permutation_of(pivots, m)))
     if permute_l:
-        return in_dtype(matmul(back, low), wanted), in_dtype(up, wanted)
+        return in_dtype(matmul(back, low), result_dtype), in_dtype(up, result_dtype)
     back = conversion.real(back) if t.kind == "c" else back
-    return in_dtype(back, wanted), in_dtype(low, wanted), in_dtype(up, wanted)
+    return in_dtype(back, result_dtype), in_dtype(low, result_dtype), in_dtype(up, result_dtype)
 
 
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
@@ -240,9 +240,9 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 
 @library_function
 def _lu_factor(a: Any) -> tuple[Any, Any]:
-    (x,), wanted = matrices("lu_factor", a)
+    (x,), result_dtype = matrices("lu_factor", a)
     packed, pivots, _ = bind(ops.Lu(), x)
-    return in_dtype(packed, wanted), pivots
+    return in_dtype(packed, result_dtype), pivots
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
@@ -257,14 +257,14 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 @library_function(static=("form",))
 def _lu_solve(lu: Any, pivots: Any, b: Any, form: str) -> Any:
-    (x, y), wanted = matrices("lu_solve", lu, b, square=True)
+    (x, y), result_dtype = matrices("lu_solve", lu, b, square=True)
     x, y, is_vector = _columns("lu_solve", x, y)
     n = type_of(x).shape[-1]
     permutation = permutation_of(conversion.convert(pivots, _INT), n)
     lead = type_of(x).shape[:-2]
     axes = tuple(range(len(lead) + 1 - type_of(permutation).ndim, len(lead) + 1))
     out = solve_factored(x, shape.broadcast(permutation, (*lead, n), axes), y, form)
-    return _without_column(in_dtype(out, wanted), is_vector)
+    return _without_column(in_dtype(out, result_dtype), is_vector)
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
@@ -310,17 +310,17 @@ def qr(
 
 @library_function
 def _ordered_columns(a: Any) -> tuple[Any, Any]:
-    (x,), wanted = matrices("qr", a)
+    (x,), result_dtype = matrices("qr", a)
     order = bind(ops.ColumnOrder(), fixed(x))
     spread = shape.broadcast(order, type_of(x).shape, (*range(type_of(x).ndim - 2), type_of(x).ndim - 1))
-    return in_dtype(indexing.take_along(x, spread, type_of(x).ndim - 1), wanted), order
+    return in_dtype(indexing.take_along(x, spread, type_of(x).ndim - 1), result_dtype), order
 
 
 @library_function(static=("mode", "conjugate"))
 def _multiply(q: Any, c: Any, mode: str, conjugate: bool) -> Any:
     t = operand_type("qr_multiply", c)
     is_left, is_vector = mode == "left", t.ndim == 1
-    (x, y), wanted = matrices(
+    (x, y), result_dtype = matrices(
         "qr_multiply", q, shape.reshape(c, (t.size, 1) if is_left else (1, t.size)) if is_vector else c
     )
     x = conversion.conj(x) if conjugate and type_of(x).kind == "c" else x
@@ -328,7 +328,7 @@ def _multiply(q: Any, c: Any, mode: str, conjugate: bool) -> Any:
     if t.ndim == 0 or type_of(y).shape[-2 if is_left else -1] != (k if is_left else m):
         raise ValueError(f"qr_multiply: Q is {m} by {k}, which does not fit on the {mode} of {t}.")
     x, y = broadcast_leading("qr_multiply", x, y)
-    out = in_dtype(matmul(x, y) if is_left else matmul(y, x), wanted)
+    out = in_dtype(matmul(x, y) if is_left else matmul(y, x), result_dtype)
     return (
         shape.reshape(out, (*type_of(out).shape[:-2], type_of(out).shape[-2 if is_left else -1])) if is_vector else out
     )
@@ -376,11 +376,11 @@ def svd(
 @library_function(static=("lower", "eigvals_only"))
 def _eigh(a: Any, b: Any, lower: bool, eigvals_only: bool) -> Any:
     if b is None:
-        (x,), wanted = matrices("eigh", a, square=True)
+        (x,), result_dtype = matrices("eigh", a, square=True)
         x = x if lower else adjoint(x)
         w, v = bind(ops.Eigh(), x)
     else:
-        (x, y), wanted = matrices("eigh", a, b, square=True)
+        (x, y), result_dtype = matrices("eigh", a, b, square=True)
         x, y = (v if lower else adjoint(v) for v in broadcast_leading("eigh", x, y))
         # with b = L L*, a v = w b v is (L^-1 a L^-*) u = w u for u = L* v
         root = bind(ops.Cholesky(), y)
@@ -391,7 +391,7 @@ def _eigh(a: Any, b: Any, lower: bool, eigvals_only: bool) -> Any:
         )
         w, v = bind(ops.Eigh(), hermitian_part(inner))
         v = triangular_solve(root, v, left=True, lower=True, form="C")
-    return in_dtype(w, wanted) if eigvals_only else (in_dtype(w, wanted), in_dtype(v, wanted))
+    return in_dtype(w, result_dtype) if eigvals_only else (in_dtype(w, result_dtype), in_dtype(v, result_dtype))
 
 
 def eigh(
@@ -414,10 +414,10 @@ def eigh(
 def _eigh_tridiagonal(d: Any, e: Any, first: int, last: int | None, eigvals_only: bool) -> Any:
     x, y = promote_inexact("eigh_tridiagonal", d, e)
     s, t = type_of(x), type_of(y)
-    wanted, n = s.dtype, s.shape[-1] if s.ndim else 0
+    result_dtype, n = s.dtype, s.shape[-1] if s.ndim else 0
     if s.ndim == 0 or t.shape != (*s.shape[:-1], max(n - 1, 0)):
         raise ValueError(f"eigh_tridiagonal: e must have one element less than d; got {type_of(d)} and {type_of(e)}.")
-    x, y = (cast(v, work_dtype(wanted)) for v in (x, y))
+    x, y = (cast(v, work_dtype(result_dtype)) for v in (x, y))
     x = conversion.complex(conversion.real(x), shape.zeros(type_of(conversion.real(x)))) if s.kind == "c" else x
     like = ArrayType((*s.shape, n), type_of(x).dtype)
     main = scale_columns(matrices_ops.identity(like, n), x)
@@ -427,8 +427,8 @@ def _eigh_tridiagonal(d: Any, e: Any, first: int, last: int | None, eigvals_only
     below = shape.pad(below, 0, [*edge, (min(n, 1), 0, 0), (0, min(n, 1), 0)])
     w, v = bind(ops.Eigh(), ew.add(main, below))  # which reads the lower triangle
     stop = n if last is None else min(last + 1, n)
-    w = in_dtype(shape.slice_in_axis(w, first, stop, s.ndim - 1), wanted)
-    return w if eigvals_only else (w, in_dtype(shape.slice_in_axis(v, first, stop, s.ndim), wanted))
+    w = in_dtype(shape.slice_in_axis(w, first, stop, s.ndim - 1), result_dtype)
+    return w if eigvals_only else (w, in_dtype(shape.slice_in_axis(v, first, stop, s.ndim), result_dtype))
 
 
 def eigh_tridiagonal(
@@ -470,30 +470,30 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: the output is 'real' or 'complex'; got {output!r}.")
-    (x,), wanted = matrices("schur", a, square=True)
+    (x,), result_dtype = matrices("schur", a, square=True)
     if output == "complex":
         x = cast(x, dtypes.complex_of(type_of(x).dtype))
     form, vectors = bind(spectral.Schur(), x)
-    return in_dtype(form, wanted), in_dtype(vectors, wanted)
+    return in_dtype(form, result_dtype), in_dtype(vectors, result_dtype)
 
 
 @library_function(static=("calc_q",))
 def _hessenberg(a: Any, calc_q: bool) -> Any:
-    (x,), wanted = matrices("hessenberg", a, square=True)
+    (x,), result_dtype = matrices("hessenberg", a, square=True)
     t = type_of(x)
     n, d = t.shape[-1], t.ndim - 2
     packed, scales = bind(spectral.Hessenberg(), x)
-    form = in_dtype(triangle(packed, False, -1), wanted)
+    form = in_dtype(triangle(packed, False, -1), result_dtype)
     if not calc_q:
         return form
     if n < 2:
-        return form, in_dtype(matrices_ops.identity(t, n), wanted)
+        return form, in_dtype(matrices_ops.identity(t, n), result_dtype)
     reflectors = shape.slice_in_axis(shape.slice_in_axis(packed, 1, n, d), 0, n - 1, d + 1)
     inner = bind(ops.HouseholderProduct(), reflectors, scales)
     edge = [(0, 0, 0)] * d + [(1, 0, 0), (1, 0, 0)]
     corner = shape.pad(shape.zeros(type_of(inner)), 0, edge)
     first = ew.sub(matrices_ops.identity(t, n), shape.pad(matrices_ops.identity(type_of(inner), n - 1), 0, edge))
-    return form, in_dtype(ew.add(ew.add(corner, first), shape.pad(inner, 0, edge)), wanted)
+    return form, in_dtype(ew.add(ew.add(corner, first), shape.pad(inner, 0, edge)), result_dtype)
 
 
 def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
@@ -508,11 +508,11 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
 
 @library_function(static=("side",))
 def _polar(a: Any, side: str) -> tuple[Any, Any]:
-    (x,), wanted = matrices("polar", a)
+    (x,), result_dtype = matrices("polar", a)
     s, u, vt = bind(ops.Svd(False, True), x)
     unitary = matmul(u, vt)
     positive = matmul(scale_columns(adjoint(vt), s), vt) if side == "right" else matmul(scale_columns(u, s), adjoint(u))
-    return in_dtype(unitary, wanted), in_dtype(positive, wanted)
+    return in_dtype(unitary, result_dtype), in_dtype(positive, result_dtype)
 
 
 def polar(

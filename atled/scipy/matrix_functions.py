@@ -107,7 +107,7 @@ def _sylvester(a: Any, b: Any, c: Any, method: str, tol: Any) -> Any:
 
 @library_function(static=("method",))
 def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
-    (x, y, z), wanted = matrices("solve_sylvester", a, b, c, square=True)
+    (x, y, z), result_dtype = matrices("solve_sylvester", a, b, c, square=True)
     types = [type_of(v) for v in (x, y, z)]
     m, n = types[0].shape[-1], types[1].shape[-1] if types[1].ndim else -1
     if types[1].shape[-2:] != (n, n) or types[2].shape[-2:] != (m, n):
@@ -117,7 +117,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
         )
     lead = broadcast_shapes(*[t.shape[:-2] for t in types])
     x, y, z = (broadcast_to(v, (*lead, *t.shape[-2:])) for v, t in zip((x, y, z), types, strict=True))
-    return in_dtype(_sylvester(x, y, z, method, tol), wanted)
+    return in_dtype(_sylvester(x, y, z, method, tol), result_dtype)
 
 
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803
@@ -320,10 +320,10 @@ def _pade(a: Any, c: Sequence[float]) -> tuple[Any, Any]:
 
 @library_function(static=("upper_triangular", "max_squarings"))
 def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:  # noqa: N803
-    (x,), wanted = matrices("expm", A, square=True)
+    (x,), result_dtype = matrices("expm", A, square=True)
     t = type_of(x)
     if t.size == 0:
-        return in_dtype(x, wanted)
+        return in_dtype(x, result_dtype)
     real = dtypes.real_part(t.dtype)
     coefficients, limit = _LIMITS[real]
     d = t.ndim - 2
@@ -340,7 +340,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:  # noqa: N
     for i in range(max_squarings):
         out = ew.select(spread(ew.gt(steps, float(i))), matmul(out, out), out)
     is_fine = ew.logical_and(is_finite, ew.le(steps, float(max_squarings)))
-    return in_dtype(ew.select(spread(is_fine), out, np.asarray(np.nan, t.dtype)), wanted)
+    return in_dtype(ew.select(spread(is_fine), out, np.asarray(np.nan, t.dtype)), result_dtype)
 
 
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803

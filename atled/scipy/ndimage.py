@@ -65,11 +65,11 @@ def _coefficients(x: Any, axis: int, order: int, mode: str) -> Any:
 
 def _weights(share: Any, order: int) -> list[Any]:
     """The B-splines that are not zero between two knots, `share` of the way from one to the other (Cox, de Boor)."""
-    found = [jnp.ones_like(share)]
+    basis = [jnp.ones_like(share)]
     for p in range(1, order + 1):
-        padded = [0, *found, 0]
-        found = [((share + (p - j)) * padded[j] + (j + 1 - share) * padded[j + 1]) / p for j in range(p + 1)]
-    return found
+        padded = [0, *basis, 0]
+        basis = [((share + (p - j)) * padded[j] + (j + 1 - share) * padded[j + 1]) / p for j in range(p + 1)]
+    return basis
 
 
 def _nodes(coordinate: Any, n: int, order: int, mode: str) -> tuple[Any, Any, Any]:

@@ -14,19 +14,19 @@ from atled.ops import elementwise as ew
 
 def real_operands(name: str, *operands: Any) -> list[Any]:
     """Operands in one floating dtype and one shape; scalars stay scalars."""
-    found = promote_inexact(name, *operands)
-    if dtypes.kind(type_of(found[0]).dtype) == "c":
+    promoted = promote_inexact(name, *operands)
+    if dtypes.kind(type_of(promoted[0]).dtype) == "c":
         raise TypeError(f"{name}: real numbers are needed; got {' and '.join(str(type_of(x)) for x in operands)}.")
-    return broadcast(name, found)
+    return broadcast(name, promoted)
 
 
 def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Callable[[Any], Any]]:
     """Real operands in one shape and in at least single precision, and what brings a result into their dtype."""
-    found = real_operands(name, *operands)
-    dtype = type_of(found[0]).dtype
+    promoted = real_operands(name, *operands)
+    dtype = type_of(promoted[0]).dtype
     if dtypes.bits(dtype) >= 32:
-        return found, lambda x: x
-    return [cast(x, dtypes.float32) for x in found], lambda x: conversion.convert(x, dtype)
+        return promoted, lambda x: x
+    return [cast(x, dtypes.float32) for x in promoted], lambda x: conversion.convert(x, dtype)
 
 
 def all_of(*conditions: Any) -> Any:

@@ -170,9 +170,9 @@ def _iterate(fun: Callable[[Any], Any], x: Any, method: _Method, limits: _Limits
         first = jnp.where(is_plain, jnp.minimum(1, 1 / length), 1)
         origin = Point(jnp.zeros_like(slope), state.value, slope, state.gradient)
         search = line_search(evaluate, origin, first, limits.search)
-        found = Point(*[jnp.where(search.is_done, a, b) for a, b in zip(search.last, search.low, strict=True)])
-        moved = jnp.where(found.at == 0, state.x, state.x + found.at * direction)
-        s, y = moved - state.x, found.gradient - state.gradient
+        point = Point(*[jnp.where(search.is_done, a, b) for a, b in zip(search.last, search.low, strict=True)])
+        moved = jnp.where(point.at == 0, state.x, state.x + point.at * direction)
+        s, y = moved - state.x, point.gradient - state.gradient
         rounding = float(dtypes.finfo(type_of(s).dtype).eps)
         is_useful = _dot(s, y) > rounding * jnp.sqrt(_dot(s, s) * _dot(y, y))
         memory = _tree_where(is_plain, method.start(s), state.memory)
@@ -182,8 +182,8 @@ def _iterate(fun: Callable[[Any], Any], x: Any, method: _Method, limits: _Limits
         memory = _tree_where(is_stuck, method.start(s), memory)
         is_empty = is_stuck | (is_plain & ~is_useful)
         count = state.evaluations + search.count
-        new = _State(moved, found.value, found.gradient, memory, is_empty, -1, state.steps + 1, count)
-        fall = jnp.where(is_stuck, np.inf, state.value - found.value)
+        new = _State(moved, point.value, point.gradient, memory, is_empty, -1, state.steps + 1, count)
+        fall = jnp.where(is_stuck, np.inf, state.value - point.value)
         # the direction promises less than values are exact to, or leads nowhere but to the next numbers
         is_short = ~is_plain & (jnp.max(jnp.abs(direction)) <= 8 * rounding * jnp.max(jnp.abs(state.x)))
         is_exact = is_stuck & ((-slope <= noise(state.value)) | is_short)

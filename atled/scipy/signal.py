@@ -213,7 +213,7 @@ def _fftconvolve(in1: Any, in2: Any, mode: str, axes: tuple[int, ...] | None, is
     if _is_swapped(name, mode, first, second):
         first, second = second, first
     full = [m + n - 1 for m, n in zip(first, second, strict=True)]
-    wanted = {"full": full, "same": first, "valid": [m - n + 1 for m, n in zip(first, second, strict=True)]}[mode]
+    result_dims = {"full": full, "same": first, "valid": [m - n + 1 for m, n in zip(first, second, strict=True)]}[mode]
     if all([m == 1 or n == 1 for m, n in zip(first, second, strict=True)]):
         out = x * y
     else:
@@ -221,7 +221,7 @@ def _fftconvolve(in1: Any, in2: Any, mode: str, axes: tuple[int, ...] | None, is
         is_complex = s.kind == "c"
         there, back = (jnp.fft.fftn, jnp.fft.ifftn) if is_complex else (jnp.fft.rfftn, jnp.fft.irfftn)
         out = back(there(x, lengths, along) * there(y, lengths, along), lengths, along)
-    for i, whole, size in zip(along, full, wanted, strict=True):
+    for i, whole, size in zip(along, full, result_dims, strict=True):
         start = (whole - size) // 2
         out = shape.slice_in_axis(out, start, start + size, i)
     return cast(out, s.dtype)

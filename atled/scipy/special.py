@@ -219,9 +219,9 @@ def kl_div(p: Any, q: Any) -> Array:
     Array([0.  , 0.25], dtype=float32)
     """
     (p, q), back = wide_operands("kl_div", p, q)
-    _, found = _relative_entropy(p, q)
-    is_infinite = ew.eq(found, value(found, np.inf))
-    return back(ew.select(is_infinite, found, ew.add(ew.sub(found, ew.select(is_infinite, value(p, 0), p)), q)))
+    _, entropy = _relative_entropy(p, q)
+    is_infinite = ew.eq(entropy, value(entropy, np.inf))
+    return back(ew.select(is_infinite, entropy, ew.add(ew.sub(entropy, ew.select(is_infinite, value(p, 0), p)), q)))
 
 
 def _relative_exponential(x: Any) -> Any:
@@ -312,8 +312,8 @@ def _complex_logsumexp(a: Any, axis: Any, b: Any, keepdims: bool, return_sign: b
         size = ew.select(keep, size, np.asarray(-np.inf, real))
     top = bind(ew.StopGradient(), reduction.reduce_max(size, axes))
     top = ew.select(elementary.is_finite(top), top, np.zeros((), real))
-    kept = tuple([i for i in range(len(dims)) if i not in axes])
-    term = elementary.exp(ew.sub(x, cast(shape.broadcast(top, dims, kept), type_of(x).dtype)))
+    other_axes = tuple([i for i in range(len(dims)) if i not in axes])
+    term = elementary.exp(ew.sub(x, cast(shape.broadcast(top, dims, other_axes), type_of(x).dtype)))
     term = term if b is None else ew.mul(term, weight)
     if keep is not None:
         term = ew.select(keep, term, np.zeros((), type_of(term).dtype))
@@ -322,10 +322,10 @@ def _complex_logsumexp(a: Any, axis: Any, b: Any, keepdims: bool, return_sign: b
         out = ew.add(elementary.log(elementary.absolute(total)), top)
     else:
         out = ew.add(elementary.log(total), cast(top, type_of(total).dtype))
-    found = [out, elementary.sign(total)]
+    results = [out, elementary.sign(total)]
     if keepdims:
-        found = [shape.reshape(v, [1 if i in axes else n for i, n in enumerate(dims)]) for v in found]
-    return tuple(found) if return_sign else found[0]
+        results = [shape.reshape(v, [1 if i in axes else n for i, n in enumerate(dims)]) for v in results]
+    return tuple(results) if return_sign else results[0]
 
 
 def logsumexp(

@@ -373,7 +373,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """
     if scale not in (None, "n", "sqrtn"):
         raise ValueError(f"dft: the scale is None, 'n' or 'sqrtn'; got {scale!r}.")
-    wanted = dtypes.canonical(complex if dtype is None else dtype)
-    if dtypes.kind(wanted) != "c":
-        raise ValueError(f"dft: a complex dtype is needed; got {wanted.name}.")
-    return _dft(int(n), scale, wanted)
+    target_dtype = dtypes.canonical(complex if dtype is None else dtype)
+    if dtypes.kind(target_dtype) != "c":
+        raise ValueError(f"dft: a complex dtype is needed; got {target_dtype.name}.")
+    return _dft(int(n), scale, target_dtype)

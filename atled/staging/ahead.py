@@ -310,11 +310,11 @@ def _place(
                 s.check(t.shape, f"out_shardings of {traced.name}")
     where, committed = placement(traced.program, [arrays[i] for i in left], [ins[i] for i in left] if ins else (), outs)
     if donated and isinstance(where, Spread):  # a result that reuses a donated buffer has its sharding
-        kept = list(where.outs)
+        out_shardings = list(where.outs)
         for s, i in zip(where.ins, donated, strict=True):
-            if i is not None and kept[i] is None:
-                kept[i] = s
-        where = where._replace(outs=tuple(kept))
+            if i is not None and out_shardings[i] is None:
+                out_shardings[i] = s
+        where = where._replace(outs=tuple(out_shardings))
     return where, committed
 
 

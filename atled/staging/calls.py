@@ -120,10 +120,10 @@ def shared_for(f: Callable[..., Any], options: Options) -> Shared:
             table = {}
             if not _by_function.set(f, table):
                 return Shared(f, options)
-        found = table.get(key)
-        if found is None:
-            found = table[key] = Shared(f, options, True)
-    return found
+        shared = table.get(key)
+        if shared is None:
+            shared = table[key] = Shared(f, options, True)
+    return shared
 
 
 def clear_caches() -> None:
@@ -289,12 +289,12 @@ def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) 
         result = shared.f(*args, **kwargs)
         if not is_library:
             leaving(shared.name, result)
-        found, structure = tree.flatten(result)
+        results, structure = tree.flatten(result)
         out_structure.append(structure)
-        for x in found:
+        for x in results:
             if not isinstance(x, Array):
                 _check_result(shared, x)
-        return found
+        return results
 
     is_library = shared.options.is_library
     names = () if is_library else leaf_names(shared.signature, call)
@@ -377,12 +377,12 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         raise failure_of([a._buffer for a in given], error, names) from None
     if donated and any([i is not None for i in donated]):
         _note_donor(shared.signature)
-    made = traced.out_structure.unflatten([wrap(b) for b in out])
+    results = traced.out_structure.unflatten([wrap(b) for b in out])
     if scope().is_watched and (scope().debug_nans or scope().debug_infs):
         from atled.staging.nans import check_results
 
-        check_results(shared, call, made)
-    return made
+        check_results(shared, call, results)
+    return results
 
 
 def _note_donor(signature: Signature) -> None:

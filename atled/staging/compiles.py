@@ -71,13 +71,13 @@ def note_models(name: str, f: Any) -> None:
     reads = reads_of(code)
     cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
     values = [(n, content_of(cells[n])) for n, *_ in reads.cells] + [(n, f.__globals__.get(n)) for n, *_ in reads.names]
-    found = [n for n, x in dict(values).items() if (node := tree_nodes.nodes.get(type(x))) is not None and node.code]
-    if found:
+    models = [n for n, x in dict(values).items() if (node := tree_nodes.nodes.get(type(x))) is not None and node.code]
+    if models:
         import logging
 
         logging.getLogger("atled").warning(
             "%s reads %s from outside, as it is now: arrays that it gets later are not seen.%s\n  try: pass it as an "
-            "argument.", name, ", ".join(found), source.describe(source.here()),
+            "argument.", name, ", ".join(models), source.describe(source.here()),
         )  # fmt: skip
 
 
@@ -126,13 +126,13 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 def _changes(before: Compile, now: Compile, signature: Signature) -> str:
     """The first added and the first removed argument; or where the trees differ."""
-    found = []
+    changed = []
     for names, others, what in ((before.names, now.names, "gone"), (now.names, before.names, "new")):
         only = [n for n in names if n not in set(others)]
         if only:
-            found.append(f"{only[0]} is {what}" + (f", and {len(only) - 1} more" if len(only) > 1 else ""))
-    if found or before.structure is None or now.structure is None:
-        return "; ".join(found)
+            changed.append(f"{only[0]} is {what}" + (f", and {len(only) - 1} more" if len(only) > 1 else ""))
+    if changed or before.structure is None or now.structure is None:
+        return "; ".join(changed)
     path, was, is_now = difference(before.structure, now.structure) or ("", "", "")
     text = f"was {was} and is {is_now}"
     if _NUMBER.fullmatch(was) and _NUMBER.fullmatch(is_now):  # of a model

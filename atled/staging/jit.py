@@ -168,13 +168,13 @@ def _jitted(f: Any, options: Options) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         return inner(owner, *args, **kwargs)
 
-    made: Any = call
-    made.__name__ = made.__qualname__ = getattr(f, "__name__", type(f).__name__)
-    made.__doc__, made.__module__, made.__wrapped__ = f.__doc__, f.__module__, f
-    made.compiles, made.clear_cache = inner.compiles, inner.clear_cache
+    jitted: Any = call
+    jitted.__name__ = jitted.__qualname__ = getattr(f, "__name__", type(f).__name__)
+    jitted.__doc__, jitted.__module__, jitted.__wrapped__ = f.__doc__, f.__module__, f
+    jitted.compiles, jitted.clear_cache = inner.compiles, inner.clear_cache
     for name in ("trace", "lower", "eval_shape"):
-        setattr(made, name, functools.partial(getattr(inner, name), owner))
-    return made
+        setattr(jitted, name, functools.partial(getattr(inner, name), owner))
+    return jitted
 
 
 @overload
@@ -256,12 +256,12 @@ def make_program(
         shared = Shared(fun, Options(static_argnums=_tuple(static_argnums, int), is_shown=True))
         before, state.axes = state.axes, {**state.axes, **{n: Axis(n, k, None) for n, k in axis_env or ()}}
         try:
-            found = trace(fun, shared, args, kwargs)
+            staged = trace(fun, shared, args, kwargs)
         finally:
             state.axes = before
-        p = found.program
+        p = staged.program
         program = Program(p.inputs, p.equations, p.outputs, p.name, p.input_names)  # which shares no state with others
-        program.consts = list(found._traced.captured)
-        return (program, found.out_info) if return_shape else program
+        program.consts = list(staged._traced.captured)
+        return (program, staged.out_info) if return_shape else program
 
     return make

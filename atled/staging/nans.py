@@ -56,13 +56,13 @@ def check_results(shared: Any, call: Any, results: Any) -> None:
     bad = [x for x in tree.leaves(results) if is_bad(x, nans, infs) is not None]
     if not bad:
         return
-    found = known_origin(call.leaves)
-    if found is None and not any([isinstance(x, DeviceArray) and x.is_deleted() for x in call.leaves]):
-        found = _find(shared.f, call.args, call.kwargs, nans, infs)
-    if found is None:
+    origin = known_origin(call.leaves)
+    if origin is None and not any([isinstance(x, DeviceArray) and x.is_deleted() for x in call.leaves]):
+        origin = _find(shared.f, call.args, call.kwargs, nans, infs)
+    if origin is None:
         what = "nan" if nans else "inf"
-        found = f"{shared.name}: a result has a {what}, which does not come up when it runs op by op."
+        origin = f"{shared.name}: a result has a {what}, which does not come up when it runs op by op."
     if not shared.options.is_library:
-        raise FloatingPointError(str(found))
+        raise FloatingPointError(str(origin))
     for x in bad:
-        suspect(x, found)
+        suspect(x, origin)

@@ -98,9 +98,11 @@ def _over_devices(
             one = [x if a is None else _squeezed(x, a) for x, a in zip(parts, axes, strict=True)]
             some, by_name = structure.unflatten(one)
             out = fun(*_with(some, fixed), **by_name)
-            found, made = tree.flatten(out)
+            flat, out_structure = tree.flatten(out)
             targets = _flat_axes("out_axes", out_axes, out)
-            return made.unflatten([x if a is None else _expanded(x, a) for x, a in zip(found, targets, strict=True)])
+            return out_structure.unflatten(
+                [x if a is None else _expanded(x, a) for x, a in zip(flat, targets, strict=True)]
+            )
 
         part.__name__ = str(getattr(fun, "__name__", "pmap"))
 
@@ -130,16 +132,16 @@ def _with(dynamic: Sequence[Any], fixed: dict[int, Any]) -> list[Any]:
 
 
 def _mesh(name: Any, devices: Sequence[Any] | None, backend: str | None, size: int) -> Mesh:
-    found = list(devices) if devices is not None else client.devices(backend)
-    here = [d for d in found if d.process_index == d.client.process_index()]
-    if len(here) < len(found) and len(here) == size:
-        return Mesh(found, (name,))  # each process gives the examples of its own devices
-    if size > len(found):
+    candidates = list(devices) if devices is not None else client.devices(backend)
+    here = [d for d in candidates if d.process_index == d.client.process_index()]
+    if len(here) < len(candidates) and len(here) == size:
+        return Mesh(candidates, (name,))  # each process gives the examples of its own devices
+    if size > len(candidates):
         raise ValueError(
-            f"pmap: each example needs a device; got {size} examples, and there are {len(found)} devices."
+            f"pmap: each example needs a device; got {size} examples, and there are {len(candidates)} devices."
             "\n  try: vmap inside of pmap, for several examples a device, or a batch that is split: x.reshape(n, -1)."
         )
-    return Mesh(found[:size], (name,))
+    return Mesh(candidates[:size], (name,))
 
 
 def _placed(x: Any, axis: int | None, mesh: Mesh, name: Any) -> Any:

@@ -78,7 +78,7 @@ def fwd_and_bwd(
         return vjp(chosen, *[args[i] for i in numbers], has_aux=has_aux)
 
     def backward(pull: Any, cotangent: Any) -> Any:
-        found = pull(cotangent)
-        return found[0] if isinstance(argnums, int) else found
+        cotangents = pull(cotangent)
+        return cotangents[0] if isinstance(argnums, int) else cotangents
 
     return (jit(forward), jit(backward)) if jitted else (forward, backward)

@@ -54,10 +54,10 @@ class Signature:
     def _declared(self) -> list[tuple[str, Any]] | None:
         """Names and kinds of all parameters, without their defaults, which may be large; None if they are not known."""
         try:
-            found = inspect.signature(self._function()).parameters.values()
+            parameters = inspect.signature(self._function()).parameters.values()
         except (TypeError, ValueError):
             return None
-        return [(p.name, p.kind) for p in found]
+        return [(p.name, p.kind) for p in parameters]
 
     @functools.cached_property
     def parameters(self) -> list[str]:
@@ -112,8 +112,8 @@ class Signature:
     def frozen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments of a library function, with normalized static ones."""
         positions, names = self.static
-        found = tuple([_frozen(x) if i in positions else x for i, x in enumerate(args)])
-        return found, {k: _frozen(x) if k in names else x for k, x in kwargs.items()} if kwargs else kwargs
+        frozen_args = tuple([_frozen(x) if i in positions else x for i, x in enumerate(args)])
+        return frozen_args, {k: _frozen(x) if k in names else x for k, x in kwargs.items()} if kwargs else kwargs
 
     def label(self, key: Any) -> str:
         """The name of an argument in messages, given its position or keyword."""
@@ -212,9 +212,9 @@ class Arguments:
         dynamic, rest = self.structure.unflatten(list(leaves))
         if not self.statics:
             return dynamic, rest
-        found = iter(dynamic)
+        positional = iter(dynamic)
         fixed = {k: v for k, _, v in self.statics}
-        args = [fixed[i] if i in fixed else next(found) for i in range(len(self.args))]
+        args = [fixed[i] if i in fixed else next(positional) for i in range(len(self.args))]
         return args, {**rest, **{k: v for k, v in fixed.items() if isinstance(k, str)}}
 
 
@@ -358,7 +358,7 @@ def flat_shardings(boxed: ShardingTree | None, target: Any, name: str, what: str
         prefix = tuple(prefix)
     if what == "in_shardings" and isinstance(target, tuple) and len(target) == 1 and not isinstance(prefix, tuple):
         prefix = (prefix,)
-    found, structure = tree.flatten(prefix, is_leaf=_is_sharding)
+    shardings, structure = tree.flatten(prefix, is_leaf=_is_sharding)
     try:
         parts = structure.flatten_up_to(target)
     except ValueError as error:
@@ -366,7 +366,7 @@ def flat_shardings(boxed: ShardingTree | None, target: Any, name: str, what: str
             f"jit: {what} of {name} must be a prefix of the tree it describes. {error}"
             "\n  try: one sharding for a whole dict or list, or a tuple with a sharding or None for each argument."
         ) from None
-    return [concrete(s, what) for s, part in zip(found, parts, strict=True) for _ in tree.leaves(part)]
+    return [concrete(s, what) for s, part in zip(shardings, parts, strict=True) for _ in tree.leaves(part)]
 
 
 def concrete(s: Any, what: str) -> Any:

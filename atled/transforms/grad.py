@@ -48,16 +48,16 @@ class _Flat:
                     "\n  try: return output, auxiliary from the function, or leave out has_aux=True."
                 )
             out, aux = out
-        found, self.out_structure = tree.flatten(out)
+        flat, self.out_structure = tree.flatten(out)
         self.aux_leaves, self.aux_structure = tree.flatten(aux)
-        for x in found:
+        for x in flat:
             if not is_array_like(x):
                 raise TypeError(
                     f"derivative: the function must return arrays or numbers; got {describe(x)}."
                     "\n  try: has_aux=True, and return (output, auxiliary) with everything else in the second."
                 )
-        self.count = len(found)
-        return found + [x for x in self.aux_leaves if is_array_like(x)]
+        self.count = len(flat)
+        return flat + [x for x in self.aux_leaves if is_array_like(x)]
 
     def results(self, values: Sequence[Any]) -> tuple[Any, Any]:
         """The output and the auxiliary output, from flat values."""
@@ -231,10 +231,10 @@ def grad(
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         try:
-            value, found = both(*args, **kwargs)
+            value, derivative = both(*args, **kwargs)
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
-        return (found, value[1]) if has_aux else found
+        return (derivative, value[1]) if has_aux else derivative
 
     return _named_like(gradient, fun)
 
@@ -435,8 +435,8 @@ def jacfwd(
             for y in tree.leaves(value):
                 if type_of(y).kind != "c":
                     raise TypeError(f"jacfwd: holomorphic=True needs complex results; got {type_of(y)}.")
-        made = tree.map(lambda y, c: chosen.of_moving(_split_last(y, c, leaves)), value, columns)
-        gradient = _pick_argument(made, value, argnums)
+        jacobians = tree.map(lambda y, c: chosen.of_moving(_split_last(y, c, leaves)), value, columns)
+        gradient = _pick_argument(jacobians, value, argnums)
         return (gradient, out[2]) if has_aux else gradient
 
     return _named_like(public(jacobian), fun)
@@ -515,14 +515,14 @@ def jacrev(
         is_basis = sum(type_of(y).size for y in out_leaves) > 1
         rows = vmap(lambda *basis: pull(out_structure.unflatten(basis), is_basis))(*_basis(out_leaves))
         parts = chosen.moving_in(rows)
-        made, start = [], 0
+        jacobians, start = [], 0
         for y in out_leaves:
             t = type_of(y)
             cut = [shape.slice_in_axis(r, start, start + t.size, 0) for r in parts]
             shaped = [shape.reshape(c, (*t.shape, *type_of(x).shape)) for c, x in zip(cut, leaves, strict=True)]
-            made.append(chosen.of_moving(shaped))
+            jacobians.append(chosen.of_moving(shaped))
             start += t.size
-        gradient = _pick_argument(out_structure.unflatten(made), value, argnums)
+        gradient = _pick_argument(out_structure.unflatten(jacobians), value, argnums)
         return (gradient, out[2]) if has_aux else gradient
 
     return _named_like(public(jacobian), fun)

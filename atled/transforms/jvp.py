@@ -119,7 +119,7 @@ def jvp_program(
 
         types = [v.type for v in program.inputs]
         types += [v.type.tangent() for v, h in zip(program.inputs, has_tangent, strict=True) if h]
-        made = record_closed(f, types, program.name)
-        return made, tuple(nonzero)
+        derivative = record_closed(f, types, program.name)
+        return derivative, tuple(nonzero)
 
     return program.memo(("jvp", has_tangent, wanted), make)

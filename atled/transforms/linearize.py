@@ -121,8 +121,8 @@ def linear_program(linear: Linearized) -> tuple[Program, list[Any]]:
     given = [v for v in linear.inputs if v is not None]
 
     def f(*tangents: Any) -> list[Any]:
-        found = iter(tangents)
-        out = run_linear(linear, [None if v is None else next(found) for v in linear.inputs])
+        remaining = iter(tangents)
+        out = run_linear(linear, [None if v is None else next(remaining) for v in linear.inputs])
         return [x for x in out if type(x) is not Zero]
 
     return record(f, [v.type for v in given], "linear")

@@ -86,8 +86,8 @@ def visible(t: Any, like: ArrayType) -> Any:
         if t.type.kind == "0":
             return np.zeros(t.type.shape, dtypes.float0)
         t = instantiate(t)
-    found = type_of(t)
-    if found.weak == like.weak or found.dtype is not like.dtype:
+    actual = type_of(t)
+    if actual.weak == like.weak or actual.dtype is not like.dtype:
         return t
     if hasattr(t, "_with_weakness"):  # already a device array: nothing to compute
         return t._with_weakness(like.weak)
@@ -164,8 +164,8 @@ class LinearMap:
         checked = checked_tangents(trees.in_types, leaves, trees.is_active)
         active = [instantiate(t) for t, is_there in zip(checked, form.has_input, strict=True) if is_there]
         moved = iter(evaluate(form.program, [*self.values, *active]))
-        found = [next(moved) if v is None else v for v in form.outputs]
-        return trees.out_structure.unflatten([visible(t, y) for t, y in zip(found, trees.out_types, strict=True)])
+        tangents = [next(moved) if v is None else v for v in form.outputs]
+        return trees.out_structure.unflatten([visible(t, y) for t, y in zip(tangents, trees.out_types, strict=True)])
 
 
 def linear_map(
@@ -227,8 +227,8 @@ class PullBack:
             )
         checked = [check_cotangent(t, c) for t, c in zip(trees.out_types, given, strict=True)]
         back = transpose_linearized(self.linear, checked, is_basis)
-        found = [visible(Zero(t.tangent()) if c is None else c, t) for t, c in zip(trees.in_types, back, strict=True)]
-        return trees.structure.unflatten(only(found, trees.is_active))
+        results = [visible(Zero(t.tangent()) if c is None else c, t) for t, c in zip(trees.in_types, back, strict=True)]
+        return trees.structure.unflatten(only(results, trees.is_active))
 
     def flattened(self) -> tuple[list[Any], _PullForm]:
         """Its distinct residuals, and the form."""

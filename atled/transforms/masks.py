@@ -57,10 +57,12 @@ class Masked(Interpreter):
             is_mine = type(x) is MaskTracer and x.interpreter is self
             values.append(x.value if is_mine else x)
             masks.append(x.mask if is_mine else None)
-        out, found = op.masked(values, _only_tangents(op, values, masks) if _users.on else masks)
+        out, out_masks = op.masked(values, _only_tangents(op, values, masks) if _users.on else masks)
         if type(out) is not tuple:
-            return self.wrap(out, found)
-        return tuple([self.wrap(x, m) for x, m in zip(out, found if type(found) is tuple else [found] * len(out))])
+            return self.wrap(out, out_masks)
+        return tuple(
+            [self.wrap(x, m) for x, m in zip(out, out_masks if type(out_masks) is tuple else [out_masks] * len(out))]
+        )
 
     def wrap(self, x: Any, mask: Mask | None = ALL) -> Any:
         """A tangent with its mask; other values unchanged."""
@@ -175,10 +177,10 @@ class MaskedProgram:
                 rows = zip(operands[:count], linear, start, strict=True)
                 out = evaluate(program, [masks.wrap(x, m) if b else x for x, b, m in rows])
                 self.is_linear = tuple([masks.owns(x) for x in out])
-                found = [x.mask if b else None for x, b in zip(out, self.is_linear, strict=True)]
-                self.has_mask = wanted or tuple([m is not None and m is not ALL for m in found])
+                out_masks = [x.mask if b else None for x, b in zip(out, self.is_linear, strict=True)]
+                self.has_mask = wanted or tuple([m is not None and m is not ALL for m in out_masks])
                 out = [masks.value(x) for x in out]
-                rows = zip(out, found, self.has_mask, strict=True)
+                rows = zip(out, out_masks, self.has_mask, strict=True)
                 return [*out, *[masking.as_array(m, x) for x, m, h in rows if h]]
 
         types = program.input_types
@@ -201,8 +203,8 @@ class MaskedProgram:
     def run(self, apply: Callable[..., Sequence[Any]], values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         """The outputs and their lazily computed masks; `apply` runs a program."""
         if self.has_effect:  # once
-            n, found = len(self.is_linear), apply(self.both, *values, *arrays_of(masks))
-            return tuple(found[:n]), self.result_masks(lambda: found[n:])
+            n, evaluated = len(self.is_linear), apply(self.both, *values, *arrays_of(masks))
+            return tuple(evaluated[:n]), self.result_masks(lambda: evaluated[n:])
         given = [m for m in masks if m is not None and m is not ALL]
         needed = [m.get() for m, b in zip(given, self.needs, strict=True) if b]
         out = apply(self.values, *values, *needed)
@@ -257,15 +259,15 @@ def carried_kinds(kinds: Sequence[Any], after: Callable[[list[Any]], Sequence[An
     kinds, born = [k if k is None or k is ALL else SOME for k in kinds], set()
     while True:
         new = []
-        for i, (kind, found) in enumerate(zip(kinds, after(list(kinds)), strict=True)):
-            if kind is None and found is not None:  # initial zeros of an accumulator count as discarded
+        for i, (kind, next_kind) in enumerate(zip(kinds, after(list(kinds)), strict=True)):
+            if kind is None and next_kind is not None:  # initial zeros of an accumulator count as discarded
                 born.add(i)
                 new.append(SOME)
-            elif i in born and found is ALL:
+            elif i in born and next_kind is ALL:
                 born.remove(i)
                 new.append(ALL)
             else:
-                new.append(wider(kind, found))
+                new.append(wider(kind, next_kind))
         if new == kinds:
             return new
         kinds = new

@@ -27,10 +27,10 @@ def backward(
 
     `value` maps a non-linear operand to its value; `masks` is the masking interpreter of the cotangents.
     """
-    found: dict[Any, Any] = {}
+    cotangent_of: dict[Any, Any] = {}
     for v, c in zip(outputs, cotangents, strict=True):
         if type(v) is Var and type(c) is not Zero:
-            _accumulate(found, v, c, masks)
+            _accumulate(cotangent_of, v, c, masks)
     linear = set(wanted)
     for e in equations:
         if any([v in linear for v in e.operands if type(v) is Var]):
@@ -38,7 +38,7 @@ def backward(
     before = state.source
     try:
         for e in reversed(equations):
-            given = [found.pop(v, None) for v in e.results]
+            given = [cotangent_of.pop(v, None) for v in e.results]
             if all([c is None for c in given]) or e.results[0] not in linear:
                 continue
             state.source = source.backward(e.source)
@@ -50,10 +50,10 @@ def backward(
                 out = masks.transpose(e.op, given, operands)
             for v, x, c in zip(e.operands, operands, out, strict=True):
                 if type(x) is Linear and c is not None and type(c) is not Zero:
-                    _accumulate(found, v, c, masks)
+                    _accumulate(cotangent_of, v, c, masks)
     finally:
         state.source = before
-    return [Zero(v.type) if (c := found.get(v)) is None else c for v in wanted]
+    return [Zero(v.type) if (c := cotangent_of.get(v)) is None else c for v in wanted]
 
 
 def _accumulate(found: dict[Any, Any], v: Any, c: Any, masks: Masked | None) -> None:
@@ -66,12 +66,12 @@ def transpose_linearized(linear: Linearized, cotangents: Sequence[Any], is_basis
 
     Zeros of basis cotangents count as discarded.
     """
-    wanted = [v for v in linear.inputs if v is not None]
+    inputs = [v for v in linear.inputs if v is not None]
     masks = Masked(state.level + 1)
     with entered(masks):
         given = [masks.seed(c) for c in cotangents] if is_basis else cotangents
-        found = backward(linear.equations, linear.outputs, given, wanted, masks=masks)
-        out = iter([masks.value(c) for c in found])
+        results = backward(linear.equations, linear.outputs, given, inputs, masks=masks)
+        out = iter([masks.value(c) for c in results])
     return [None if v is None else next(out) for v in linear.inputs]
 
 
@@ -85,7 +85,7 @@ def transpose_program(
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:
-        wanted = [v for v, b in zip(program.inputs, is_linear, strict=True) if b]
+        unknown = [v for v, b in zip(program.inputs, is_linear, strict=True) if b]
         known = [v for v, b in zip(program.inputs, is_linear, strict=True) if not b]
         nonzero: list[bool] = []
 
@@ -95,9 +95,9 @@ def transpose_program(
             cotangents = [
                 next(given) if h else Zero(v.type) for v, h in zip(program.outputs, has_cotangent, strict=True)
             ]
-            linear = _run_known(program, env, set(wanted))
+            linear = _run_known(program, env, set(unknown))
             out = backward(
-                linear, program.outputs, cotangents, wanted, lambda v: env.get(v, v) if type(v) is Var else v
+                linear, program.outputs, cotangents, unknown, lambda v: env.get(v, v) if type(v) is Var else v
             )
             out = [instantiate(c) for c in out] if is_full else out
             nonzero.extend([type(c) is not Zero for c in out])
@@ -105,8 +105,8 @@ def transpose_program(
 
         types = [v.type for v in known]
         types += [v.type for v, h in zip(program.outputs, has_cotangent, strict=True) if h]
-        made = record_closed(f, types, program.name)
-        return made, tuple(nonzero)
+        transposed = record_closed(f, types, program.name)
+        return transposed, tuple(nonzero)
 
     return program.memo(("transpose", is_linear, has_cotangent, is_full), make)
 

@@ -65,8 +65,8 @@ class Batch(Interpreter):
         else:
             out = op.batch(batched, *values)
         if type(out) is Partly:
-            made = [BatchTracer(self, x) if b else x for x, b in zip(out.values, out.is_batched, strict=True)]
-            return tuple(made) if op.gives_tuple else made[0]
+            results = [BatchTracer(self, x) if b else x for x, b in zip(out.values, out.is_batched, strict=True)]
+            return tuple(results) if op.gives_tuple else results[0]
         if type(out) is tuple:
             return tuple([BatchTracer(self, x) for x in out])
         return BatchTracer(self, out)
@@ -125,8 +125,8 @@ def batch_program(
             ArrayType((size, *v.type.shape), v.type.dtype, v.type.weak) if b else v.type
             for v, b in zip(program.inputs, is_batched, strict=True)
         ]
-        made = record_closed(f, types, program.name)
-        return made, tuple(flags)
+        batched = record_closed(f, types, program.name)
+        return batched, tuple(flags)
 
     return program.memo(("batch", is_batched, size, wanted, axis_name, tuple(state.axes)), make)
 
@@ -193,16 +193,16 @@ def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, ar
         a, k = received(structure.unflatten, xs)
         result = f(*a, **k)
         leaving(getattr(f, "__name__", "the function"), result)
-        found, shape_of_out = tree.flatten(result)
+        results, shape_of_out = tree.flatten(result)
         out_structure.append(shape_of_out)
-        for x in found:
+        for x in results:
             type_of(x)
-        return found
+        return results
 
     out, mine = batch_flat(flat, operands, [a is not None for a in axes], size, axis_name)
-    (made,) = out_structure
-    targets = _flat_axes("out_axes", out_axes, made.unflatten(out))
-    return made.unflatten([_to_axis(x, m, a, size) for x, m, a in zip(out, mine, targets, strict=True)])
+    (result_structure,) = out_structure
+    targets = _flat_axes("out_axes", out_axes, result_structure.unflatten(out))
+    return result_structure.unflatten([_to_axis(x, m, a, size) for x, m, a in zip(out, mine, targets, strict=True)])
 
 
 def _is_axis(x: Any) -> bool:
@@ -215,7 +215,7 @@ def _flat_axes(name: str, axes: Any, target: Any) -> list[Any]:
         return [axes] * len(tree.leaves(target))
     if isinstance(axes, list) and isinstance(target, tuple):
         axes = tuple(axes)
-    found, prefix = tree.flatten(axes, is_leaf=_is_axis)
+    prefix_axes, prefix = tree.flatten(axes, is_leaf=_is_axis)
     try:
         subtrees = prefix.flatten_up_to(target)
     except ValueError as error:
@@ -230,7 +230,7 @@ def _flat_axes(name: str, axes: Any, target: Any) -> list[Any]:
             "\n  try: one axis for a whole dict or list, or a dict or list with an axis for each part."
         ) from None
     out = []
-    for axis, subtree in zip(found, subtrees, strict=True):
+    for axis, subtree in zip(prefix_axes, subtrees, strict=True):
         if not _is_axis(axis):
             raise TypeError(f"vmap: {name} holds ints and None; got {describe(axis)}.")
         out.extend([axis] * len(tree.leaves(subtree)))

@@ -28,17 +28,17 @@ class Found(NamedTuple):
 
 def detect(environment: Environment) -> tuple[str, Found]:
     """The first detected launcher and its settings; atled's own variables take precedence."""
-    name, found = "", Found()
+    name, settings = "", Found()
     for launcher, detector in DETECTORS.items():
         seen = detector(environment)
         if seen is not None:
-            name, found = launcher, seen
+            name, settings = launcher, seen
             break
     mine = own(environment)
     if mine is None:
-        return name, found
-    said = {field: value for field, value in mine._asdict().items() if value is not None}
-    return "ATLED", found._replace(**said)
+        return name, settings
+    explicit = {field: value for field, value in mine._asdict().items() if value is not None}
+    return "ATLED", settings._replace(**explicit)
 
 
 def own(environment: Environment) -> Found | None:
@@ -48,13 +48,13 @@ def own(environment: Environment) -> Found | None:
     1
     """
     serve = environment.get("ATLED_SERVE")
-    found = Found(
+    settings = Found(
         environment.get("ATLED_COORDINATOR"),
         _number(environment, "ATLED_NUM_PROCESSES"),
         _number(environment, "ATLED_PROCESS_ID"),
         serve=None if serve is None else serve not in ("0", "false", "no"),
     )
-    return None if found == Found() else found
+    return None if settings == Found() else settings
 
 
 def slurm(environment: Environment) -> Found | None:

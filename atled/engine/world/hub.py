@@ -121,11 +121,11 @@ class Hub:
 
     def abandon(self) -> None:
         """Close the connections without a message, in a forked child."""
-        for found in (
+        for sock in (
             *self._server.sockets,
             *[m.channel.writer.get_extra_info("socket") for m in self.members.values()],
         ):
-            os.close(found.fileno())
+            os.close(sock.fileno())
 
     async def _close(self) -> None:
         self.state = "closed"

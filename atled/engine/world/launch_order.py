@@ -113,9 +113,9 @@ class LaunchOrder:
         return [r for r in self.ranks if self.counts[r] < count]
 
     def _against_waiting(self, launch: int, number: int, rank: int) -> str:
-        for other, (at, wanted) in self.waiting.items():
-            if at == launch and wanted != number:
-                return self._compare(wanted, other, number, rank)
+        for other, (at, awaited) in self.waiting.items():
+            if at == launch and awaited != number:
+                return self._compare(awaited, other, number, rank)
         return ""
 
     def _compare(self, number: int, rank: int, other_number: int, other: int) -> str:
@@ -130,10 +130,10 @@ class LaunchOrder:
             for name, copy in copies.items():
                 if name in theirs and theirs[name].digest != copy.digest:
                     both = {rank: copy, other: theirs[name]}
-                    said = ", ".join([f"rank {r} put {both[r].type} at {both[r].place}" for r in sorted(both)])
+                    puts = ", ".join([f"rank {r} put {both[r].type} at {both[r].place}" for r in sorted(both)])
                     return (
                         "data that several processes hold copies of must be the same in all of them, and is not: "
-                        f"{said}; {self.programs[number][rank]} takes it.\n  try: the same seeds and files in every "
+                        f"{puts}; {self.programs[number][rank]} takes it.\n  try: the same seeds and files in every "
                         "process, multihost_utils.broadcast_one_to_all, or a PartitionSpec that splits it."
                     )
         known[rank] = copies
@@ -144,8 +144,8 @@ class LaunchOrder:
         return "" if done is None else self._advised(f"rank {rank} launches {program}, rank {done} shuts down")
 
     def _differ(self, programs: dict[int, Launched]) -> str:
-        said = ", ".join(f"rank {r} launches {programs[r]}" for r in sorted(programs))
-        return self._advised(said)
+        launches = ", ".join(f"rank {r} launches {programs[r]}" for r in sorted(programs))
+        return self._advised(launches)
 
     def _advised(self, said: str) -> str:
         return (

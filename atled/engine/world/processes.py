@@ -97,9 +97,9 @@ class World:
     def without(self, lost: dict[Any, str], what: str = "is lost") -> PeerLost:
         """The exception that names the lost ranks, with the reason for each."""
         who = {r: f"the coordinator at {self.address}" if r is None else f"rank {r}" for r in lost}
-        said = "; ".join(f"{who[r]} {what}: {why}" for r, why in lost.items())
+        reasons = "; ".join(f"{who[r]} {what}: {why}" for r, why in lost.items())
         return PeerLost(
-            f"distributed: {said}.\n  try: distributed.shutdown() in the processes that are left, and "
+            f"distributed: {reasons}.\n  try: distributed.shutdown() in the processes that are left, and "
             "distributed.initialize(...) with the new number of processes; or start all of them again.",
             sorted(r for r in lost if r is not None),
         )
@@ -166,10 +166,10 @@ class World:
 
     def ignore_interrupts(self) -> None:
         """Undo `watch_interrupts`."""
-        found, self._interrupts = self._interrupts, None
-        if found is None:
+        pair, self._interrupts = self._interrupts, None
+        if pair is None:
             return
-        ours, theirs = found
+        ours, theirs = pair
         if threading.current_thread() is threading.main_thread():
             before = signal.set_wakeup_fd(-1)
             if before not in (-1, theirs.fileno()):
@@ -236,13 +236,13 @@ def _connections() -> Iterator[socket.socket]:
         except OSError:
             continue
         try:
-            found = socket.socket(fileno=number)
+            connection = socket.socket(fileno=number)
         except OSError:  # a file
             os.close(number)
             continue
-        with found:
-            if found.family in (socket.AF_INET, socket.AF_INET6):
-                yield found
+        with connection:
+            if connection.family in (socket.AF_INET, socket.AF_INET6):
+                yield connection
 
 
 _world: World | None = None
@@ -315,29 +315,29 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
     """Join a world, and make the engine's clients for it; returns when all have."""
     global _world
     member = Member(host, port, rank, size, timeout, token())
-    made = World(member, hub)
-    member.on_tick, member.on_report, member.on_failure = made.flush, made.report, made.break_off
+    joined = World(member, hub)
+    member.on_tick, member.on_report, member.on_failure = joined.flush, joined.report, joined.break_off
     try:
-        made.coordination = _jax.get_distributed_runtime_client(
+        joined.coordination = _jax.get_distributed_runtime_client(
             f"127.0.0.1:{member.tunnel_port}", rank, init_timeout=_NEVER, heartbeat_timeout=_NEVER,
             shutdown_timeout=1, shutdown_on_destruction=False,
         )  # fmt: skip
-        _patiently(made, made.coordination.connect)
-        client.world = client.World(made.coordination, rank, size, member.local_address, visible)
+        _patiently(joined, joined.coordination.connect)
+        client.world = client.World(joined.coordination, rank, size, member.local_address, visible)
         before = _listening()
-        _patiently(made, client.clients)
+        _patiently(joined, client.clients)
         mine = _listening() - before
-        said = exchange(made, "gloo", json.dumps(sorted(mine)).encode(), timeout)
-        made.gloo = {(host, port) for part in said for host, port in json.loads(part)}
+        ports = exchange(joined, "gloo", json.dumps(sorted(mine)).encode(), timeout)
+        joined.gloo = {(host, port) for part in ports for host, port in json.loads(part)}
 
     except BaseException as error:
         client.world = None
         client.reset()
-        made.disconnect()
+        joined.disconnect()
         member.leave(f"it could not initialize: {type(error).__name__}", is_loss=True)
         raise
-    _world = made
-    made.watch_interrupts()
+    _world = joined
+    joined.watch_interrupts()
 
 
 def _listening() -> set[tuple[str, int]]:
@@ -374,30 +374,30 @@ def _patiently(made: World, work: Callable[[], Any]) -> Any:
 def end(why: str = "it shut down", is_loss: bool = False) -> None:
     """Leave the world, and reset the engine."""
     global _world
-    made, _world = _world, None
+    former, _world = _world, None
     client.world = None
     client.reset()
-    if made is None:
+    if former is None:
         return
-    made.ignore_interrupts()
-    made.disconnect()
-    made.member.leave(why, is_loss)
-    if made.hub is not None:
-        made.hub.close()
+    former.ignore_interrupts()
+    former.disconnect()
+    former.member.leave(why, is_loss)
+    if former.hub is not None:
+        former.hub.close()
 
 
 def _after_fork() -> None:
     """A forked child must not keep the connections open: their end signals that this process died."""
     global _world
-    made, _world = _world, None
+    former, _world = _world, None
     _stop_listening()
-    if made is not None:
+    if former is not None:
         client.world = None
-        if made._interrupts is not None:
+        if former._interrupts is not None:
             signal.set_wakeup_fd(-1)
-        made.member.abandon()
-        if made.hub is not None:
-            made.hub.abandon()
+        former.member.abandon()
+        if former.hub is not None:
+            former.hub.abandon()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
@@ -415,7 +415,7 @@ def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequenc
     made.flush()  # so that earlier launches are compared first
     full = f"{','.join(map(str, ranks))}:{name}"
     asked = made.member.ask({"do": "barrier", "name": full, "timeout": timeout}, data)
-    message, found = made.answer(asked)
+    message, payload = made.answer(asked)
     missing = message.get("ranks", [])
     if made.member.mismatch:
         raise made.failure()  # type: ignore[misc]
@@ -428,8 +428,8 @@ def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequenc
         raise _gone(made, missing)
     parts = []
     for size in message["sizes"]:
-        parts.append(found[:size])
-        found = found[size:]
+        parts.append(payload[:size])
+        payload = payload[size:]
     return parts
 
 
@@ -439,26 +439,26 @@ def _gone(made: World, ranks: Sequence[int]) -> Exception:
 
 def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[dict[str, Any], bytes]:
     """The result of `make()`, computed by the first process that requests this name and sent to the others."""
-    made = _world
-    _raise_failure(made)
-    assert made is not None
-    claim = made.member.ask({"do": "set", "key": f"claimed/{name}", "overwrite": False})
-    if "error" not in made.answer(claim)[0]:
+    current = _world
+    _raise_failure(current)
+    assert current is not None
+    claim = current.member.ask({"do": "set", "key": f"claimed/{name}", "overwrite": False})
+    if "error" not in current.answer(claim)[0]:
         header: dict[str, Any] = {}
         data = b""
         try:
             header, data = make()
         finally:  # if it failed here, it will fail in the other processes, too
             text = json.dumps([header, _digest(name, data)]).encode()
-            made.member.ask({"do": "set", "key": f"made/{name}", "overwrite": True}, text + b"\n" + data)
+            current.member.ask({"do": "set", "key": f"made/{name}", "overwrite": True}, text + b"\n" + data)
         return header, data
     while True:
-        message, found = made.answer(made.member.ask({"do": "get", "key": f"made/{name}", "timeout": 0.2}))
-        _raise_failure(made)
+        message, content = current.answer(current.member.ask({"do": "get", "key": f"made/{name}", "timeout": 0.2}))
+        _raise_failure(current)
         if "error" not in message:
-            text, _, data = found.partition(b"\n")
-            header, said = json.loads(text)
-            return (header, data) if data and said == _digest(name, data) else make()
+            text, _, data = content.partition(b"\n")
+            header, checksum = json.loads(text)
+            return (header, data) if data and checksum == _digest(name, data) else make()
 
 
 def _digest(name: str, data: bytes) -> str:
@@ -474,35 +474,35 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
     `digest` identifies the program, `name` and `place` (the user's `file:line`) are for people; `ranks` are the
     processes that take part, if not all. Returns the number to give to `launched`.
     """
-    made = _world
-    _raise_failure(made)
-    assert made is not None
-    made.flush()
-    group = () if len(ranks) in (0, made.member.size) else tuple(sorted(ranks))
-    number = made.counts.get(group, 0)
-    made.counts[group] = number + 1
+    current = _world
+    _raise_failure(current)
+    assert current is not None
+    current.flush()
+    group = () if len(ranks) in (0, current.member.size) else tuple(sorted(ranks))
+    number = current.counts.get(group, 0)
+    current.counts[group] = number + 1
     question = {"do": "agree", "group": group, "program": number, "timeout": timeout}
-    answer = made.member.ask({**question, "digest": digest, "name": name, "place": place})
+    answer = current.member.ask({**question, "digest": digest, "name": name, "place": place})
     while True:
         try:
             message, _ = answer.result(0.05)
             break
         except TimeoutError:
-            _raise_failure(made)
-            left = {r: why for r, why in made.member.left.items() if not group or r in group}
+            _raise_failure(current)
+            left = {r: why for r, why in current.member.left.items() if not group or r in group}
             if left:
-                raise made.without(left, "has left") from None
+                raise current.without(left, "has left") from None
         except HubLost:
-            _raise_failure(made)
+            _raise_failure(current)
             raise PeerLost("distributed: this world has ended.") from None
     if message.get("error") == "timeout":
         raise TimeoutError(
             f"distributed: {wire.ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} s, as "
             "this process does.\n  try: let every process call the same compiled functions in the same order."
         )
-    _raise_failure(made)
-    made.programs.append((group, number))
-    return len(made.programs) - 1
+    _raise_failure(current)
+    current.programs.append((group, number))
+    return len(current.programs) - 1
 
 
 class Mark(NamedTuple):
@@ -515,44 +515,44 @@ class Mark(NamedTuple):
 
 def launched(number: int, buffers: Sequence[Any] = ()) -> Mark:
     """Report that an agreed program is about to be launched; raises if the world has failed."""
-    made = _world
-    if made is None or made.member.lost or made.member.mismatch:
-        _raise_failure(made)
-    assert made is not None
-    group = made.programs[number][0]
-    copies = _taken(made, buffers) if made.unchecked else None
-    with made.launching:
-        made.launches.append((number, copies))
-        count = made.made[group] = made.made.get(group, 0) + 1
-    if made.is_awaited:
-        made.flush()
-    return Mark(made, group, count)
+    current = _world
+    if current is None or current.member.lost or current.member.mismatch:
+        _raise_failure(current)
+    assert current is not None
+    group = current.programs[number][0]
+    copies = _taken(current, buffers) if current.unchecked else None
+    with current.launching:
+        current.launches.append((number, copies))
+        count = current.made[group] = current.made.get(group, 0) + 1
+    if current.is_awaited:
+        current.flush()
+    return Mark(current, group, count)
 
 
 def was_put(buffer: Any, parts: dict[str, np.ndarray]) -> None:
     """Register the checksums of replicated shards, by index; the first launch compares them between processes."""
-    made = _world
-    if made is None:
+    current = _world
+    if current is None:
         return
     place = source.here()
-    said, type = str(place) if place is not None else "an unknown line", str(buffer.aval.type)
+    location, type = str(place) if place is not None else "an unknown line", str(buffer.aval.type)
     copies = {
-        name: Copy(zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data), type, said)
+        name: Copy(zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data), type, location)
         for name, x in parts.items()
     }
-    key, unchecked = id(buffer), made.unchecked
+    key, unchecked = id(buffer), current.unchecked
     unchecked[key] = (weakref.ref(buffer, lambda _: unchecked.pop(key, None)), copies)
 
 
 def _taken(made: World, buffers: Sequence[Any]) -> dict[str, Copy] | None:
     """The inputs of a launch whose replicated shards were not compared yet, by position."""
     hit = made.unchecked.keys() & map(id, buffers)
-    found = {}
+    copied = {}
     for i, b in enumerate(buffers) if hit else ():
         if id(b) in hit:
             _, copies = made.unchecked.pop(id(b))
-            found.update({f"{i} {name}": copy for name, copy in copies.items()})
-    return found or None
+            copied.update({f"{i} {name}": copy for name, copy in copies.items()})
+    return copied or None
 
 
 def confirm(mark: Mark) -> None:
@@ -561,18 +561,18 @@ def confirm(mark: Mark) -> None:
     Raises if they have not, or if that can no longer be determined. Launches need no messages; this needs one, which
     overlaps the computation, unless a later launch was already confirmed.
     """
-    made, group, count = mark
-    if made.confirmed.get(group, 0) >= count:
+    launched_in, group, count = mark
+    if launched_in.confirmed.get(group, 0) >= count:
         return
-    if made is not _world:  # the world ended after all launches were compared, or with an exception
-        if made.failure() is not None:
-            raise made.failure()  # type: ignore[misc]
+    if launched_in is not _world:  # the world ended after all launches were compared, or with an exception
+        if launched_in.failure() is not None:
+            raise launched_in.failure()  # type: ignore[misc]
         return
-    made.flush()
-    message, _ = made.answer(made.member.ask({"do": "confirm", "group": group, "count": count}))
+    launched_in.flush()
+    message, _ = launched_in.answer(launched_in.member.ask({"do": "confirm", "group": group, "count": count}))
     if message.get("error") == "gone":
-        raise _gone(made, message["ranks"])
-    made.confirmed[group] = max(count, made.confirmed.get(group, 0))
+        raise _gone(launched_in, message["ranks"])
+    launched_in.confirmed[group] = max(count, launched_in.confirmed.get(group, 0))
 
 
 def await_result(buffer: Any) -> None:
@@ -598,16 +598,16 @@ def explain(error: Exception, patience: float = 2.0) -> Exception | None:
 
     A broken connection is noticed a moment before the hub reports the rank, so this waits briefly for the hub.
     """
-    made = _world
-    if made is None or not any(sign in str(error).lower() for sign in _SIGNS):
+    current = _world
+    if current is None or not any(sign in str(error).lower() for sign in _SIGNS):
         return None
     until = time.monotonic() + patience
     while time.monotonic() < until:
-        failure = made.failure()
+        failure = current.failure()
         if failure is not None:
             return failure
-        if made.member.left:
-            return made.without(dict(made.member.left), "has left")
+        if current.member.left:
+            return current.without(dict(current.member.left), "has left")
         time.sleep(0.002)
     return PeerLost(
         "distributed: a connection between processes broke, though all of them are alive: "

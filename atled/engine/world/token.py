@@ -57,7 +57,7 @@ def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         if os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
             raise PermissionError(1, "others can read it; chmod 600")
-        found = file.read(4096).strip()
-    if not found:
+        secret = file.read(4096).strip()
+    if not secret:
         raise OSError(1, "it is empty")
-    return found
+    return secret

@@ -82,10 +82,10 @@ class Channel:
 
 
 def _code(key: bytes, *parts: bytes) -> str:
-    found = hashlib.blake2b(key=hashlib.blake2b(key, digest_size=32).digest(), digest_size=16)
+    digest = hashlib.blake2b(key=hashlib.blake2b(key, digest_size=32).digest(), digest_size=16)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little") + part)
-    return found.hexdigest()
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
 
 
 async def connect(host: str, port: int, token: bytes) -> Channel:

@@ -39,8 +39,8 @@ class _Numbers:
 
     def rebuilt(self, leaves: Sequence[Any]) -> Any:
         """Results by argument, in the structure of the arguments."""
-        found = self.structure.unflatten(leaves)
-        return found[0] if self.is_one else tuple(found)
+        results = self.structure.unflatten(leaves)
+        return results[0] if self.is_one else tuple(results)
 
 
 def _with(x: Any, data: Any) -> Any:
@@ -104,8 +104,8 @@ def _jacobian(transform: Callable[..., Any], fun: Any, argnums: Any, has_aux: bo
             form.append(tree.structure(result))
             return out
 
-        made = transform(values, has_aux=has_aux, **kwargs)(f.numbers)
-        columns, aux = made if has_aux else (made, None)
+        transformed = transform(values, has_aux=has_aux, **kwargs)(f.numbers)
+        columns, aux = transformed if has_aux else (transformed, None)
         flat, count = tree.leaves(columns), len(f.leaves)
         rows = [flat[i : i + count] for i in range(0, len(flat), count)] if count else []
         built = [f.rebuilt([_as_sparse(x, j) for x, j in zip(f.leaves, row, strict=True)]) for row in rows]

@@ -49,8 +49,8 @@ def eye(
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    made = _format("eye", sparse_format)._eye
-    return made(int(N), int(N if M is None else M), int(k), dtype=dtype, index_dtype=index_dtype, **kwds)
+    build = _format("eye", sparse_format)._eye
+    return build(int(N), int(N if M is None else M), int(k), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def random_bcoo(
@@ -83,12 +83,12 @@ def random_bcoo(
         if not dims:
             return jnp.zeros((count, 0), index_dtype)
         if unique_indices:
-            found = random.choice(key, size, (count,), replace=False)
+            flat_indices = random.choice(key, size, (count,), replace=False)
         else:
-            found = random.randint(key, (count,), 0, size)
+            flat_indices = random.randint(key, (count,), 0, size)
         if sorted_indices:
-            found = jnp.sort(found)
-        return jnp.stack(jnp.unravel_index(found, dims), -1).astype(index_dtype)
+            flat_indices = jnp.sort(flat_indices)
+        return jnp.stack(jnp.unravel_index(flat_indices, dims), -1).astype(index_dtype)
 
     keys = random.split(place_key, math.prod(batch))
     indices = vmap(places)(keys).reshape(*batch, count, len(dims))

@@ -158,11 +158,11 @@ class JAXSparse(abc.ABC):
 
 def register(cls: C_) -> C_:
     """Make a class of sparse arrays a node of trees, whose data is a tuple and compares by value."""
-    made: Any = cls
+    node_type: Any = cls
     tree_nodes.register_node(
-        made,
+        node_type,
         lambda x: (lambda leaves, meta: (leaves, tuple(meta.items())))(*x.tree_flatten()),
-        lambda meta, leaves: made.tree_unflatten(dict(meta), leaves),
+        lambda meta, leaves: node_type.tree_unflatten(dict(meta), leaves),
     )
     return cls
 

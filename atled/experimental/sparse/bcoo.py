@@ -121,19 +121,19 @@ class BCOO(JAXSparse):
         if not len(rows):
             return cls._empty((N, M), dtype=dtype, index_dtype=index_dtype, n_batch=n_batch, n_dense=n_dense)
         if n_sparse == 2:
-            found = jnp.ones(len(rows), dtype), np.stack([rows, columns], -1)
+            parts = jnp.ones(len(rows), dtype), np.stack([rows, columns], -1)
         elif n_dense == 1 and n_sparse == 1:
-            found = jnp.zeros((len(rows), M), dtype).at[np.arange(len(rows)), columns].set(1), rows[:, None]
+            parts = jnp.zeros((len(rows), M), dtype).at[np.arange(len(rows)), columns].set(1), rows[:, None]
         elif n_batch == 1 and n_sparse == 1:  # one entry a row, which is padding where the diagonal is not
             places = np.full((N, 1, 1), M)
             places[rows, 0, 0] = columns
-            found = jnp.asarray(places[..., 0] < M).astype(dtype or float), places
+            parts = jnp.asarray(places[..., 0] < M).astype(dtype or float), places
         else:
             dense = jnp.zeros((N, M), dtype).at[rows, columns].set(1)
-            kept = (N, M)[:n_batch]
-            found = dense.reshape((*kept, 1, *(N, M)[n_batch:])), np.zeros((*kept, 1, 0))
-        indices = jnp.asarray(found[1].astype(index_dtype))
-        return cls((found[0], indices), shape=(N, M), indices_sorted=True, unique_indices=True)
+            batch_dims = (N, M)[:n_batch]
+            parts = dense.reshape((*batch_dims, 1, *(N, M)[n_batch:])), np.zeros((*batch_dims, 1, 0))
+        indices = jnp.asarray(parts[1].astype(index_dtype))
+        return cls((parts[0], indices), shape=(N, M), indices_sorted=True, unique_indices=True)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
         """The leaves, and the static data."""
@@ -143,16 +143,16 @@ class BCOO(JAXSparse):
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCOO:
         """The array of what `tree_flatten` gave."""
-        found = object.__new__(cls)
-        found.data, found.indices = children
-        found.indices_sorted, found.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
-        found.shape = aux_data["shape"]
-        if all([hasattr(x, "shape") and hasattr(x, "ndim") for x in children]) and found.indices.ndim > 1:
-            batch = found.n_batch
-            ndim = batch + found.n_sparse + found.n_dense
-            if found.n_dense >= 0 and ndim != len(found.shape):
-                found.shape = fitted(found.shape, leading(batch, *children), ndim)
-        return found
+        mat = object.__new__(cls)
+        mat.data, mat.indices = children
+        mat.indices_sorted, mat.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
+        mat.shape = aux_data["shape"]
+        if all([hasattr(x, "shape") and hasattr(x, "ndim") for x in children]) and mat.indices.ndim > 1:
+            batch = mat.n_batch
+            ndim = batch + mat.n_sparse + mat.n_dense
+            if mat.n_dense >= 0 and ndim != len(mat.shape):
+                mat.shape = fitted(mat.shape, leading(batch, *children), ndim)
+        return mat
 
     def todense(self) -> Array:
         """The dense array."""
@@ -192,19 +192,19 @@ def validated(name: str, mat: Any) -> Layout:
     if not np.issubdtype(np.dtype(indices.dtype), np.integer) or indices.ndim < 2:
         says = f"{name}: indices must be integers of the shape [*batch, nse, n_sparse]; got {describe(indices)}."
         raise ValueError(errors.explained(says))
-    found = Layout(mat.n_batch, mat.n_sparse, mat.n_dense, mat.nse)
-    total = found.n_batch + found.n_sparse + found.n_dense
-    if found.n_dense < 0 or total != len(shape):
+    layout = Layout(mat.n_batch, mat.n_sparse, mat.n_dense, mat.nse)
+    total = layout.n_batch + layout.n_sparse + layout.n_dense
+    if layout.n_dense < 0 or total != len(shape):
         says = f"{name}: data {describe(data)} and indices {describe(indices)} must fit the shape {shape}."
         raise ValueError(errors.explained(says, "data [*batch, nse, *dense] and indices [*batch, nse, n_sparse]."))
-    batch, dense = shape[: found.n_batch], shape[len(shape) - found.n_dense :]
-    fits = data.shape[found.n_batch] == found.nse and data.shape[found.n_batch + 1 :] == dense
+    batch, dense = shape[: layout.n_batch], shape[len(shape) - layout.n_dense :]
+    fits = data.shape[layout.n_batch] == layout.nse and data.shape[layout.n_batch + 1 :] == dense
     for x in (data, indices):
         fits = fits and all([a in (1, n) for a, n in zip(x.shape, batch, strict=False)])
     if not fits:
         says = f"{name}: data {describe(data)} and indices {describe(indices)} must fit the shape {shape}."
-        raise ValueError(errors.explained(says, f"data of the shape {(*batch, found.nse, *dense)}."))
-    return found
+        raise ValueError(errors.explained(says, f"data of the shape {(*batch, layout.nse, *dense)}."))
+    return layout
 
 
 def sparse_shape(mat: BCOO) -> tuple[int, ...]:
@@ -329,8 +329,8 @@ def _from_dense(mat: Any, nse: int, n_batch: int, n_dense: int, index_dtype: Any
     def find(is_there: Any) -> Any:
         if not dims:
             return jnp.zeros((nse, 0), index_dtype)
-        found = jnp.nonzero(is_there, size=nse, fill_value=dims)
-        return jnp.stack([x.astype(index_dtype) for x in found], -1)
+        coordinates = jnp.nonzero(is_there, size=nse, fill_value=dims)
+        return jnp.stack([x.astype(index_dtype) for x in coordinates], -1)
 
     indices = over_batches(find, n_batch)(_nonzero(mat, n_dense))
     data = over_batches(_read, n_batch)(mat, indices)

@@ -99,8 +99,8 @@ class BCSR(JAXSparse):
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
         """The same array, of a BCOO array with two sparse axes."""
-        found = validated("BCSR.from_bcoo", arr)
-        if found.n_sparse != 2:
+        layout = validated("BCSR.from_bcoo", arr)
+        if layout.n_sparse != 2:
             says = f"BCSR.from_bcoo: there must be two sparse axes; got {arr!r}."
             raise NotImplementedError(errors.explained(says))
         return _compressed(bcoo_sort_indices(arr))
@@ -118,15 +118,15 @@ class BCSR(JAXSparse):
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCSR:
         """The array of what `tree_flatten` gave."""
-        found = object.__new__(cls)
-        found.data, found.indices, found.indptr = children
-        found.indices_sorted, found.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
-        found.shape = aux_data["shape"]
-        if all([hasattr(x, "shape") and hasattr(x, "ndim") for x in children]) and found.indices.ndim:
-            ndim = found.n_batch + 2 + found.n_dense
-            if found.n_dense >= 0 and ndim != len(found.shape):
-                found.shape = fitted(found.shape, leading(found.n_batch, *children), ndim)
-        return found
+        mat = object.__new__(cls)
+        mat.data, mat.indices, mat.indptr = children
+        mat.indices_sorted, mat.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
+        mat.shape = aux_data["shape"]
+        if all([hasattr(x, "shape") and hasattr(x, "ndim") for x in children]) and mat.indices.ndim:
+            ndim = mat.n_batch + 2 + mat.n_dense
+            if mat.n_dense >= 0 and ndim != len(mat.shape):
+                mat.shape = fitted(mat.shape, leading(mat.n_batch, *children), ndim)
+        return mat
 
     def todense(self) -> Array:
         """The dense array."""
@@ -277,8 +277,8 @@ def bcsr_broadcast_in_dim(
     BCSR(float32[3, 2, 2], nse=2, n_batch=1)
     """
     _validated("bcsr_broadcast_in_dim", mat)
-    found = shaping.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions)
-    return BCSR.from_bcoo(found)
+    broadcast = shaping.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions)
+    return BCSR.from_bcoo(broadcast)
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:

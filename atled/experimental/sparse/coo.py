@@ -47,8 +47,8 @@ class Matrix(JAXSparse):
             raise NotImplementedError(errors.explained(says, "BCOO arrays, which can be both sparse."))
         other = jnp.asarray(other)
         if other.ndim not in ((1, 2) if ndim is None else (ndim,)):
-            wanted = {None: "vector or matrix", 1: "vector", 2: "matrix"}[ndim]
-            says = f"{name}: the other operand must be a {wanted}; got {describe(other)}."
+            expected = {None: "vector or matrix", 1: "vector", 2: "matrix"}[ndim]
+            says = f"{name}: the other operand must be a {expected}; got {describe(other)}."
             raise NotImplementedError(errors.explained(says))
         axis = 0 if is_transposed else 1
         return bcoo_dot_general(self.to_bcoo(), other, dimension_numbers=(((axis,), (0,)), ((), ())))
@@ -114,8 +114,8 @@ class COO(Matrix):
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:  # noqa: N803
         rows, cols = positions_of_diagonal(N, M, k)
-        found = (jnp.ones(len(rows), dtype), jnp.asarray(rows, index_dtype), jnp.asarray(cols, index_dtype))
-        return cls(found, shape=(N, M), rows_sorted=True, cols_sorted=True)
+        parts = (jnp.ones(len(rows), dtype), jnp.asarray(rows, index_dtype), jnp.asarray(cols, index_dtype))
+        return cls(parts, shape=(N, M), rows_sorted=True, cols_sorted=True)
 
     def to_bcoo(self) -> BCOO:
         """The same matrix as a BCOO array."""
@@ -140,12 +140,10 @@ class COO(Matrix):
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> COO:
         """The array of what `tree_flatten` gave."""
-        found = object.__new__(cls)
-        found.data, found.row, found.col = children
-        found.shape, found._rows_sorted, found._cols_sorted = [
-            aux_data[k] for k in ("shape", "rows_sorted", "cols_sorted")
-        ]
-        return found
+        mat = object.__new__(cls)
+        mat.data, mat.row, mat.col = children
+        mat.shape, mat._rows_sorted, mat._cols_sorted = [aux_data[k] for k in ("shape", "rows_sorted", "cols_sorted")]
+        return mat
 
 
 def entries_of(mat: Any, nse: int | None, index_dtype: Any, name: str) -> tuple[Any, Any, Any]:
@@ -170,8 +168,8 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.in
     >>> coo_fromdense(jnp.eye(2)).col
     Array([0, 1], dtype=int32)
     """
-    found = entries_of(checked_matrix("coo_fromdense", mat), nse, index_dtype, "coo_fromdense")
-    return COO(found, shape=jnp.shape(mat), rows_sorted=True)
+    parts = entries_of(checked_matrix("coo_fromdense", mat), nse, index_dtype, "coo_fromdense")
+    return COO(parts, shape=jnp.shape(mat), rows_sorted=True)
 
 
 def coo_todense(mat: COO) -> Array:

@@ -53,8 +53,8 @@ class _Compressed(Matrix):
         if len(shape) != 2:
             raise ValueError(errors.explained(f"{cls.__name__}: a matrix has two axes; got the shape {shape}."))
         count = shape[0 if cls.by_rows else 1] + 1
-        found = jnp.zeros(0, dtype), jnp.zeros(0, index_dtype), jnp.zeros(count, index_dtype)
-        return cls(found, shape=shape)
+        parts = jnp.zeros(0, dtype), jnp.zeros(0, index_dtype), jnp.zeros(count, index_dtype)
+        return cls(parts, shape=shape)
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> Any:  # noqa: N803
@@ -78,10 +78,10 @@ class _Compressed(Matrix):
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
         """The array of what `tree_flatten` gave."""
-        found = object.__new__(cls)
-        found.data, found.indices, found.indptr = children
-        found.shape = aux_data["shape"]
-        return found
+        mat = object.__new__(cls)
+        mat.data, mat.indices, mat.indptr = children
+        mat.shape = aux_data["shape"]
+        return mat
 
 
 def _none(axes: Any) -> None:

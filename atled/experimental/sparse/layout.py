@@ -48,8 +48,8 @@ def _sorted(mat: BCOO) -> BCOO:
         order = order_of(indices)
         return data[order], indices[order]
 
-    found = over_batches(sort, mat.n_batch)(*stored(mat))
-    return BCOO(found, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
+    parts = over_batches(sort, mat.n_batch)(*stored(mat))
+    return BCOO(parts, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
@@ -112,8 +112,8 @@ def _summed(mat: BCOO, nse: int, remove_zeros: bool) -> BCOO:
             positions.at[place].set(indices, mode="drop", indices_are_sorted=True),
         )
 
-    found = over_batches(add, mat.n_batch)(*_cleaned(mat, remove_zeros))
-    return BCOO(found, shape=mat.shape, indices_sorted=True, unique_indices=True)
+    parts = over_batches(add, mat.n_batch)(*_cleaned(mat, remove_zeros))
+    return BCOO(parts, shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
 # -- the kinds of axes ------------------------------------------------------------------------------------------------
@@ -183,20 +183,20 @@ def dense_to_sparse(mat: BCOO, count: int) -> BCOO:
     whole = (*indices.shape[:axis], *dims)
     parts = [jnp.broadcast_to(wide, (*whole, indices.shape[-1])), jnp.broadcast_to(grid, (*whole, count))]
     nse = mat.nse * math.prod(dims)
-    found = jnp.concatenate(parts, -1).reshape(*whole[:n], nse, indices.shape[-1] + count)
-    return BCOO((data.reshape(*whole[:n], nse, *data.shape[axis + count :]), found), shape=mat.shape)
+    new_indices = jnp.concatenate(parts, -1).reshape(*whole[:n], nse, indices.shape[-1] + count)
+    return BCOO((data.reshape(*whole[:n], nse, *data.shape[axis + count :]), new_indices), shape=mat.shape)
 
 
 def batch_to_sparse(mat: BCOO, count: int) -> BCOO:
     """The last batch axes as sparse ones, the first of them."""
     data, indices = stored(mat)
-    kept = mat.n_batch - count
-    dims = data.shape[kept : mat.n_batch]
+    n_left = mat.n_batch - count
+    dims = data.shape[n_left : mat.n_batch]
     grid = _grid(dims, indices.dtype).reshape(*dims, 1, count)
     parts = [jnp.broadcast_to(grid, (*indices.shape[:-1], count)), indices]
     nse = mat.nse * math.prod(dims)
-    found = jnp.concatenate(parts, -1).reshape(*data.shape[:kept], nse, indices.shape[-1] + count)
-    return BCOO((data.reshape(*data.shape[:kept], nse, *data.shape[mat.n_batch + 1 :]), found), shape=mat.shape)
+    new_indices = jnp.concatenate(parts, -1).reshape(*data.shape[:n_left], nse, indices.shape[-1] + count)
+    return BCOO((data.reshape(*data.shape[:n_left], nse, *data.shape[mat.n_batch + 1 :]), new_indices), shape=mat.shape)
 
 
 def _sparse_to_batch(mat: BCOO, count: int) -> BCOO:
@@ -206,22 +206,23 @@ def _sparse_to_batch(mat: BCOO, count: int) -> BCOO:
     grid = _grid(dims, indices.dtype).reshape(*dims, 1, count)
     ahead = [jnp.expand_dims(x, tuple(range(n, n + count))) for x in (data, indices)]
     is_here = jnp.all(ahead[1][..., :count] == grid, -1) & inside(ahead[1], sparse_shape(mat))
-    found = jnp.where(is_here[..., None], ahead[1][..., count:], limits(rest, indices))
+    new_indices = jnp.where(is_here[..., None], ahead[1][..., count:], limits(rest, indices))
     return BCOO(
-        (masked(is_here, jnp.broadcast_to(ahead[0], (*is_here.shape, *data.shape[n + 1 :]))), found), shape=mat.shape
+        (masked(is_here, jnp.broadcast_to(ahead[0], (*is_here.shape, *data.shape[n + 1 :]))), new_indices),
+        shape=mat.shape,
     )
 
 
 def _sparse_to_dense(mat: BCOO, count: int) -> BCOO:
     """The last sparse axes as dense ones: each entry becomes a block that is zero elsewhere."""
     data, indices = stored(mat)
-    kept = mat.n_sparse - count
-    dims = sparse_shape(mat)[kept:]
+    n_left = mat.n_sparse - count
+    dims = sparse_shape(mat)[n_left:]
     is_kept = inside(indices, sparse_shape(mat))
     grid = _grid(dims, indices.dtype)
-    at = indices[..., kept:].reshape(*is_kept.shape, *[1] * count, count)
+    at = indices[..., n_left:].reshape(*is_kept.shape, *[1] * count, count)
     is_here = jnp.all(at == grid, -1) & is_kept.reshape(*is_kept.shape, *[1] * count)
     blocks = data.reshape(*is_kept.shape, *[1] * count, *data.shape[is_kept.ndim :])
     whole = (*is_here.shape, *data.shape[is_kept.ndim :])
-    found = jnp.where(is_kept[..., None], indices[..., :kept], limits(sparse_shape(mat)[:kept], indices))
-    return BCOO((masked(is_here, jnp.broadcast_to(blocks, whole)), found), shape=mat.shape)
+    new_indices = jnp.where(is_kept[..., None], indices[..., :n_left], limits(sparse_shape(mat)[:n_left], indices))
+    return BCOO((masked(is_here, jnp.broadcast_to(blocks, whole)), new_indices), shape=mat.shape)

@@ -126,10 +126,10 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
     def solved(is_transposed: bool) -> Any:
         def on_host(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
             solve = importlib.import_module("scipy.sparse.linalg").spsolve  # slow to import, and rarely needed
-            found = importlib.import_module("scipy.sparse").csr_matrix(
+            matrix = importlib.import_module("scipy.sparse").csr_matrix(
                 (np.asarray(data), np.asarray(indices), np.asarray(indptr)), shape=(n, n)
             )
-            return np.asarray(solve(found.T.tocsr() if is_transposed else found, np.asarray(b)), b.dtype)
+            return np.asarray(solve(matrix.T.tocsr() if is_transposed else matrix, np.asarray(b)), b.dtype)
 
         def run(_: Any, b: Any) -> Any:
             return pure_callback(on_host, ArrayType((n,), b.dtype), data, indices, indptr, b, vmap_method="sequential")

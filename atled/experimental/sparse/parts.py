@@ -72,9 +72,9 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 
 def _sliced(mat: BCOO, starts: list[Any], sizes: tuple[int, ...], steps: tuple[int, ...]) -> BCOO:
-    found = _cut(mat, starts, sizes, steps)
-    most = math.prod(sparse_shape(found))
-    return sum_duplicates(found, most, False) if found.nse > most else found
+    cut = _cut(mat, starts, sizes, steps)
+    most = math.prod(sparse_shape(cut))
+    return sum_duplicates(cut, most, False) if cut.nse > most else cut
 
 
 @library_function(static=("sizes", "steps"))
@@ -130,8 +130,8 @@ def bcoo_gather(
     def part(position: Any) -> BCOO:
         starts = [position[start_map.index(a)] if a in start_map else 0 for a in range(operand.ndim)]
         starts = [jnp.maximum(s, 0) for s in starts]
-        found = bcoo_dynamic_slice(operand, starts, sizes)
-        return bcoo_squeeze(found, dimensions=collapsed)
+        block = bcoo_dynamic_slice(operand, starts, sizes)
+        return bcoo_squeeze(block, dimensions=collapsed)
 
     for _ in range(lead):
         part = vmap(part)
@@ -157,14 +157,14 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
 def _reduced(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
     first = [a for a in axes if a < mat.n_batch]
     if first:  # batches that are added up become entries of one
-        kept = [a for a in range(mat.n_batch) if a not in first]
-        order = (*kept, *first, *range(mat.n_batch, mat.ndim))
+        other_axes = [a for a in range(mat.n_batch) if a not in first]
+        order = (*other_axes, *first, *range(mat.n_batch, mat.ndim))
         axes = tuple([order.index(a) for a in axes])
         mat = batch_to_sparse(bcoo_transpose(mat, permutation=order), len(first))
     data, indices = stored(mat)
     n, k = mat.n_batch, mat.n_sparse
-    kept = [a - n for a in range(n, n + k) if a not in axes]
+    other_axes = [a - n for a in range(n, n + k) if a not in axes]
     data = jnp.sum(data, tuple([a - k + 1 for a in axes if a >= n + k]), dtype=data.dtype)
     shape = [d for a, d in enumerate(mat.shape) if a not in axes]
-    found = indices[..., np.array(kept, int)]
-    return placed(data, found, inside(indices, sparse_shape(mat)), shape, n, data.ndim - n - 1)
+    new_indices = indices[..., np.array(other_axes, int)]
+    return placed(data, new_indices, inside(indices, sparse_shape(mat)), shape, n, data.ndim - n - 1)

@@ -69,12 +69,12 @@ def _multiplied(lhs: BCOO, rhs: BCOO) -> BCOO:
 
     def meet(x: Any, i: Any, y: Any, j: Any) -> Any:
         is_met = inside(i, sparse_shape(lhs))[:, None] & inside(j, sparse_shape(rhs))[None]
-        found = []
+        coordinates = []
         for axis, (m, k) in enumerate(pairs):
             left, right = i[:, None, axis], j[None, :, axis]
             is_met = is_met & (left == right) if m == k else is_met
-            found.append(jnp.broadcast_to(left if m >= k else right, is_met.shape))
-        positions = jnp.stack(found, -1) if found else jnp.zeros((*is_met.shape, 0), i.dtype)
+            coordinates.append(jnp.broadcast_to(left if m >= k else right, is_met.shape))
+        positions = jnp.stack(coordinates, -1) if coordinates else jnp.zeros((*is_met.shape, 0), i.dtype)
         products = x[:, None] * y[None]
         count = is_met.size
         return (
@@ -125,8 +125,8 @@ def _scaled(mat: BCOO, v: Any) -> Any:
     (values, indices) = _spread(mat, batch)
 
     def scale(x: Any, i: Any, v: Any) -> Any:
-        found = v.at[tuple([i[:, a] for a in wide])].get(mode="fill", fill_value=0)
-        return x * found
+        factors = v.at[tuple([i[:, a] for a in wide])].get(mode="fill", fill_value=0)
+        return x * factors
 
     is_shared = math.prod(v.shape[:n]) == 1
     v = v.reshape(v.shape[n:]) if is_shared else jnp.broadcast_to(v, (*batch, *v.shape[n:]))
@@ -208,8 +208,8 @@ def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
     (contracting, others), (batch, rhs_batch) = numbers
     dtype = jnp.promote_types(lhs.dtype, rhs.dtype)
     summed = [a for a in contracting if a < lhs.n_batch]
-    kept = [a for a in range(lhs.n_batch) if a not in batch and a not in summed]
-    order = (*batch, *kept, *summed, *range(lhs.n_batch, lhs.ndim))
+    unsummed = [a for a in range(lhs.n_batch) if a not in batch and a not in summed]
+    order = (*batch, *unsummed, *summed, *range(lhs.n_batch, lhs.ndim))
     lhs = bcoo_transpose(lhs, permutation=order)
     if summed:
         lhs = batch_to_sparse(lhs, len(summed))
@@ -223,15 +223,15 @@ def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
 
     def contract(data: Any, indices: Any, rhs: Any) -> Any:
         values = masked(inside(indices, dims), data)
-        found = rhs.at[tuple([indices[:, a] for a in rows])].get(mode="fill", fill_value=0) if rows else rhs
+        gathered = rhs.at[tuple([indices[:, a] for a in rows])].get(mode="fill", fill_value=0) if rows else rhs
         n_dense = data.ndim - 1
         if rows and not left:  # all entries go into one sum
-            return lax.dot_general(values, found, (((0,), (0,)), ((), ())))
+            return lax.dot_general(values, gathered, (((0,), (0,)), ((), ())))
         if rows:
-            values = values.reshape(*values.shape, *[1] * (found.ndim - 1))
-            terms = values * found.reshape(found.shape[0], *[1] * n_dense, *found.shape[1:])
+            values = values.reshape(*values.shape, *[1] * (gathered.ndim - 1))
+            terms = values * gathered.reshape(gathered.shape[0], *[1] * n_dense, *gathered.shape[1:])
         else:
-            terms = values.reshape(*values.shape, *[1] * found.ndim) * found
+            terms = values.reshape(*values.shape, *[1] * gathered.ndim) * gathered
         if not left:
             return jnp.sum(terms, 0, dtype=terms.dtype)
         zeros = jnp.zeros((*[dims[a] for a in left], *terms.shape[1:]), dtype)
@@ -283,9 +283,9 @@ def _sampled(a: Any, b: Any, indices: Any, numbers: Any) -> Any:
         y = b.at[columns(i[:, count:])].get(mode="fill", fill_value=0) if k > count else b
         axes = (tuple(range(x.ndim - m, x.ndim)), tuple(range(y.ndim - m, y.ndim)))
         shared = ((0,), (0,)) if count and k > count else ((), ())
-        found = lax.dot_general(x, y, (axes, shared))
-        found = found if count else jnp.moveaxis(found, x.ndim - m, 0)
-        return masked(inside(i, dims), found)
+        products = lax.dot_general(x, y, (axes, shared))
+        products = products if count else jnp.moveaxis(products, x.ndim - m, 0)
+        return masked(inside(i, dims), products)
 
     if indices.shape[:n] != a.shape[:n]:
         indices = jnp.broadcast_to(indices, (*a.shape[:n], *indices.shape[n:]))
@@ -320,9 +320,9 @@ def _sparse_dot(lhs: BCOO, rhs: BCOO, numbers: Any) -> BCOO:
 def _met(lhs: BCOO, rhs: BCOO, numbers: Any) -> BCOO:
     (contracting, others), (batch, rhs_batch) = numbers
     dtype = jnp.promote_types(lhs.dtype, rhs.dtype)
-    kept = [a for a in range(lhs.n_batch) if a not in batch]
+    kept_lhs = [a for a in range(lhs.n_batch) if a not in batch]
     kept_rhs = [a for a in range(rhs.n_batch) if a not in rhs_batch]
-    lhs = bcoo_transpose(lhs, permutation=(*batch, *kept, *range(lhs.n_batch, lhs.ndim)))
+    lhs = bcoo_transpose(lhs, permutation=(*batch, *kept_lhs, *range(lhs.n_batch, lhs.ndim)))
     rhs = bcoo_transpose(rhs, permutation=(*rhs_batch, *kept_rhs, *range(rhs.n_batch, rhs.ndim)))
     rows, cols = [a - lhs.n_batch for a in contracting], [b - rhs.n_batch for b in others]
     left = [a for a in range(lhs.n_sparse) if a not in rows]
@@ -339,15 +339,15 @@ def _met(lhs: BCOO, rhs: BCOO, numbers: Any) -> BCOO:
         return (x[:, None] * y[None]).reshape(count), positions, is_met.reshape(count)
 
     (x, i), (y, j) = stored(lhs), stored(rhs)
-    both, first, second = len(batch), len(kept), len(kept_rhs)
+    both, first, second = len(batch), len(kept_lhs), len(kept_rhs)
     for _ in range(second):
         meet = vmap(meet, (None, None, 0, 0))
     for _ in range(first):
         meet = vmap(meet, (0, 0, None, None))
-    found = over_batches(meet, both)(x.astype(dtype), i, y.astype(dtype), j.astype(i.dtype))
+    results = over_batches(meet, both)(x.astype(dtype), i, y.astype(dtype), j.astype(i.dtype))
     dims = [sparse_shape(lhs)[a] for a in left] + [sparse_shape(rhs)[b] for b in right]
     n = both + first + second
-    data, indices, is_met = found
+    data, indices, is_met = results
     return placed(data, indices, is_met, (*data.shape[:n], *dims), n, 0)
 
 

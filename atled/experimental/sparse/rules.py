@@ -137,8 +137,8 @@ def _divide(op: Any, x: Any, y: Any) -> Any:
     mat = _settled(x)
     other = jnp.asarray(_dense(y), mat.dtype)
     if mat.dtype.kind in "iu":
-        found = products.bcoo_multiply_dense(mat.with_data(jnp.ones_like(mat.data)), other)
-        return mat.with_data(lax.div(mat.data, found))
+        divisors = products.bcoo_multiply_dense(mat.with_data(jnp.ones_like(mat.data)), other)
+        return mat.with_data(lax.div(mat.data, divisors))
     return (
         mat.with_data(products.bcoo_multiply_dense(mat, 1 / other)) if other.ndim else mat.with_data(mat.data / other)
     )
@@ -168,8 +168,8 @@ def _add(op: Any, x: Any, y: Any) -> Any:
 def _joined(x: BCOO, y: BCOO) -> BCOO:
     """The entries of both."""
     (a, i), (b, j) = stored(x), stored(y)
-    found = jnp.concatenate([a, b], x.n_batch), jnp.concatenate([i, j.astype(i.dtype)], x.n_batch)
-    return BCOO(found, shape=x.shape)
+    joined = jnp.concatenate([a, b], x.n_batch), jnp.concatenate([i, j.astype(i.dtype)], x.n_batch)
+    return BCOO(joined, shape=x.shape)
 
 
 def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[Any]]:
@@ -197,10 +197,10 @@ def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[An
 
 def _summed(mat: BCOO) -> BCOO:
     """Entries of one position added up; once, so that all ops on the array find them at the same positions."""
-    found = getattr(mat, "_summed", None)
-    if found is None:
-        mat._summed = found = sum_duplicates(mat, mat.nse, False)  # type: ignore[attr-defined]
-    return found
+    cached = getattr(mat, "_summed", None)
+    if cached is None:
+        mat._summed = cached = sum_duplicates(mat, mat.nse, False)  # type: ignore[attr-defined]
+    return cached
 
 
 def _acts_on_entries(op: Any) -> bool:
@@ -271,13 +271,13 @@ def _gather(op: Any, x: Any, indices: Any) -> Any:
 
 def _split(op: Any, x: Any) -> Any:
     ends = np.cumsum(op.sizes)
-    found = []
+    slices = []
     for size, end in zip(op.sizes, ends, strict=True):
         low = [0] * x.ndim
         high = list(x.shape)
         low[op.axis], high[op.axis] = int(end - size), int(end)
-        found.append(parts.bcoo_slice(x, start_indices=low, limit_indices=high))
-    return tuple(found)
+        slices.append(parts.bcoo_slice(x, start_indices=low, limit_indices=high))
+    return tuple(slices)
 
 
 def _reshape(op: Any, x: Any) -> Any:

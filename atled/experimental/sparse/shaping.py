@@ -44,11 +44,11 @@ def placed(data: Any, indices: Any, is_kept: Any, shape: Any, n_batch: int, n_de
 def checked_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes as numbers from zero."""
     axes = tuple([int(a) for a in axes])
-    found = tuple([a + ndim if a < 0 else a for a in axes])
-    if any([not 0 <= a < ndim for a in found]) or len({*found}) != len(found):
+    normalized = tuple([a + ndim if a < 0 else a for a in axes])
+    if any([not 0 <= a < ndim for a in normalized]) or len({*normalized}) != len(normalized):
         says = f"{name}: axes must be different numbers from 0 to {ndim - 1}; got {axes}."
         raise ValueError(errors.explained(says))
-    return found
+    return normalized
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
@@ -108,9 +108,9 @@ def bcoo_broadcast_in_dim(
     n, k = old.n_batch, old.n_sparse
     after = len(shape) if not old.n_dense else axes[n + k]
     before = axes[n] if k else after
-    kept = {a - before: i for i, a in enumerate(axes[n : n + k])}
+    index_of = {a - before: i for i, a in enumerate(axes[n : n + k])}
     for i, length in enumerate(shape[before:after]):
-        if length != (mat.shape[n + kept[i]] if i in kept else 1):
+        if length != (mat.shape[n + index_of[i]] if i in index_of else 1):
             says = f"bcoo_broadcast_in_dim: sparse axes can be added with length one only; got {mat.shape} to {shape}."
             raise NotImplementedError(errors.explained(says, "batch axes instead, or .todense()."))
     return _broadcast(mat, shape, axes, before, after)
@@ -126,12 +126,12 @@ def _broadcast(mat: BCOO, shape: Any, axes: Any, before: int, after: int) -> BCO
     dense = [1 if a not in axes else mat.shape[axes.index(a)] for a in range(after, len(shape))]
     data = mat.data.reshape(*dims, mat.nse, *dense)
     data = jnp.broadcast_to(data, (*batch, mat.nse, *shape[after:]))
-    kept = {a - before: i for i, a in enumerate(axes[n : n + k])}
-    if list(kept) != list(range(after - before)):
+    index_of = {a - before: i for i, a in enumerate(axes[n : n + k])}
+    if list(index_of) != list(range(after - before)):
         is_kept = inside(mat.indices, sparse_shape(mat))
         new = jnp.where(is_kept, 0, 1).astype(mat.indices.dtype)  # in the middle, an axis of length one
-        found = [mat.indices[..., kept[i]] if i in kept else new for i in range(after - before)]
-        indices = jnp.stack(found, -1)
+        columns = [mat.indices[..., index_of[i]] if i in index_of else new for i in range(after - before)]
+        indices = jnp.stack(columns, -1)
     else:
         indices = mat.indices
     indices = indices.reshape(*places, mat.nse, after - before)
@@ -154,8 +154,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     first = validated("bcoo_concatenate", mats[0])
     (axis,) = checked_axes("bcoo_concatenate", [dimension], mats[0].ndim)
     for x in mats[1:]:
-        found = validated("bcoo_concatenate", x)
-        if found[:3] != first[:3]:
+        layout = validated("bcoo_concatenate", x)
+        if layout[:3] != first[:3]:
             raise ValueError(errors.explained(f"bcoo_concatenate: arrays must have one layout; got {mats}."))
         if [a for i, a in enumerate(x.shape) if i != axis] != [a for i, a in enumerate(mats[0].shape) if i != axis]:
             says = f"bcoo_concatenate: shapes must agree but for axis {axis}; got {[m.shape for m in mats]}."
@@ -195,8 +195,8 @@ def _padded(mat: BCOO, nse: int) -> BCOO:
     more = nse - mat.nse
     zeros = jnp.zeros((*data.shape[: mat.n_batch], more, *data.shape[mat.n_batch + 1 :]), data.dtype)
     away = jnp.broadcast_to(limits(sparse_shape(mat), indices), (*indices.shape[:-2], more, mat.n_sparse))
-    found = (jnp.concatenate([data, zeros], mat.n_batch), jnp.concatenate([indices, away], mat.n_batch))
-    return BCOO(found, shape=mat.shape)
+    padded = (jnp.concatenate([data, zeros], mat.n_batch), jnp.concatenate([indices, away], mat.n_batch))
+    return BCOO(padded, shape=mat.shape)
 
 
 # -- reshape ----------------------------------------------------------------------------------------------------------
@@ -228,13 +228,13 @@ def bcoo_reshape(
 
 def _most_axes(shape: Sequence[int], size: int) -> int | None:
     """How many leading axes have so many elements together; the most, if there are several answers."""
-    found = [k for k in range(len(shape) + 1) if math.prod(shape[:k]) == size]
-    return found[-1] if found else None
+    counts = [k for k in range(len(shape) + 1) if math.prod(shape[:k]) == size]
+    return counts[-1] if counts else None
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
     """Which axes become which, in the smallest parts: positions in long arrays are not to be one large number."""
-    found, i, j = [], 0, 0
+    groups, i, j = [], 0, 0
     while i < len(old) or j < len(new):
         a, b = i, j
         while True:
@@ -246,9 +246,9 @@ def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[Sequence[int],
                 break
             if a == len(old) and b == len(new):
                 break
-        found.append((range(i, a), range(j, b)))
+        groups.append((range(i, a), range(j, b)))
         i, j = a, b
-    return found
+    return groups
 
 
 @library_function(static=("shape", "n_batch", "n_dense"))
@@ -256,7 +256,7 @@ def _reshaped(mat: BCOO, shape: tuple[int, ...], n_batch: int, n_dense: int) -> 
     data, indices = stored(mat)
     old, new = sparse_shape(mat), shape[n_batch : len(shape) - n_dense]
     is_kept = inside(indices, old)
-    found: list[Any] = [None] * len(new)
+    columns: list[Any] = [None] * len(new)
     groups = [(range(len(old)), range(len(new)))] if 0 in old else _groups(old, new)
     for axes, others in groups:
         sizes = [old[a] for a in axes]
@@ -266,10 +266,10 @@ def _reshaped(mat: BCOO, shape: tuple[int, ...], n_batch: int, n_dense: int) -> 
         for a in axes:
             number = number * old[a] + indices[..., a]
         for b in reversed(others):
-            found[b] = number % max(new[b], 1)
+            columns[b] = number % max(new[b], 1)
             number = number // max(new[b], 1)
     batch = shape[:n_batch]
-    moved = jnp.stack(found, -1) if new else jnp.zeros((*is_kept.shape, 0), indices.dtype)
+    moved = jnp.stack(columns, -1) if new else jnp.zeros((*is_kept.shape, 0), indices.dtype)
     return placed(
         data.reshape(*batch, mat.nse, *shape[len(shape) - n_dense :]),
         moved.reshape(*batch, mat.nse, len(new)),
@@ -297,17 +297,17 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 def _squeezed(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
     n, k = mat.n_batch, mat.n_sparse
     first = tuple([a for a in axes if a < n])
-    kept = [a - n for a in range(n, n + k) if a not in axes]
+    other_axes = [a - n for a in range(n, n + k) if a not in axes]
     is_kept = jnp.squeeze(inside(mat.indices, sparse_shape(mat)), first)
     data = jnp.squeeze(mat.data, (*first, *[a - k + 1 for a in axes if a >= n + k]))
     indices = jnp.squeeze(mat.indices, first)
     shape = [d for a, d in enumerate(mat.shape) if a not in axes]
-    if len(kept) == k:
+    if len(other_axes) == k:
         return BCOO((data, indices), shape=shape, **_flags(mat))
     n_batch = n - len(first)
-    n_dense = len(shape) - n_batch - len(kept)
-    found = placed(data, indices[..., np.array(kept, int)], is_kept, shape, n_batch, n_dense)
-    return BCOO((found.data, found.indices), shape=shape, **_flags(mat))
+    n_dense = len(shape) - n_batch - len(other_axes)
+    squeezed = placed(data, indices[..., np.array(other_axes, int)], is_kept, shape, n_batch, n_dense)
+    return BCOO((squeezed.data, squeezed.indices), shape=shape, **_flags(mat))
 
 
 def _flags(mat: BCOO) -> dict[str, bool]:

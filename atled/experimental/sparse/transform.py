@@ -67,9 +67,9 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
         def flat(*xs: Any) -> list[Any]:
             a, k = structure.unflatten(xs)
-            found, made = tree.flatten(f(*a, **k))
-            form.append(made)
-            return found
+            out_leaves, out_tree = tree.flatten(f(*a, **k))
+            form.append(out_tree)
+            return out_leaves
 
         with _sparsifying():
             program, captured = record(flat, types, name)

@@ -60,9 +60,9 @@ class _Closing(type):
             )
         if not consts:
             return jaxpr
-        made = Program(jaxpr.inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name, jaxpr.input_names)
-        made.consts = consts
-        return made
+        program = Program(jaxpr.inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name, jaxpr.input_names)
+        program.consts = consts
+        return program
 
 
 class ClosedJaxpr(metaclass=_Closing):
@@ -129,11 +129,11 @@ def jaxprs_in_params(params: dict[str, Any]) -> list[Program]:
     >>> jaxprs_in_params({"length": 3})
     []
     """
-    found: list[Program] = []
+    programs: list[Program] = []
     for value in params.values():
         several = value if isinstance(value, (tuple, list)) else (value,)
-        found += [x for x in several if isinstance(x, Program)]
-    return found
+        programs += [x for x in several if isinstance(x, Program)]
+    return programs
 
 
 def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:

@@ -39,13 +39,13 @@ def __getattr__(name: str) -> Any:
     if short == name or name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if short in _NEVER:
-        found = globals()[name] = Primitive(short)
-        return found
+        primitive = globals()[name] = Primitive(short)
+        return primitive
     for package in (ops, higher_order, random):
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
     for kind in _classes(Op):
         if kind.name == _NAMES.get(short, short) and kind.__module__.startswith("atled."):
-            found = globals()[name] = primitive_of(kind)
-            return found
+            primitive = globals()[name] = primitive_of(kind)
+            return primitive
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no op of atled is called {short}")

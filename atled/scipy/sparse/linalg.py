@@ -258,11 +258,11 @@ def _cycle(matvec: Operator, improve: Operator, r: Any, size: Any, least: Any, c
 
     state = (0, size, basis, jnp.eye(count, dtype=dtype), jnp.zeros((count, 2), dtype), right)
     k, _, basis, columns, _, right = while_loop(goes_on, step, state)
-    found = jnp.where(np.arange(count) < k, right[:count], jnp.zeros((), dtype))
+    rhs = jnp.where(np.arange(count) < k, right[:count], jnp.zeros((), dtype))
     diagonal = jnp.diagonal(columns)  # zero for singular A
     columns = jnp.where(np.eye(count, dtype=bool) & (diagonal == 0), jnp.ones((), dtype), columns)
-    found = jnp.where(diagonal == 0, jnp.zeros((), dtype), found)
-    weights = fori_loop(0, count, lambda i, y: _substituted(columns, y, count - 1 - i), found)
+    rhs = jnp.where(diagonal == 0, jnp.zeros((), dtype), rhs)
+    weights = fori_loop(0, count, lambda i, y: _substituted(columns, y, count - 1 - i), rhs)
     return improve(_combined(jnp.append(weights, jnp.zeros((), dtype)), basis))
 
 

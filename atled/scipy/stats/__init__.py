@@ -38,8 +38,8 @@ class Distribution(ModuleType):
 def _distributions(file: str, names: str) -> list[Any]:
     for name in names.split():
         _FILES[f"{__name__}.{name}"] = f"{__name__}.{file}"
-        sys.modules[f"{__name__}.{name}"] = made = Distribution(f"{__name__}.{name}")
-        made.__spec__ = importlib.machinery.ModuleSpec(made.__name__, None)
+        sys.modules[f"{__name__}.{name}"] = module = Distribution(f"{__name__}.{name}")
+        module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
     return [sys.modules[f"{__name__}.{name}"] for name in names.split()]
 
 
@@ -57,8 +57,8 @@ dirichlet, multivariate_normal, vonmises, wrapcauchy = _distributions(
 
 def __getattr__(name: str) -> Any:
     if name in _FUNCTIONS:
-        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
-        return found
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

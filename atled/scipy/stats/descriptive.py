@@ -46,7 +46,7 @@ def _first_of_run(is_start: Any) -> Any:
 
 @library_function(static=("axis", "keepdims"))
 def _mode(x: Any, axis: int | None, keepdims: bool) -> tuple[Any, Any]:
-    kept = tuple([1 if axis is None or i == axis else n for i, n in enumerate(type_of(x).shape)])
+    result_dims = tuple([1 if axis is None or i == axis else n for i, n in enumerate(type_of(x).shape)])
     x = jnp.ravel(x) if axis is None else jnp.moveaxis(x, axis, -1)
     if x.shape[-1] == 0:
         none = jnp.full(x.shape[:-1], np.nan)
@@ -56,7 +56,7 @@ def _mode(x: Any, axis: int | None, keepdims: bool) -> tuple[Any, Any]:
         length = jnp.arange(x.shape[-1]) - _first_of_run(_starts(x)) + 1
         at = jnp.argmax(length, -1, keepdims=True)
         values, counts = jnp.take_along_axis(x, at, -1)[..., 0], jnp.max(length, -1)
-    return (values.reshape(kept), counts.reshape(kept)) if keepdims else (values, counts)
+    return (values.reshape(result_dims), counts.reshape(result_dims)) if keepdims else (values, counts)
 
 
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
@@ -86,8 +86,8 @@ def _rankdata(x: Any, method: str, axis: int | None) -> Any:
         ends = jnp.concatenate([is_start[..., 1:], jnp.ones((*x.shape[:-1], 1), bool)], -1)
         high = n - jnp.flip(_first_of_run(jnp.flip(ends, -1)), -1)
         ranks = {"min": low, "max": high, "average": (low + high) * np.asarray(0.5, dtype)}
-        found = ranks[method] if method != "dense" else jnp.cumsum(is_start, -1)
-        rank = jnp.take_along_axis(found, place, -1)
+        sorted_ranks = ranks[method] if method != "dense" else jnp.cumsum(is_start, -1)
+        rank = jnp.take_along_axis(sorted_ranks, place, -1)
     rank = jnp.where(jnp.any(x != x, -1, keepdims=True), np.nan, rank.astype(dtype))
     return rank if axis is None else jnp.moveaxis(rank, -1, axis)
 

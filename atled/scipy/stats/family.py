@@ -45,12 +45,12 @@ _KINDS = {
 
 def function(distribution: str, name: str, parameters: str, what: str, compute: Formula) -> Callable[..., Any]:
     """A public function: `parameters` are its names, as in "x a loc=0"; `compute` gets real numbers of one dtype."""
-    found = []
+    params = []
     for text in parameters.split():
         key, _, default = text.partition("=")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        found.append(inspect.Parameter(key, kind, default=int(default) if default else inspect.Parameter.empty))
-    signature = inspect.Signature(found)
+        params.append(inspect.Parameter(key, kind, default=int(default) if default else inspect.Parameter.empty))
+    signature = inspect.Signature(params)
 
     def call(*operands: Any, **named: Any) -> Any:
         bound = signature.bind(*operands, **named)
@@ -68,13 +68,13 @@ def function(distribution: str, name: str, parameters: str, what: str, compute: 
 
 def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Any]:
     """Real operands of one dtype with 32 bits or more, and the dtype that the result is to have."""
-    found = promote_inexact(name, *operands)
-    dtype = type_of(found[0]).dtype
+    promoted = promote_inexact(name, *operands)
+    dtype = type_of(promoted[0]).dtype
     if dtypes.kind(dtype) == "c":
         raise TypeError(f"{name}: real numbers are needed; got {' and '.join(str(type_of(x)) for x in operands)}.")
     wide = dtype if dtypes.bits(dtype) >= 32 else dtypes.float32
     # numbers become arrays, too, so that what formulas make of them has the dtype
-    return [conversion.convert(cast(x, wide), wide) for x in found], dtype
+    return [conversion.convert(cast(x, wide), wide) for x in promoted], dtype
 
 
 def continuous(
@@ -121,15 +121,15 @@ def continuous(
 
         return compute
 
-    made = {}
+    computed = {}
     for kind, formula in formulas.items():
         is_quantile = kind in ("ppf", "isf")
         variable = (variables or {}).get(kind, "q" if is_quantile else "x")
         compute = quantile(formula) if is_quantile else standard(kind, formula)
-        made[kind] = (variable, compute)
+        computed[kind] = (variable, compute)
         if kind == "logpdf":
-            made["pdf"] = (variable, lambda *operands, f=compute: jnp.exp(f(*operands)))
-    return {k: function(name, k, f"{v} {parameters} {place}", what, f) for k, (v, f) in made.items()}
+            computed["pdf"] = (variable, lambda *operands, f=compute: jnp.exp(f(*operands)))
+    return {k: function(name, k, f"{v} {parameters} {place}", what, f) for k, (v, f) in computed.items()}
 
 
 def _split(rest: tuple[Any, ...], place: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -172,8 +172,8 @@ def counted(
         out = jnp.where(is_inside, out, jnp.where(k < low, np.zeros((), type_of(out).dtype), 1))
         return jnp.where(allows(*values) & (k == k), out, np.nan)
 
-    made = {"logpmf": compute, "pmf": lambda *operands: jnp.exp(compute(*operands))}
-    out = {kind: function(name, kind, f"k {parameters} loc=0", what, f) for kind, f in made.items()}
+    computed = {"logpmf": compute, "pmf": lambda *operands: jnp.exp(compute(*operands))}
+    out = {kind: function(name, kind, f"k {parameters} loc=0", what, f) for kind, f in computed.items()}
     if cdf is not None:
         out["cdf"] = function(name, "cdf", f"k {parameters} {'loc=0' if with_place else ''}", what, cumulative)
     return out

@@ -153,10 +153,10 @@ def _integral(low: Any, high: Any, samples: Any, weights: Any, variance: Any) ->
 
 
 def _remade(_: Any, children: Any) -> gaussian_kde:
-    made = object.__new__(gaussian_kde)
+    kde = object.__new__(gaussian_kde)
     for name, value in zip(_FIELDS, children, strict=True):
-        setattr(made, name, value)
-    return made
+        setattr(kde, name, value)
+    return kde
 
 
 tree_nodes.register_node(gaussian_kde, lambda kde: ([getattr(kde, name) for name in _FIELDS], None), _remade)
