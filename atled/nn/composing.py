@@ -143,9 +143,9 @@ def _read_by(function: Any) -> dict[str, Any]:
     if not isinstance(function, types.FunctionType):
         return {}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found = {n: c.cell_contents for n, c in cells if _is_filled(c)}
+    closure_vars = {n: c.cell_contents for n, c in cells if _is_filled(c)}
     names = {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
-    return found | {n: function.__globals__[n] for n in names if n in function.__globals__}
+    return closure_vars | {n: function.__globals__[n] for n in names if n in function.__globals__}
 
 
 def _is_filled(cell: Any) -> bool:
@@ -167,19 +167,19 @@ def takes_key(layer: Any) -> bool:
         return takes_key(layer.layers)
     if isinstance(layer, Module):
         calls = [c.__dict__["__call__"] for c in type(layer).__mro__ if "__call__" in c.__dict__]
-        return next((found for f in calls if (found := _takes_key(f)) is not None), False)
+        return next((takes for f in calls if (takes := _takes_key(f)) is not None), False)
     return bool(_takes_key(layer)) if isinstance(layer, (types.FunctionType, functools.partial)) else False
 
 
 def _takes_key(function: Any) -> bool | None:
     """Whether a function takes a `key` by name; None if it takes `**kwargs`."""
     try:
-        found = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return False
-    if any([p.name == "key" and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) for p in found[1:]]):
+    if any([p.name == "key" and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters[1:]]):
         return True
-    return None if any([p.kind is p.VAR_KEYWORD for p in found]) else False
+    return None if any([p.kind is p.VAR_KEYWORD for p in parameters]) else False
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------

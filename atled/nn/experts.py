@@ -130,8 +130,8 @@ class MixtureOfExperts(Module):
         """How many tokens of a group each expert takes."""
         if self.capacity is None:
             return tokens
-        wanted = math.ceil(round(self.capacity * self.k * tokens / self.count, 9))
-        return min(tokens, wanted)
+        capacity = math.ceil(round(self.capacity * self.k * tokens / self.count, 9))
+        return min(tokens, capacity)
 
     def _spread(self, x: Any) -> Any:
         """(groups, experts * room, features) as (experts, groups * room, features), each expert with its tokens."""

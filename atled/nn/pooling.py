@@ -112,8 +112,8 @@ def _avg(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padd
         axes = zip(
             type_of(total).shape[-1 - n : -1], t.shape[-1 - n : -1], pairs[-1 - n : -1], size, stride, strict=True
         )
-        found = [_counts(*axis) for axis in axes]
-        count = math.prod([np.expand_dims(c, tuple(range(1, n + 1 - i))) for i, c in enumerate(found)])
+        counts = [_counts(*axis) for axis in axes]
+        count = math.prod([np.expand_dims(c, tuple(range(1, n + 1 - i))) for i, c in enumerate(counts)])
     return (total / jnp.asarray(count, total.dtype)).astype(_float(x))
 
 
@@ -180,8 +180,8 @@ class _Adaptive(Module):
 
     def __init__(self, size: int | Sequence[int | None]) -> None:
         given = [size] if size is None or isinstance(size, (int, np.integer)) else list(size)
-        found = for_each_axis(type(self).__name__, "size", [1 if n is None else n for n in given], len(given) or 1)
-        self.size = tuple([None if n is None else m for n, m in zip(given, found, strict=True)])
+        lengths = for_each_axis(type(self).__name__, "size", [1 if n is None else n for n in given], len(given) or 1)
+        self.size = tuple([None if n is None else m for n, m in zip(given, lengths, strict=True)])
 
     def __call__(self, x: Any) -> Any:
         """The output, with as many places as asked for."""

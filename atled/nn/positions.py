@@ -128,12 +128,12 @@ class RelativePositions(Module):
 def _numbers(count: int, distance: int) -> np.ndarray:
     """The numbers of the buckets of distances 0 to `distance`, in integers: logarithms would err at the borders."""
     exact = count // 2
-    rest, number, found = count - exact, 0, list(range(exact))
+    rest, number, buckets = count - exact, 0, list(range(exact))
     for d in range(exact, distance + 1):
         while number < rest - 1 and d**rest * exact ** (number + 1) >= distance ** (number + 1) * exact**rest:
             number += 1
-        found.append(exact + number)
-    return np.asarray(found, "int32")
+        buckets.append(exact + number)
+    return np.asarray(buckets, "int32")
 
 
 class ALiBi(Module):
@@ -206,8 +206,8 @@ class SinusoidalPositions(Module):
 def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
     """Raise an error for invalid buckets and distances."""
     if buckets < 2 * (1 + bidirectional) or (bidirectional and buckets % 2):
-        wanted = "an even number of 4 or more" if bidirectional else "2 or more"
-        raise ValueError(errors.explained(f"RelativePositions: buckets must be {wanted}; got {buckets}."))
+        requirement = "an even number of 4 or more" if bidirectional else "2 or more"
+        raise ValueError(errors.explained(f"RelativePositions: buckets must be {requirement}; got {buckets}."))
     exact = buckets // (1 + bidirectional) // 2
     if distance <= exact:
         raise ValueError(

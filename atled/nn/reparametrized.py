@@ -35,11 +35,11 @@ class Reparametrized(Module):
         owner, last = _owner(self.layer, name)
         kind = None if owner is None else settled(owner).kinds.get(last)
         if kind is None or not issubclass(kind, (Param, Frozen)) or not isinstance(getattr(owner, last), Array):
-            found = [n for n, k in settled(layer).kinds.items() if issubclass(k, (Param, Frozen))]
+            param_names = [n for n, k in settled(layer).kinds.items() if issubclass(k, (Param, Frozen))]
             raise ValueError(
                 errors.explained(
                     f"{own}: the layer must have a Param called {name!r}; got a {type(layer).__name__} with "
-                    f"{', '.join(found) or 'none'}.",
+                    f"{', '.join(param_names) or 'none'}.",
                     "name='…', or a path to a layer inside: name='query/weight'.",
                 )
             )
@@ -68,10 +68,10 @@ class Reparametrized(Module):
         >>> nn.WeightNorm(layer).merged()
         Linear(weight=Param f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
         """
-        made = self.layer.__copy__()
-        owner, last = _owner(made, self.name)
+        layer = self.layer.__copy__()
+        owner, last = _owner(layer, self.name)
         setattr(owner, last, self.computed())
-        return made
+        return layer
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The output of the wrapped layer."""

@@ -102,9 +102,9 @@ def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
         leaves, structure = tree.flatten(m)
         params = [_type(x) for x, k in zip(leaves, structure.kinds, strict=True) if k is not None and k.is_trained]
         held = sum([math.prod(t.shape) * t.dtype.itemsize for t in params])
-        found = calls.get(path, [])
-        output = ", ".join([describe_tree(out) for out, _ in found[:2]]) + (", …" if len(found) > 2 else "")
-        flops = sum([n for _, n in found])
+        records = calls.get(path, [])
+        output = ", ".join([describe_tree(out) for out, _ in records[:2]]) + (", …" if len(records) > 2 else "")
+        flops = sum([n for _, n in records])
         rows.append(Row(path, type(m).__name__, output, sum([t.size for t in params]), held, flops))
     return Summary(rows)
 

@@ -70,8 +70,8 @@ def _parts(form_of: FormOf, x: Any, kind: str) -> list[tuple[str, Any, str]] | N
     form = form_of(x)
     if form is not None:
         kinds = {n: k.__name__ for n, k in form.kinds.items()}
-        found = [(n, x.__dict__[n], kinds.get(n, "")) for n in form.names]
-        return [*found, *[(n, v, "") for n, v in form.statics.items()]]
+        children = [(n, x.__dict__[n], kinds.get(n, "")) for n in form.names]
+        return [*children, *[(n, v, "") for n, v in form.statics.items()]]
     if type(x) in (list, tuple, dict) and x:
         items = x.items() if type(x) is dict else enumerate(x)
         return [(str(k), v, kind) for k, v in items]

@@ -20,9 +20,9 @@ def _vectors(name: str, where: Any, **vectors: Any) -> tuple[Any, ...]:
     x = numbers(name, first, x)
     if not x.ndim:
         raise ValueError(errors.explained(f"losses.{name}: {first} must have an axis for its features; got {x.type}."))
-    made = [x, *[alike(name, n, y, x, first) for n, y in others]]
+    operands = [x, *[alike(name, n, y, x, first) for n, y in others]]
     mask = selection(name, where, x.shape[:-1])
-    return *chosen(mask, *made, more=1), mask
+    return *chosen(mask, *operands, more=1), mask
 
 
 def _unit(x: Any) -> Any:
