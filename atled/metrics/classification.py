@@ -32,10 +32,10 @@ def _scores(name: str, scores: Any, labels: Any, classes: int | None = None) -> 
         )
     count = type_of(scores).shape[-1]
     if count != classes if classes is not None else count < 2:
-        wanted = "2 or more" if classes is None else classes
+        needed = "2 or more" if classes is None else classes
         raise ValueError(
             errors.explained(
-                f"{name}: the last axis of scores is that of the classes, which must be {wanted}; got {shown(scores)}.",
+                f"{name}: the last axis of scores is that of the classes, which must be {needed}; got {shown(scores)}.",
                 "scores[..., 0] for one score for each label, and threshold=…." if count == 1 else "",
             )
         )
@@ -300,9 +300,9 @@ class ConfusionMatrix(Metric):
         predicted, labels = _predicted("ConfusionMatrix", predictions, labels, self.threshold, self.classes)
         mask, n = mask_of("ConfusionMatrix", where, labels.shape), self.classes
         is_class = (labels >= 0) & (labels < n) & (predicted >= 0) & (predicted < n)
-        found = _counted(n * labels + predicted, mask & is_class, n * n).reshape(n, n)
+        batch_counts = _counted(n * labels + predicted, mask & is_class, n * n).reshape(n, n)
         invalid = self.invalid + _out_of_range(predicted, labels, mask, n)
-        return self.replace(counts=self.counts + found, invalid=invalid)  # type: ignore[attr-defined]
+        return self.replace(counts=self.counts + batch_counts, invalid=invalid)  # type: ignore[attr-defined]
 
     def result(self) -> Any:
         """The counts, int64."""

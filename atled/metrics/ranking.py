@@ -59,10 +59,10 @@ def _examples(name: str, scores: Any, labels: Any, where: Any) -> tuple[Any, Any
 
 def _as_floats(name: str, scores: Any, mask: Any) -> Any:
     """Integers as float64; those that may become equal to others raise, or are NaN in compiled code."""
-    made = scores.astype("float64")
+    floats = scores.astype("float64")
     if dtypes.bits(scores.dtype) <= 32:
-        return made
-    is_large = jnp.abs(made) >= 2**53
+        return floats
+    is_large = jnp.abs(floats) >= 2**53
     if not isinstance(is_large, Tracer) and not isinstance(mask, Tracer) and jnp.any(mask & is_large):
         raise ValueError(
             errors.explained(
@@ -71,7 +71,7 @@ def _as_floats(name: str, scores: Any, mask: Any) -> Any:
                 "ranks of the scores: jnp.unique(scores, return_inverse=True)[1].",
             )
         )
-    return jnp.where(is_large, jnp.nan, made)
+    return jnp.where(is_large, jnp.nan, floats)
 
 
 def _curve(scores: Any, labels: Any, mask: Any) -> tuple[Any, ...]:
@@ -85,12 +85,12 @@ def _curve(scores: Any, labels: Any, mask: Any) -> tuple[Any, ...]:
     following = jnp.concatenate([scores[1:] != scores[:-1], jnp.ones(1, bool)])[: len(scores)]
     ends = jnp.concatenate([~mask[1:], jnp.ones(1, bool)])[: len(scores)]
     is_last = mask & (following | ends)
-    found = []
+    counts = []
     for is_kind in (mask & labels, mask & ~labels):
         here = jnp.cumsum(is_kind.astype("int64"))
         seen = lax.cummax(jnp.where(is_last, here, 0))
-        found += [here, jnp.concatenate([jnp.zeros(1, "int64"), seen])[: len(here)]]
-    return *[x.astype("float64") for x in found], is_last, is_spoilt
+        counts += [here, jnp.concatenate([jnp.zeros(1, "int64"), seen])[: len(here)]]
+    return *[x.astype("float64") for x in counts], is_last, is_spoilt
 
 
 def _area(scores: Any, labels: Any, mask: Any) -> Any:
@@ -128,8 +128,8 @@ class _Store(Metric):
         """One that has seen these scores, and labels 0 or 1 of the same shape."""
         name = type(self).__name__
         scores, labels, mask = _examples(name, scores, labels, where)
-        kept = dtypes.canonical(self.dtype)
-        if jnp.promote_types(scores.dtype, kept) != kept:
+        store_dtype = dtypes.canonical(self.dtype)
+        if jnp.promote_types(scores.dtype, store_dtype) != store_dtype:
             raise TypeError(
                 errors.explained(
                     f"{name}: scores are kept in {self.dtype}, where different ones may be equal; got {scores.type}.",
@@ -154,8 +154,8 @@ class _Store(Metric):
     def merge(self, other: Self) -> Self:
         """One that has seen what both have."""
         self._check(other)
-        made = self._with(other.scores, other.labels, other._is_kept)
-        return made.replace(count=self.count + other.count)  # type: ignore[attr-defined]
+        merged = self._with(other.scores, other.labels, other._is_kept)
+        return merged.replace(count=self.count + other.count)  # type: ignore[attr-defined]
 
     def over(self, axis_name: Any) -> Self:
         """The store of all parts along a named axis: each puts its examples behind those of the parts before it."""

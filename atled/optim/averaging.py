@@ -121,8 +121,8 @@ def _check_alone(optimizer: Any) -> None:
 def _with(model: Any, parameters: Any) -> Any:
     """A model with other parameters, in its own dtypes."""
     leaves, structure = tree.flatten(model)
-    found = structure.flatten_up_to(parameters)
-    return structure.unflatten([x if y is None else y.astype(x.dtype) for x, y in zip(leaves, found, strict=True)])
+    new_leaves = structure.flatten_up_to(parameters)
+    return structure.unflatten([x if y is None else y.astype(x.dtype) for x, y in zip(leaves, new_leaves, strict=True)])
 
 
 def average(optimizer: Optimizer, decay: Any = None, *, begin: int = 0, every: int = 1) -> Average:
@@ -271,15 +271,15 @@ class ScheduleFree(Wrapper):
 def _rate(state: Any) -> Any:
     """The rate of the last step in a state."""
     states = [s for s in tree.leaves(state, is_leaf=lambda s: isinstance(s, State)) if isinstance(s, State)]
-    found = [r for s in states for n, r in {**s.hyper, **s.scheduled}.items() if n == "rate"]
-    if len(found) != 1:
+    rates = [r for s in states for n, r in {**s.hyper, **s.scheduled}.items() if n == "rate"]
+    if len(rates) != 1:
         raise ValueError(
             errors.explained(
-                f"ScheduleFree: the optimizer inside must have one rate; got {len(found)}.",
+                f"ScheduleFree: the optimizer inside must have one rate; got {len(rates)}.",
                 "optim.ScheduleFree(optim.SGD(0.1)).",
             )
         )
-    return found[0]
+    return rates[0]
 
 
 @struct

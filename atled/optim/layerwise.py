@@ -114,12 +114,12 @@ class Adafactor(Decaying):
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Row means lack the shorter of the two axes, column means the longer one; unfactored squares have all."""
         both, every = self._factored(dims), tuple(range(len(dims)))
-        found = {"velocity": every} if self.momentum else {}
+        extra = {"velocity": every} if self.momentum else {}
         if both is None:
-            return {"squares": every, **found}
+            return {"squares": every, **extra}
         short, long = both
         return {
-            "rows": tuple([a for a in every if a != short]), "columns": tuple([a for a in every if a != long]), **found,
+            "rows": tuple([a for a in every if a != short]), "columns": tuple([a for a in every if a != long]), **extra,
         }  # fmt: skip
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:

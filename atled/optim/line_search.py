@@ -165,7 +165,7 @@ def _length(loss: Any, model: Any, direction: Any, value: Any, slope: Any, first
 
     def evaluate(at: Any) -> Point:
         moved = apply(model, mapped(lambda d: at.astype(jnp.abs(d).dtype) * d, model, direction))
-        found, grads = both(moved)
+        new_value, grads = both(moved)
         slopes = mapped(
             lambda d, g: None if g is None else jnp.sum((g.conj() * d).real).astype(slope.dtype),
             model,
@@ -173,11 +173,11 @@ def _length(loss: Any, model: Any, direction: Any, value: Any, slope: Any, first
             grads,
         )
         along = sum(tree.leaves(slopes), jnp.zeros_like(slope))
-        return Point(at, jnp.asarray(found, slope.dtype), along, along)
+        return Point(at, jnp.asarray(new_value, slope.dtype), along, along)
 
     start = Point(jnp.zeros_like(slope), jnp.asarray(value, slope.dtype), slope, slope)
-    found = line_search(evaluate, start, first.astype(slope.dtype), searches)
-    return jnp.where(found.is_done, found.last.at, found.low.at)
+    search = line_search(evaluate, start, first.astype(slope.dtype), searches)
+    return jnp.where(search.is_done, search.last.at, search.low.at)
 
 
 @struct
@@ -247,14 +247,16 @@ def _minimized(f: Any, x0: Any, args: Any, tolerance: Any, steps: Any, memory: i
         return structure.unflatten([_as(part.reshape(x.shape), x.dtype) for part, x in parts])
 
     eps = float(jnp.finfo(flat.dtype).eps)
-    found = optimize.minimize(
+    result = optimize.minimize(
         lambda v: f(whole(v), *args), flat, method=optimize._LIMITED,
         options={
             "gtol": eps**0.5 if tolerance is None else tolerance, "ftol": -np.inf, "maxcor": memory,
             "maxls": searches, "maxiter": max(200 * flat.size, 1000) if steps is None else steps,
         },
     )  # fmt: skip
-    return Minimum(whole(found.x), found.fun, whole(found.jac), found.success, found.status, found.nit, found.nfev)
+    return Minimum(
+        whole(result.x), result.fun, whole(result.jac), result.success, result.status, result.nit, result.nfev
+    )
 
 
 def _as(x: Any, dtype: Any) -> Any:

@@ -68,8 +68,8 @@ class Muon(AdamW):
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
         """The numbers for the parameter at a path."""
-        made = AdamW.leaf(self, path, h)
-        return made if made is h else {**made, "adam_decay": 0.0}
+        leaf_numbers = AdamW.leaf(self, path, h)
+        return leaf_numbers if leaf_numbers is h else {**leaf_numbers, "adam_decay": 0.0}
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Matrices have no squares."""
@@ -137,10 +137,10 @@ class SOAP(AdamW):
         In one basis, no mean is longer than `most` times the root of its mean square; in a turned one it may be.
         """
         turn = jnp.where(t == 1, 2, jnp.where(t % self.every == 0, 1, 0))
-        made, ratio = Adam.derived(self, h, t), h.b1**2 / h.b2
+        corrections, ratio = Adam.derived(self, h, t), h.b1**2 / h.b2
         total = jnp.where(ratio == 1, t, (1 - ratio**t) / jnp.where(ratio == 1, 1, 1 - ratio))
-        most = (1 - h.b1) / made["first"] * jnp.sqrt(total * made["second"] / (1 - h.b2))
-        return {**made, "turn": turn, "most": most}
+        most = (1 - h.b1) / corrections["first"] * jnp.sqrt(total * corrections["second"] / (1 - h.b2))
+        return {**corrections, "turn": turn, "most": most}
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""

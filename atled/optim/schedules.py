@@ -303,10 +303,10 @@ def restarts(
     """
     if count < 1:
         raise ValueError(errors.explained(f"optim.restarts: count must be 1 or more; got {count}."))
-    made, ends, at = [], [], 0
+    cosines, ends, at = [], [], 0
     for i in range(count):
         length = round(steps * longer**i)
-        made.append(cosine(peak * lower**i, length, warmup=warmup, start=start, end=end))
+        cosines.append(cosine(peak * lower**i, length, warmup=warmup, start=start, end=end))
         at += length
         ends.append(at)
-    return made[0] if count == 1 else joined(made, ends[:-1])
+    return cosines[0] if count == 1 else joined(cosines, ends[:-1])

@@ -109,21 +109,21 @@ class Progress:
 
     def parts(self) -> list[str]:
         """The text beside the bar, most important first."""
-        found = []
+        texts = []
         for name, x in list(self.values.items()):
             if not hasattr(x, "is_ready") or x.is_ready():
                 self.values[name] = x = float(np.asarray(x))
-                found.append(f"{name} {short(x)}")
+                texts.append(f"{name} {short(x)}")
         (then, first, before), (now, step, count) = self._seen[0], self._seen[-1]
         if now > then and step > first:
             rate = (step - first) / (now - then)
-            found.append(f"{short(rate)} steps/s")
+            texts.append(f"{short(rate)} steps/s")
             if count > before:
-                found.append(f"{short((count - before) / (now - then))} tokens/s")
+                texts.append(f"{short((count - before) / (now - then))} tokens/s")
             if self.stop is not None and self.step < self.stop:
-                found.append(f"{duration((self.stop - self.step) / rate)} left")
+                texts.append(f"{duration((self.stop - self.step) / rate)} left")
         used = memory()
-        return [*found, *([f"{used / 1e9:.2f} GB"] if used else [])]
+        return [*texts, *([f"{used / 1e9:.2f} GB"] if used else [])]
 
 
 def progress(

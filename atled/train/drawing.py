@@ -31,8 +31,8 @@ def curves(log: Any, path: Any = None, *, names: Any = None) -> Any:
         raise ImportError(
             errors.explained("train.curves: matplotlib is not installed.", 'pip install "atled[plot]".')
         ) from None
-    found = log if isinstance(log, list) else records(log)
-    points = _points(found)
+    log_records = log if isinstance(log, list) else records(log)
+    points = _points(log_records)
     panels = list(dict.fromkeys([name.removeprefix("eval/") for name in points]))
     panels = [p for p in panels if names is None or p in names or f"eval/{p}" in names]
     if not panels:

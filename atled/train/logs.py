@@ -118,13 +118,13 @@ class JSONL:
 
     def rewind(self, step: int) -> None:
         """Remove lines after a step, and an incomplete line."""
-        kept = 0
+        valid_bytes = 0
         for line in self._file.content().splitlines(keepends=True):
-            found = _parsed(line)
-            if found is None or found["step"] > step:
+            record = _parsed(line)
+            if record is None or record["step"] > step:
                 break
-            kept += len(line)
-        self._file.cut(kept)
+            valid_bytes += len(line)
+        self._file.cut(valid_bytes)
 
     def flush(self) -> None:
         """Flush the lines to disk."""
@@ -147,8 +147,8 @@ def records(path: Any) -> list[dict[str, Any]]:
     file = file / "log.jsonl" if file.is_dir() else file
     if not file.exists():
         raise FileNotFoundError(errors.explained(f"train.records: there is no log at {path}."))
-    found = [_parsed(line) for line in file.read_bytes().splitlines(keepends=True)]
-    return [{k: from_plain(v) for k, v in one.items()} for one in found if one is not None]
+    parsed = [_parsed(line) for line in file.read_bytes().splitlines(keepends=True)]
+    return [{k: from_plain(v) for k, v in one.items()} for one in parsed if one is not None]
 
 
 def plain(x: float) -> Any:
@@ -166,7 +166,7 @@ def from_plain(x: Any) -> Any:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     """A parsed line; None if it is incomplete."""
     try:
-        found = json.loads(line) if line.endswith(b"\n") else None
+        record = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("step"), int) else None
+    return record if isinstance(record, dict) and isinstance(record.get("step"), int) else None

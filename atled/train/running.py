@@ -232,10 +232,10 @@ class Run:
 
     def _evaluate(self) -> bool:
         """Measure the model; whether it is the best so far."""
-        found = evaluate(
+        results = evaluate(
             self.state.evaluated(), self.measure, self.held_out, sharding=self.sharding, progress=self.bar.is_shown
         )
-        self.values |= {f"eval/{k}": float(v) for k, v in found.items() if isinstance(v, (int, float))}
+        self.values |= {f"eval/{k}": float(v) for k, v in results.items() if isinstance(v, (int, float))}
         self.bar.show(**{k: v for k, v in self.values.items() if k.startswith("eval/")})
         return self.best is not None and self._compare(self.best)
 
@@ -264,14 +264,14 @@ class Run:
         """Resume from the last checkpoint."""
         if self.saver is None:
             return
-        found = self.saver.restore(like=self.state)
-        if found is not None:
-            self._check(found)
-            self._go_to(found)
-            self.batches.restore(found.more["data"])
+        restored = self.saver.restore(like=self.state)
+        if restored is not None:
+            self._check(restored)
+            self._go_to(restored)
+            self.batches.restore(restored.more["data"])
             self._is_over = self.patience is not None and self.waited >= self.patience
         self._rewind(self.step)
-        if found is None and self.nans == "back":
+        if restored is None and self.nans == "back":
             self._save(force=True)
 
     def _check(self, found: Restored) -> None:
@@ -380,10 +380,10 @@ class Run:
         more = {"key": self.state.step_key()} if must else {}
         try:
             whole = gradients(self.loss, has_aux=self.has_aux)
-            found = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
+            origin = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
         except Exception as error:  # errors here must not stop the run
             return f" Where it comes from could not be found: {error}"
-        return f"\n{found}" if found is not None else " Op by op, everything is finite."
+        return f"\n{origin}" if origin is not None else " Op by op, everything is finite."
 
     def _skip(self, sent: _Sent, values: dict[str, float], says: str) -> None:
         self._skipped += 1
@@ -397,12 +397,12 @@ class Run:
 
     def _go_back(self, sent: _Sent, says: str) -> bool:
         assert self.saver is not None
-        found = self.saver.restore(like=self.state)
-        if found is None or self._backs[found.step] >= BACKS:
+        restored = self.saver.restore(like=self.state)
+        if restored is None or self._backs[restored.step] >= BACKS:
             raise FloatingPointError(errors.explained(f"{says}\n  Going back {BACKS} times did not help."))
-        self._backs[found.step] += 1
-        warnings.warn(f"{says}\n  Back to step {found.step}, and on after the batch.", stacklevel=2)
-        self._go_to(found)
+        self._backs[restored.step] += 1
+        warnings.warn(f"{says}\n  Back to step {restored.step}, and on after the batch.", stacklevel=2)
+        self._go_to(restored)
         self.batches.restore(sent.place)
-        self._rewind(found.step)
+        self._rewind(restored.step)
         return False
