@@ -231,9 +231,9 @@ class Pipeline(Form):
         index = count_checked("sharded", "process_index", process_index, 0)
         if index >= count:
             raise ValueError(errors.explained(f"data.sharded: there is no process {index} of {count}."))
-        made = dataclasses.replace(self, process=(index, count))
-        made.check_process()
-        return made
+        shard = dataclasses.replace(self, process=(index, count))
+        shard.check_process()
+        return shard
 
     def iterator(self, *, workers: int = 0, ahead: int = 2, epoch: int = 0) -> Iterator:
         """An iterator with `state()`, `restore(state)` and `close()`; see `data.Iterator`.

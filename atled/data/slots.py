@@ -90,8 +90,8 @@ def placed(layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> tuple[list[int
 
 def views(raw: Any, offsets: Sequence[int], layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
     """Arrays of a layout in some bytes, an array of which is given."""
-    made = []
+    arrays = []
     for at, (shape, dtype) in zip(offsets, layout):
         count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        made.append(raw[at : at + count].view(dtype).reshape(shape) if count else np.empty(shape, dtype))
-    return made
+        arrays.append(raw[at : at + count].view(dtype).reshape(shape) if count else np.empty(shape, dtype))
+    return arrays

@@ -203,15 +203,15 @@ class Lines(Source):
     def read(self, indices: np.ndarray) -> Sequence[Any]:
         """See `Source`."""
         files = np.searchsorted(self.first, indices, "right") - 1
-        wanted = np.unique(files).tolist()
-        for f in wanted:
+        file_numbers = np.unique(files).tolist()
+        for f in file_numbers:
             check_unchanged("lines", self.paths[f], self.stamps[f])
-        data = {f: bytes_of(self.paths[f]) for f in wanted}
-        found = []
+        data = {f: bytes_of(self.paths[f]) for f in file_numbers}
+        texts = []
         for file, i in zip(files.tolist(), indices.tolist()):
             line = data[file][self.starts[i] : self.ends[i]].tobytes()
-            found.append(line.removesuffix(b"\r").decode(self.encoding))
-        return found
+            texts.append(line.removesuffix(b"\r").decode(self.encoding))
+        return texts
 
     def record(self, index: int) -> str:
         """See `Source`."""
@@ -234,16 +234,16 @@ def lines(paths: Any, *, encoding: str = "utf-8") -> Pipeline:
     ...     list(data.lines(file.name))
     ['one', 'two']
     """
-    found = paths_checked("lines", paths)
+    checked_paths = paths_checked("lines", paths)
     starts, ends, counts = [], [], [0]
-    stamps = tuple([stamp_of(path) for path in found])
-    for path in found:
+    stamps = tuple([stamp_of(path) for path in checked_paths])
+    for path in checked_paths:
         begins, stops = _line_ends(bytes_of(path))
         starts.append(begins)
         ends.append(stops)
         counts.append(len(begins))
     first = np.cumsum(counts)[:-1]
-    return Pipeline(Lines(found, first, np.concatenate(starts), np.concatenate(ends), encoding, stamps))
+    return Pipeline(Lines(checked_paths, first, np.concatenate(starts), np.concatenate(ends), encoding, stamps))
 
 
 def _line_ends(data: np.ndarray, chunk: int = 1 << 24) -> tuple[np.ndarray, np.ndarray]:
@@ -258,13 +258,13 @@ def _line_ends(data: np.ndarray, chunk: int = 1 << 24) -> tuple[np.ndarray, np.n
 def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
     """One path or several, as absolute ones of files that exist."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    found = tuple([os.path.abspath(p) for p in several])
-    missing = [p for p in found if not os.path.isfile(p)]
-    if missing or not found:
+    absolute = tuple([os.path.abspath(p) for p in several])
+    missing = [p for p in absolute if not os.path.isfile(p)]
+    if missing or not absolute:
         raise FileNotFoundError(
             errors.explained(f"data.{name}: every path must be a file; got {', '.join(missing) or 'no path'}.")
         )
-    return found
+    return absolute
 
 
 def _guarded(x: Any) -> Any:

@@ -83,9 +83,9 @@ class Worker:
         while self.made < batch:
             self.cursor.next(build=False)
             self.made += 1
-        found = self.cursor.next()
+        stack = self.cursor.next()
         self.made += 1
-        parcel = Parcel(found)
+        parcel = Parcel(stack)
         offsets, needed = placed(list(parcel.shared.values()))
         if needed > size:
             self.connection.send(("room", batch, needed))
