@@ -115,15 +115,15 @@ class Manifest:
             raise Damaged(f"{where}: the manifest is damaged: its checksum is not that of its content.")
         try:  # the checksum matches, but the writer may have had a bug
             content = json.loads(text)
-            arrays = {path: _entry(found) for path, found in content["arrays"].items()}
-            made = Manifest(arrays, content["files"], content["statics"], content["more"])
-            for name, size in made.files.items():
+            arrays = {path: _entry(fields) for path, fields in content["arrays"].items()}
+            manifest = Manifest(arrays, content["files"], content["statics"], content["more"])
+            for name, size in manifest.files.items():
                 _require(type(size) is int and size >= 0 and "/" not in name and name not in ("", ".", ".."), name)
             for path, entry in arrays.items():
-                _check(path, entry, made.files)
+                _check(path, entry, manifest.files)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise Damaged(f"{where}: the manifest is wrong: {error}.") from None
-        return made
+        return manifest
 
 
 def _require(is_so: bool, what: str) -> None:

@@ -86,11 +86,11 @@ def load(
     """
     where = place(path)
     while True:
-        found = manifest(where)
+        saved_manifest = manifest(where)
         try:
-            return _loaded(where, found, like, partial, rename, cast)
+            return _loaded(where, saved_manifest, like, partial, rename, cast)
         except Damaged:
-            if manifest(where) == found:
+            if manifest(where) == saved_manifest:
                 raise  # otherwise it was replaced meanwhile, and its files were removed
 
 
@@ -102,9 +102,9 @@ def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, c
     leaves, structure = tree.flatten(like)
     names = [name for name, _ in named_leaves(like)]
     plan = matched(where, found, like, dict(zip(names, leaves, strict=True)), partial, rename, cast)
-    wanted = [(i, plan.sources[n]) for i, n in enumerate(names) if n in plan.sources]
-    read = _read(where, found, [source for _, source in wanted], [leaves[i] for i, _ in wanted])
-    for (i, _), x in zip(wanted, read, strict=True):
+    sources = [(i, plan.sources[n]) for i, n in enumerate(names) if n in plan.sources]
+    read = _read(where, found, [source for _, source in sources], [leaves[i] for i, _ in sources])
+    for (i, _), x in zip(sources, read, strict=True):
         leaves[i] = x
     return structure.unflatten(leaves)
 
@@ -134,8 +134,8 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
     ...     print(checkpoints.verify(path))
     12
     """
-    found, where = manifest(path), place(path)
-    pieces = [(name, e.stored[0].itemsize, p) for name, e in found.arrays.items() for p in e.pieces]
+    saved, where = manifest(path), place(path)
+    pieces = [(name, e.stored[0].itemsize, p) for name, e in saved.arrays.items() for p in e.pieces]
 
     def look(name: str, itemsize: int, piece: Piece) -> str:
         try:
@@ -154,8 +154,8 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
         assert report is not None
         report(name, why)
     if bad:
-        raise Damaged(f"{where}: {len(bad)} of {len(found.arrays)} arrays are damaged: {', '.join(list(bad)[:8])}.")
-    return sum([e.nbytes for e in found.arrays.values()])
+        raise Damaged(f"{where}: {len(bad)} of {len(saved.arrays)} arrays are damaged: {', '.join(list(bad)[:8])}.")
+    return sum([e.nbytes for e in saved.arrays.values()])
 
 
 # -- from pieces to arrays -----------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
         where = like.sharding if is_placed else None
 
         def keys(boxes: dict[Any, _Box]) -> Any:
-            made = random.wrap_key_data(boxes[None].values)
-            return made if where is None else device_put(made, where)
+            wrapped = random.wrap_key_data(boxes[None].values)
+            return wrapped if where is None else device_put(wrapped, where)
 
         return _Target(path, entry, like, {None: _Box(whole, empty(dims, dtype))}, keys if like is not None else _host)
     if not isinstance(like, (Array, ShapeDtypeStruct)):
@@ -221,10 +221,10 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
             boxes[str(index)] = _Box(tuple([a for a, _, _ in ends]), empty(tuple([b - a for a, b, _ in ends]), dtype))
 
     def on_devices(boxes: dict[Any, _Box]) -> Any:
-        wanted = type_of(like).dtype if isinstance(like, Array) else np.dtype(like.dtype)
+        wanted_dtype = type_of(like).dtype if isinstance(like, Array) else np.dtype(like.dtype)
         weak = type_of(like).weak if isinstance(like, Array) else False
-        values = {k: exactly(path, b.values, wanted) for k, b in boxes.items()}
-        placed = Placed(ArrayType(dims, wanted, weak), sharding, is_committed)
+        values = {k: exactly(path, b.values, wanted_dtype) for k, b in boxes.items()}
+        placed = Placed(ArrayType(dims, wanted_dtype, weak), sharding, is_committed)
         return wrap(assemble(placed, [(d, values[str(i)]) for d, i in indices.items()], compares=False))
 
     return _Target(path, entry, like, boxes, on_devices)
@@ -235,14 +235,14 @@ def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
     if values.dtype == dtype:
         return values
     with np.errstate(invalid="ignore"):
-        made = values.astype(dtype)
-    if made.dtype.kind in "iub" and not np.array_equal(made.astype(values.dtype), values):
+        converted = values.astype(dtype)
+    if converted.dtype.kind in "iub" and not np.array_equal(converted.astype(values.dtype), values):
         raise CheckpointError(
             errors.explained(
                 f"checkpoints.load: {path} has numbers that {np.dtype(dtype)} cannot hold.", "another dtype."
             )
         )
-    return made
+    return converted
 
 
 def _host(boxes: dict[Any, _Box]) -> np.ndarray:

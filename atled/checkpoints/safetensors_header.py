@@ -134,27 +134,27 @@ def weight_map(path: pathlib.Path) -> dict[str, str]:
     """Which name is in which file, by an index."""
     if path.stat().st_size > HEADER_LIMIT:
         raise bad(path, f"an index must have at most {HEADER_LIMIT} bytes")
-    found = _parsed(path, path.read_bytes(), is_header=False).get("weight_map")
-    if not isinstance(found, dict) or not found:
+    files = _parsed(path, path.read_bytes(), is_header=False).get("weight_map")
+    if not isinstance(files, dict) or not files:
         raise bad(path, "it must have a weight_map from names to files")
-    for name, file in found.items():
+    for name, file in files.items():
         if not isinstance(file, str) or file in ("", ".", "..") or re.search(r"[/\\\0]", file):
             raise bad(path, f"{short(name)} must be in a file of the same directory; got {short(file)}")
-    return found
+    return files
 
 
 def _parsed(path: pathlib.Path, data: bytes, is_header: bool) -> dict[str, Any]:
     """A JSON object in UTF-8, in which no name comes twice; in headers, numbers are whole and not negative."""
     hooks: dict[str, Any] = {"parse_int": _natural, "parse_float": _natural} if is_header else {}
     try:
-        found = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_natural, **hooks)
+        content = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_natural, **hooks)
     except RecursionError:
         raise bad(path, "its JSON is nested too deep") from None
     except ValueError as error:
         raise bad(path, f"its JSON is not valid: {_cut(str(error))}") from None
-    if not isinstance(found, dict):
-        raise bad(path, f"its JSON must be an object; got {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise bad(path, f"its JSON must be an object; got {type(content).__name__}")
+    return content
 
 
 def _natural(text: str) -> int:
@@ -164,14 +164,14 @@ def _natural(text: str) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         name, _ = collections.Counter([name for name, _ in pairs]).most_common(1)[0]
         raise ValueError(f"{short(name)} comes twice")
     for name, value in pairs:
         if not is_text(name) or (isinstance(value, str) and not is_text(value)):
             raise ValueError(f"{short(name)} is or has half of a character")
-    return found
+    return mapping
 
 
 def require(path: pathlib.Path, names: Sequence[str], there: Mapping[str, Any]) -> None:

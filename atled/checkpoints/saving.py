@@ -143,19 +143,19 @@ class Saver:
                 )
             )
         taken = writing.snapshot(tree)
-        kept = {"step": step, "metrics": metrics, "more": more}
+        record = {"step": step, "metrics": metrics, "more": more}
         if self._waits:
-            return self._write(step, taken, kept)
+            return self._write(step, taken, record)
         # release the tree: donating an array that is still referenced would copy it
         taken = self._staging.copied(taken)
         _busy.add(self)
         self._written.clear()
-        writer = threading.Thread(target=self._in_background, args=(step, taken, kept))
+        writer = threading.Thread(target=self._in_background, args=(step, taken, record))
         writer.name = f"atled-checkpoint-{step}"
         try:
             writer.start()
         except RuntimeError:  # the interpreter is shutting down, and starts no more threads
-            self._in_background(step, taken, kept)
+            self._in_background(step, taken, record)
 
     def wait(self) -> None:
         """Wait until what was saved is on disk."""
@@ -189,15 +189,15 @@ class Saver:
         damaged: list[str] = []
         left = self._all_steps()
         while (s := chosen_by_first(left.pop() if left else -1)) >= 0:  # all processes try the same step
-            made = self._tried(s, like, options, damaged)
-            if not all_say(made is not None):
-                damaged += [] if made is None else [f"Another process could not read step {s}."]
+            restored = self._tried(s, like, options, damaged)
+            if not all_say(restored is not None):
+                damaged += [] if restored is None else [f"Another process could not read step {s}."]
                 continue
             for text in damaged:
                 says = f"checkpoints.Saver: step {s} is restored, because newer ones are not whole. {text}"
                 warnings.warn(says, stacklevel=2)
             self._newest = s  # later saves continue from this step
-            return made
+            return restored
         if damaged:
             raise Damaged(f"checkpoints.Saver: no checkpoint in {self.directory} is whole. {damaged[0]}")
         return None
@@ -225,9 +225,9 @@ class Saver:
         """Get to know the metrics of steps that others, or an earlier run, saved."""
         for step in there:
             if step not in self._values:
-                found = self._manifest(step)
-                if found is not None:
-                    self._values[step] = found.more["metrics"].get(self.best)
+                manifest = self._manifest(step)
+                if manifest is not None:
+                    self._values[step] = manifest.more["metrics"].get(self.best)
 
     def _tried(self, step: int, like: Any, options: Any, damaged: list[str]) -> Restored | None:
         """The contents of a step; None if it is missing or damaged, which is recorded."""
@@ -318,8 +318,8 @@ class Saver:
 
     def _all_steps(self) -> list[int]:
         """Steps that have a directory."""
-        found = [re.fullmatch(r"step-(\d+)", n) for n in self.directory.folders()]
-        return sorted([int(m[1]) for m in found if m])
+        matches = [re.fullmatch(r"step-(\d+)", n) for n in self.directory.folders()]
+        return sorted([int(m[1]) for m in matches if m])
 
     def _manifest(self, step: int, is_strict: bool = False) -> Manifest | None:
         """The manifest of a step; None if it is missing or incomplete, which raises if `is_strict`."""
@@ -328,21 +328,21 @@ class Saver:
             data = where.read(MANIFEST)
             if data is None:
                 return None  # a save that did not come to its end
-            found = Manifest.from_bytes(data, str(where))
-            reading.check_files(where, found)
-            kept = found.more["step"] if isinstance(found.more, dict) and "step" in found.more else None
-            if kept is not None and kept != step:
-                raise Damaged(f"{where}: the manifest is damaged: it is that of step {kept}.")
+            manifest = Manifest.from_bytes(data, str(where))
+            reading.check_files(where, manifest)
+            saved_step = manifest.more["step"] if isinstance(manifest.more, dict) and "step" in manifest.more else None
+            if saved_step is not None and saved_step != step:
+                raise Damaged(f"{where}: the manifest is damaged: it is that of step {saved_step}.")
         except Damaged:
             if is_strict:
                 raise
             return None
-        return found if kept is not None else None  # or an unrelated directory
+        return manifest if saved_step is not None else None  # or an unrelated directory
 
     def _restored(self, step: int, like: Any, options: Any) -> Restored:
         where = self.directory.inside(_name(step))
-        kept = reading.manifest(where).more
-        return Restored(step, reading.load(where, like, **options), kept["more"])
+        record = reading.manifest(where).more
+        return Restored(step, reading.load(where, like, **options), record["more"])
 
     def _clear(self, step: int) -> None:
         """Remove leftovers of interrupted saves, which use disk space."""
@@ -358,12 +358,12 @@ class Saver:
         there = self._all_steps()
         self._look(there)
         whole = [s for s in there if s in self._values]
-        wanted = set(whole[-self.keep :])
+        kept_steps = set(whole[-self.keep :])
         numbers = {s: v for s, v in self._numbers().items() if s in whole}
         if self.best is not None and numbers:
-            wanted.add(self._of_best(numbers))
+            kept_steps.add(self._of_best(numbers))
         for step in whole:
-            if step not in wanted:
+            if step not in kept_steps:
                 self._remove(step)
 
     def _remove(self, step: int) -> None:

@@ -116,19 +116,19 @@ class Local:
             return {}
         except OSError as error:
             raise self._failed("listed", error) from None
-        found = {}
+        file_sizes = {}
         for name in names:
             with contextlib.suppress(OSError):  # it was removed meanwhile
                 status = os.stat(self.path / name)
                 if stat.S_ISREG(status.st_mode):
-                    found[name] = status.st_size
-        return found
+                    file_sizes[name] = status.st_size
+        return file_sizes
 
     def folders(self) -> list[str]:
         """The names of directories in this one."""
         try:
-            with os.scandir(self.path) as found:
-                return sorted([e.name for e in found if e.is_dir()])
+            with os.scandir(self.path) as entries:
+                return sorted([e.name for e in entries if e.is_dir()])
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -155,12 +155,12 @@ class Local:
 
     def old_files(self, seconds: float) -> list[str]:
         """Files that were not modified for some time."""
-        before, found = time.time() - seconds, []
+        before, old = time.time() - seconds, []
         for name in self.sizes():
             with contextlib.suppress(OSError):
                 if os.stat(self.path / name).st_mtime < before:
-                    found.append(name)
-        return found
+                    old.append(name)
+        return old
 
     def _failed(self, what: str, error: OSError, kind: type[CheckpointError] = CheckpointError) -> CheckpointError:
         return kind(errors.explained(f"checkpoints: {self.path} could not be {what}: {error.strerror}."))
@@ -215,14 +215,14 @@ class Remote:
 
     def read(self, name: str) -> bytes | None:
         """The bytes of an object; None if there is none."""
-        found = self._do("read", name, lambda: self.store.read(name).result())
-        return bytes(found.value) if found.state == "value" else None
+        result = self._do("read", name, lambda: self.store.read(name).result())
+        return bytes(result.value) if result.state == "value" else None
 
     def parts(self, name: str, offset: int, into: memoryview) -> Iterable[memoryview]:
         """Read bytes of an object into memory."""
-        wanted = slice(offset, offset + len(into))
-        found = self._do("read", name, lambda: self.store.read(name, byte_range=wanted).result())
-        data = found.value if found.state == "value" else b""
+        window = slice(offset, offset + len(into))
+        result = self._do("read", name, lambda: self.store.read(name, byte_range=window).result())
+        data = result.value if result.state == "value" else b""
         into[: len(data)] = data
         for i in range(0, len(data), SPAN):
             yield into[i : min(i + SPAN, len(data))]
