@@ -53,8 +53,8 @@ class Instruction:
 
     def attribute(self, pattern: str) -> str | None:
         """What the one group of a pattern finds in the attributes."""
-        found = re.search(pattern, self.attributes)
-        return found and found[1]
+        match = re.search(pattern, self.attributes)
+        return match and match[1]
 
     @property
     def ops(self) -> tuple[OpName, ...]:
@@ -79,8 +79,8 @@ class Instruction:
     @property
     def turns(self) -> int | None:
         """How often a loop runs its body, where the compiler knows."""
-        found = self.attribute(r'"known_trip_count":\{"n":"(\d+)"')
-        return int(found) if found else None
+        count = self.attribute(r'"known_trip_count":\{"n":"(\d+)"')
+        return int(count) if count else None
 
 
 class Visit(NamedTuple):
@@ -133,8 +133,8 @@ class Module:
 
     def makers(self, i: Instruction) -> list[Instruction]:
         """The instructions that it takes results of."""
-        wanted = set(i.inputs)
-        return [r for r in self.home[i.name] if r.name in wanted]
+        input_names = set(i.inputs)
+        return [r for r in self.home[i.name] if r.name in input_names]
 
     def users(self, i: Instruction) -> list[Instruction]:
         """The instructions that take its result."""
@@ -158,8 +158,8 @@ class Module:
         return {n: lines[place] for n, place in frames.items() if place in lines}
 
     def _table(self, title: str) -> dict[int, str]:
-        found = re.search(rf"^{title}\n((?:\d+ .*\n)*)", self._text, re.M)
-        return {int(n): row for n, row in _TABLE.findall(found[1])} if found else {}
+        match = re.search(rf"^{title}\n((?:\d+ .*\n)*)", self._text, re.M)
+        return {int(n): row for n, row in _TABLE.findall(match[1])} if match else {}
 
 
 def _numbers(row: str) -> dict[str, int]:
@@ -187,14 +187,14 @@ def closing(text: str, start: int) -> int:
 
 def parts(shape: str) -> list[str]:
     """The elements of the shape of a tuple."""
-    found, start, inner = [], 0, shape[1:-1]
+    elements, start, inner = [], 0, shape[1:-1]
     depth = 0
     for place, letter in enumerate(inner):
         depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 0:
-            found.append(inner[start:place].strip())
+            elements.append(inner[start:place].strip())
             start = place + 1
-    return [*found, inner[start:].strip()]
+    return [*elements, inner[start:].strip()]
 
 
 def size(shape: str) -> int:

@@ -63,8 +63,8 @@ def read(text: str, mesh: Mesh | None) -> Iterator[Collective]:
         if kind not in KINDS:
             continue
         span = groups.span(i.attributes, mesh)
-        found = [i, *_results(module, i)]
-        lines = _lines(module, found) or _lines(module, [*module.makers(i), *module.users(found[-1])])[:1]
+        instructions = [i, *_results(module, i)]
+        lines = _lines(module, instructions) or _lines(module, [*module.makers(i), *module.users(instructions[-1])])[:1]
         ops = i.ops
         yield Collective(
             kind, span.axes, span.is_whole, span.devices, _size(i, kind, span.devices), _times(around),

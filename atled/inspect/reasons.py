@@ -48,8 +48,8 @@ def reason(kind: str, ops: Sequence[OpName], over: str, combiner: str) -> str:
     if names and names[0] in WRITTEN:
         return f"backward of the line's own collective: lax.{WRITTEN[names[0]]}"
     if kind in ("all-reduce", "reduce-scatter"):
-        found = _reduced(names, is_backward, over, _COMBINED.get(combiner, "parts"))
-        return f"{found}, each device keeps a share" if kind == "reduce-scatter" else found
+        explanation = _reduced(names, is_backward, over, _COMBINED.get(combiner, "parts"))
+        return f"{explanation}, each device keeps a share" if kind == "reduce-scatter" else explanation
     return ("backward: " if is_backward else "") + _moved(kind, names, over)
 
 

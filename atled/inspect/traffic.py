@@ -29,24 +29,24 @@ class Collectives:
         all_to_all: int | None = None, collective_permute: int | None = None,
     ) -> Collectives:  # fmt: skip
         """Raise AssertionError unless there are so many of each kind; None stands for any number."""
-        wanted = {
+        counts = {
             "all-reduce": all_reduce, "all-gather": all_gather, "reduce-scatter": reduce_scatter,
             "all-to-all": all_to_all, "collective-permute": collective_permute,
         }  # fmt: skip
-        wrong = [(k, n, self.count(k)) for k, n in wanted.items() if n is not None and n != self.count(k)]
+        wrong = [(k, n, self.count(k)) for k, n in counts.items() if n is not None and n != self.count(k)]
         if wrong:
-            said = ", ".join([f"{n} {kind}" for kind, n, _ in wrong])
+            expected = ", ".join([f"{n} {kind}" for kind, n, _ in wrong])
             got = ", ".join([f"{n} {kind}" for kind, _, n in wrong])
-            raise AssertionError(f"inspect.expect: {self.name} must have {said}; got {got}.\n{self}")
+            raise AssertionError(f"inspect.expect: {self.name} must have {expected}; got {got}.\n{self}")
         return self
 
     def totals(self) -> dict[tuple[Any, ...], tuple[int, bool]]:
         """Bytes on each device by mesh axes, over all turns of loops; and whether all loops' turns are known."""
-        found: dict[tuple[Any, ...], tuple[int, bool]] = {}
+        totals: dict[tuple[Any, ...], tuple[int, bool]] = {}
         for row in self.rows:
-            total, is_known = found.get(row.axes, (0, True))
-            found[row.axes] = (total + row.bytes * (row.times or 1), is_known and row.times is not None)
-        return found
+            total, is_known = totals.get(row.axes, (0, True))
+            totals[row.axes] = (total + row.bytes * (row.times or 1), is_known and row.times is not None)
+        return totals
 
     def __repr__(self) -> str:
         return str(self)
