@@ -104,13 +104,13 @@ def export(options: argparse.Namespace) -> int:
 
 
 def newest(path: str) -> Any:
-    """A checkpoint, or the newest of a run."""
+    """A checkpoint, or the newest one in the directory of a run."""
     step = Saver(path).latest()
     return place(path) if step is None else place(path).inside(f"step-{step:08d}")
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
+    """A human-readable number of bytes."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

@@ -160,7 +160,7 @@ def _is_number(leaf: Any, entry: Entry) -> bool:
 
 
 def settings_of(x: Any) -> dict[str, Any]:
-    """The settings of modules that JSON can hold, by path: a report may say that `heads` was 8."""
+    """The JSON-serializable settings of modules, by path, so that a report can say that `heads` was 8."""
     settings = {}
     for path, node in walk(x) if isinstance(x, Module) else ():
         if isinstance(node, Module):

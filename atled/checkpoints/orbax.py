@@ -26,7 +26,7 @@ _SEQUENCE, _DICT = 1, 2  # kinds of steps
 
 
 class _Value(NamedTuple):
-    """A value as the metadata has it: the steps to it, each a kind and a key, and what it is."""
+    """A value in the metadata: its path, each step a kind and a key, and its value type."""
 
     steps: tuple[tuple[int, str], ...]
     kind: str
@@ -149,8 +149,8 @@ def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str
 
 
 def _memory() -> int:
-    """The bytes of memory that this machine has; tensorstore ends the process if it wants more."""
-    if not hasattr(os, "sysconf"):  # Windows: no array is too large to be tried
+    """The memory of this machine in bytes; tensorstore aborts the process if it needs more."""
+    if not hasattr(os, "sysconf"):  # Windows: no limit is known
         return sys.maxsize
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -178,7 +178,7 @@ def _result(place: pathlib.Path, name: str, future: Any) -> Any:
 
 
 def _nested(place: pathlib.Path, parts: list[tuple[Any, Any]], name: str = "the tree") -> Any:
-    """The tree of values, each of which comes with the steps to it."""
+    """The nested tree of values, each of which is given with its path."""
     if any([not steps for steps, _ in parts]):
         if len(parts) > 1:
             raise _bad(place, f"{name} is a value, and others are below it")

@@ -65,7 +65,7 @@ def load(
 
     Args:
         like: a tree like the one that was saved: its arrays are replaced, each with the sharding that it has. It may be
-            a model that was just made, or one of shapes (`eval_shape`), for which nothing else is held in memory.
+            a newly created model, or one of shapes (`eval_shape`), which needs no extra memory.
             Without it, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
         partial: True to allow arrays that only one of the two has: they keep their values from `like`, or are ignored;
             or patterns of paths for which this is allowed.
@@ -74,7 +74,7 @@ def load(
 
     Raises:
         CheckpointError: if the checkpoint is damaged, naming the array, or if it is not one of `like`: the message
-            lists what is missing, what is left over, and what has another shape or dtype.
+            lists missing and unexpected arrays, and those with another shape or dtype.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -110,7 +110,7 @@ def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, c
 
 
 def check_files(where: Any, found: Manifest) -> None:
-    """Raise for files that are gone or of another size, before memory is taken for what should be in them."""
+    """Raise for files that are missing or of another size, before memory is allocated for their arrays."""
     sizes = where.sizes()
     for name, size in found.files.items():
         if name not in sizes or sizes[name] not in (None, size):
@@ -124,8 +124,8 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
     """Read every piece of a checkpoint and verify its checksum; returns the number of bytes.
 
     Raises:
-        CheckpointError: naming the first array that is damaged; with `report`, which is called with each damaged array
-            and what is wrong, after all were looked at.
+        CheckpointError: names the first damaged array; with `report`, which is called with each damaged array and
+            the reason, it is raised after all arrays were checked.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -163,7 +163,7 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
 
 @dataclasses.dataclass
 class _Box:
-    """A part of an array that is wanted, with memory for it."""
+    """A part of an array to read, with memory for it."""
 
     start: tuple[int, ...]
     values: np.ndarray
@@ -189,7 +189,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _target(path: str, entry: Entry, like: Any) -> _Target:
-    """What to read for a leaf, and how to make it one."""
+    """What to read for a leaf, and how to build the leaf from it."""
     dtype, dims = entry.stored
     whole = (0,) * len(dims)
     if entry.dtype == KEY:
@@ -231,7 +231,7 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
 
 
 def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
-    """Numbers in another dtype; integers and booleans must be able to hold them."""
+    """Values converted to another dtype; raises if integers or booleans cannot represent them exactly."""
     if values.dtype == dtype:
         return values
     with np.errstate(invalid="ignore"):
@@ -250,7 +250,7 @@ def _host(boxes: dict[Any, _Box]) -> np.ndarray:
 
 
 def _read(where: Any, found: Manifest, paths: Sequence[str], likes: Sequence[Any]) -> list[Any]:
-    """Arrays of a checkpoint, each like another one, or as NumPy arrays."""
+    """Arrays of a checkpoint, each placed like its entry in `likes`, or as NumPy arrays."""
     targets = [_target(p, found.arrays[p], like) for p, like in zip(paths, likes, strict=True)]
     todo = [
         (where, t, piece, fits)

@@ -83,7 +83,7 @@ def save(
 
 
 def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> pathlib.Path:
-    """Where to write; raises for what cannot be."""
+    """The path to write to; raises if it is invalid."""
     file = pathlib.Path(path)
     if not file.name.endswith(_SUFFIX) or file.is_dir():
         raise ValueError(
@@ -98,7 +98,7 @@ def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> path
 
 
 def _put(place: Local, content: Mapping[str, Iterable[Any]], before: str | None = None) -> None:
-    """Write files under other names and rename them when all are on the disk; a file may have to go before that."""
+    """Write files under temporary names; when all are on disk, remove the file `before`, if any, and rename them."""
     beside = {f".{name}.{uuid.uuid4().hex[:8]}": name for name in content}
     try:
         for hidden, name in beside.items():
@@ -132,7 +132,7 @@ def _leaves(tree: Any) -> list[_Leaf]:
 
 
 def _tag(name: str, x: Any) -> str:
-    """What the format calls the dtype of an array."""
+    """The name of an array's dtype in the format."""
     if not isinstance(x, (Array, np.ndarray, np.generic)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(
             errors.explained(
@@ -217,8 +217,8 @@ def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> di
 
     The path is that of a file, of an index, or of a directory with one of them. Arrays are views of the file in memory:
     they cannot be written to, and are read from the disk when they are used. `numpy.array(x)` or `jnp.array(x)` copies
-    one. A file that is replaced by renaming, as `save` does, leaves them alone; one that is overwritten in place by
-    another program does not.
+    one. Replacing the file by renaming, as `save` does, does not affect them; overwriting it in place, as another
+    program may, does.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -249,7 +249,7 @@ def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> di
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The words that go with a file; of several files, those of the first.
+    """The string metadata of a file; of several files, that of the first.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:

@@ -50,7 +50,7 @@ class Bar:
         self.name, self.start, self.is_terminal = name, time.monotonic(), sys.stdout.isatty()
 
     def show(self, part: float, what: str) -> None:
-        """Draw it anew."""
+        """Redraw it."""
         if self.is_terminal:
             full = round(24 * part)
             line = f"{self.name:22} [{'#' * full}{'.' * (24 - full)}] {what}, {time.monotonic() - self.start:.0f} s"
@@ -232,12 +232,12 @@ SOURCES = {
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of what is in a file."""
+    """The SHA-256 of the contents of a file."""
     return hashlib.sha256(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).hexdigest()
 
 
 def is_there(name: str, to: pathlib.Path) -> bool:
-    """Whether all files of a set are in its directory, and right."""
+    """Whether all files of a set are in its directory, with the right contents."""
     for file, sha256 in sets.FILES[name].items():
         existing = [to / name / f for f in (file, f"{file}.gz") if (to / name / f).is_file()]
         if not existing or digest(existing[0].read_bytes()) != sha256:
@@ -246,7 +246,7 @@ def is_there(name: str, to: pathlib.Path) -> bool:
 
 
 def fetch(name: str, to: pathlib.Path) -> None:
-    """Get a set, unless it is there."""
+    """Download a set, unless it is already there."""
     source, bar = SOURCES[name], Bar(name)
     if is_there(name, to):
         bar.end("is there already")

@@ -75,7 +75,7 @@ def images(folder: str | os.PathLike[str], *, mode: str = "RGB") -> Pipeline:
     """The images of a folder with one folder for each class: `image`, uint8[height, width, channels], and `label`.
 
     Classes are numbered by the order of their names, images come in the order of theirs. `mode` is Pillow's: "L" gives
-    grey images, without an axis of channels.
+    grayscale images, without a channel axis.
 
     >>> import os, tempfile
     >>> from PIL import Image
@@ -153,7 +153,7 @@ def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[st
 def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
     """The rows of Parquet files as dicts: numbers, strings, bytes, and lists as arrays.
 
-    A row group is read as a whole, and the last eight are kept. So shuffled rows of many large groups are slow: write
+    A row group is read as a whole, and the last eight are cached. So shuffling rows of many large groups is slow: write
     small groups, or keep the order.
     """
     package, checked_paths = _package("parquet", "pyarrow.parquet", "parquet"), paths_checked("parquet", paths)

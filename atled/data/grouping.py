@@ -53,7 +53,7 @@ class Bucket:
 
 @dataclasses.dataclass(frozen=True)
 class Pad:
-    """Makes ragged examples `length` long, or as long as the next multiple of a number; with a mask."""
+    """Pads ragged examples to `length`, or to the next multiple of a number, and adds a mask."""
 
     length: int | None
     multiple: int | None
@@ -63,7 +63,7 @@ class Pad:
     name: str = "pad"
 
     def __call__(self, example: Any) -> dict[str, Any]:
-        """An example that is longer."""
+        """The padded example."""
         example, names, n = _ragged(self.name, example, self.fields)
         length = self.length if self.length is not None else -(-n // (self.multiple or 1)) * (self.multiple or 1)
         if n > length and not self.cut:
@@ -129,7 +129,7 @@ class Pack:
     fill: Any
 
     def fields(self, example: Any) -> dict[str, np.ndarray]:
-        """The sequences of an example, by name; all have one length."""
+        """The sequences of an example, by name; all have the same length."""
         example, _, _ = _ragged("pack", example, list(example) if isinstance(example, dict) else None)
         arrays = {k: np.asarray(v) for k, v in example.items()}
         if any([x.ndim != 1 or x.dtype == object for x in arrays.values()]) or {"segments", "positions"} & set(arrays):
@@ -152,7 +152,7 @@ class Pack:
         return arrays
 
     def row(self, pieces: list[tuple[dict[str, np.ndarray], int, int, str]]) -> dict[str, np.ndarray]:
-        """One row of pieces: fields, where the piece of them begins and ends, and the name of the example."""
+        """One packed row from pieces, each (fields, start, stop, name of the example)."""
         first = pieces[0][0]
         packed = {k: np.full(self.length, self.fill, x.dtype) for k, x in first.items()}
         packed["segments"], packed["positions"] = (np.zeros(self.length, np.int32) for _ in range(2))

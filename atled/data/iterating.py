@@ -1,4 +1,4 @@
-"""`Iterator`: yields batches, with a state after each; made in this process or by worker processes."""
+"""`Iterator`: yields batches, with a state after each; computed in this process or by worker processes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Single:
 
 
 def naming(node: Any, block: Block) -> Callable[[int], str]:
-    """What to call the i-th example of a block."""
+    """The name of the i-th example of a block, for messages."""
 
     def name(i: int) -> str:
         source, _, index = block.identity(i)
@@ -117,7 +117,7 @@ class Examples:
         return stages.applied(self.late, block, i, self.sources, self.memory, value)
 
     def named(self, found: tuple[Block, int, Any]) -> str:
-        """What to call an example."""
+        """The name of an example, for messages."""
         return naming(self.node, found[0])(found[1])
 
 
@@ -208,7 +208,7 @@ class Packer:
 
 
 class Buckets:
-    """Batches of examples that are about as long. All processes go through all examples, and take their rows."""
+    """Batches of examples of similar length. All processes go through all examples, and take their rows."""
 
     def __init__(self, pipeline: Any, memory: dict[Any, Any], epoch: int, place: dict[str, Any]) -> None:
         self.pipeline, self.bucket = pipeline, pipeline.group
@@ -242,7 +242,7 @@ class Buckets:
         return Stack([pad(x[1]) for x in rows], lambda i: rows[i][2])
 
     def _full(self) -> tuple[int, list[Any]] | None:
-        """A bucket that is full, or at the end one that is not empty if that is asked for; it is emptied."""
+        """Number and entries of a full bucket, or at the end of a partial one unless `drop_last`; empties it."""
         while (entry := self._one(self.examples)) is not None:
             try:
                 number = self.bucket.number(entry[1])

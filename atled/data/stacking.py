@@ -40,7 +40,7 @@ def _plain_keys(structure: Any) -> tuple[Any, ...] | None:
 
 
 class Stack:
-    """Examples that are about to be copied into one batch: `layout` is what is needed, `fill` copies."""
+    """Examples to be copied into one batch: `layout` has the shapes and dtypes, `fill` copies."""
 
     def __init__(self, examples: Sequence[Any], who: Callable[[int], str]) -> None:
         if isinstance(examples, Columns):

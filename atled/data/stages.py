@@ -114,7 +114,7 @@ class _Seeds(ISpawnableSeedSequence):
         self.children = 0
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
-        """Nothing: the state is set."""
+        """Not used: the state is set directly."""
         return np.zeros(n_words, dtype)
 
     def spawn(self, n_children: int) -> list[Any]:
@@ -126,7 +126,7 @@ class _Seeds(ISpawnableSeedSequence):
 def _generator(seed: int, identity: tuple[int, int, int], memory: dict[Any, Any]) -> np.random.Generator:
     """Random numbers that depend on a seed and the identity of the example.
 
-    Making a generator takes ten times as long as setting it, so one is reused unless the user's function has kept it.
+    Creating a generator takes ten times as long as reseeding it, so it is reused unless the user's function holds it.
     """
     generator, alone = memory.pop("generator", (None, None))
     if generator is None or _holders(generator) != alone:

@@ -1,4 +1,4 @@
-"""Worker processes: batch b is made by worker b mod W, and given to the user in order.
+"""Worker processes: batch b is computed by worker b mod W; batches are returned in order.
 
 They are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled
 once, and its arrays go to shared memory once for all workers. Each worker has a few batches to make ahead. Ctrl-C does
@@ -140,7 +140,7 @@ class Pool:
         return bool(readable)
 
     def _make_room(self, number: int, batch: int, size: int) -> None:
-        """A larger slot for a batch that does not fit into the one that was meant for it."""
+        """Allocate a larger slot for a batch that does not fit into its slot."""
         self.bytes = max(self.bytes, size)
         slot = self.assigned[batch]
         if slot is not None:
@@ -179,7 +179,7 @@ class Pool:
         how = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with exit code {code}"
         source, epoch, index = self.watch[4 * number : 4 * number + 3]
         sources = self.pipeline.node.sources()
-        is_known = source >= 0 and len(sources) == 1  # inside of a mixture, sources are counted otherwise
+        is_known = source >= 0 and len(sources) == 1  # inside a mixture, sources are numbered differently
         at = f" while at {sources[0].record(index)}, epoch {epoch}" if is_known else ""
         way_out = (
             'in a script, start workers below `if __name__ == "__main__":`, which they import; its output is above.'
@@ -213,7 +213,7 @@ def _close(pid: int, processes: list[Any], connections: list[Connection], *slots
 
 @contextlib.contextmanager
 def _undisturbed() -> Any:
-    """A block in which child processes are started that ignore Ctrl-C, which the parent also gets."""
+    """A context in which child processes are started that ignore Ctrl-C, which the parent receives as well."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -19,7 +19,7 @@ class Span(NamedTuple):
 
     axes: tuple[Any, ...]
     is_whole: bool
-    devices: int  # how many take part in one group
+    devices: int  # devices per group
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.axes)) or "nothing"
@@ -76,7 +76,7 @@ def _of_mesh(text: str) -> list[tuple[int, ...]]:
     asked = [(name, int(p or 1), int(n or 0)) for name, p, n in re.findall(r"'([^']*)'(?::\((\d+)\)(\d+))?", match[3])]
     shape: list[int] = []
     chosen: dict[int, int] = {}  # requested axis -> its dimension
-    for name, n in axes:  # an axis of which parts are asked for becomes several dimensions
+    for name, n in axes:  # an axis of which parts are requested becomes several dimensions
         done = 1
         for i, (_, before, count) in sorted([(i, a) for i, a in enumerate(asked) if a[0] == name], key=lambda s: s[1]):
             count = count or n

@@ -45,7 +45,7 @@ class Picture:
             self.notes.insert(0, f"over {sharding.mesh} as {sharding.spec}")
 
     def label(self, row: int, column: int, room: int) -> str:
-        """The devices of a cell, in so many letters."""
+        """The devices of a cell, in at most `room` characters."""
         devices = self.cells[row, column]
         processes = sorted({d.process_index for d in devices})
         if len({d.process_index for d in self.sharding.devices}) == 1:
@@ -82,7 +82,7 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
     Args:
         x: an array, a `ShapeDtypeStruct` with a sharding, or a sharding with the `shape` of an array.
         shape: of the array, if `x` is a sharding.
-        color: whether it prints in colours; if None, in a terminal and unless NO_COLOR is set.
+        color: whether to print in color; if None, in a terminal unless NO_COLOR is set.
 
     >>> import atled
     >>> print(sharding(atled.device_put(atled.numpy.ones((4, 2)), atled.devices()[0])))
@@ -142,7 +142,7 @@ def _described(shape: tuple[int, ...], sharding: Sharding, counts: Sequence[int]
 
 
 def _notes(shape: tuple[int, ...], counts: Sequence[int], down: int | None, across: int | None) -> list[str]:
-    """What the picture does not show."""
+    """Notes about splits that the picture does not show."""
     if len(shape) <= 2:
         return []
     shown = [d for d in (down, across) if d is not None and counts[d] > 1]

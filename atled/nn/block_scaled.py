@@ -190,7 +190,7 @@ _quantized.defvjp(lambda f, d, *args: (_forward(f, d, *args), args), _backward)
 
 
 def _three_axes(x: Any, contracted: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """x as [batch, kept, contracted], and the lengths of the kept axes."""
+    """x as [batch, free, contracted], and the lengths of the free axes."""
     free_axes = [i for i in range(x.ndim) if i not in contracted and i not in batch]
     lengths = [[x.shape[i] for i in axes] for axes in (batch, free_axes, contracted)]
     return x.transpose(*batch, *free_axes, *contracted).reshape(*map(prod, lengths)), tuple(lengths[1])

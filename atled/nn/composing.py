@@ -1,4 +1,4 @@
-"""Layers made of others: in sequence (`Sequential`), added to the input (`Residual`); functions (`Lambda`)."""
+"""Layers composed of others: in sequence (`Sequential`), added to the input (`Residual`); functions (`Lambda`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sequential(Module):
         self.layers = [as_layer(f"Sequential: layers[{i}]", layer) for i, layer in enumerate(layers)]
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
-        """What the last layer gives."""
+        """The output of the last layer."""
         taking = [i for i, layer in enumerate(self.layers) if key is not None and takes_key(layer)]
         keys = dict(zip(taking, random.split(key, len(taking)), strict=True)) if key is not None and taking else {}
         for i, layer in enumerate(self.layers):
@@ -108,7 +108,7 @@ class Lambda(Module):
         self.function = as_layer("Lambda: the function", function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives."""
+        """The output of the function."""
         return self.function(*args, **kwargs)
 
 
@@ -186,7 +186,7 @@ def _takes_key(function: Any) -> bool | None:
 
 
 def _at(error: Any, i: int, layers: list[Any], x: Any) -> Any:
-    """An error of a layer, with its position and its input in the message."""
+    """The error of a layer, with the layer's position and input added to the message."""
     if len(error.args) == 1 and isinstance(error.args[0], str):
         before = f"layers[{i - 1}], {_name(layers[i - 1])}" if i else "the call"
         text = f"\n  at layers[{i}] of Sequential, {_name(layers[i])}, for {describe(x)} from {before}"
@@ -200,7 +200,7 @@ def _name(layer: Any) -> str:
 
 
 def _same_shape(layer: Residual, x: Any, y: Any) -> None:
-    """Raise unless what the layer gave has the shape of the input."""
+    """Raise unless the layer's output has the shape of the input."""
     try:
         is_same = type_of(x).shape == type_of(y).shape
     except TypeError:

@@ -1,6 +1,6 @@
 """The `Form` of a module: class, names of children, kinds and statics, one object for equal ones.
 
-"Is this the same structure?" is then one comparison of identity, and launch code takes modules apart in straight lines.
+Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ tree_nodes.register_node(Static, lambda s: ((), s.value), lambda value, _: Stati
 
 
 class Form(Interned):
-    """Everything of a module but its children; equal forms are one object."""
+    """Everything about a module except its children; equal forms are one object."""
 
     __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
 
@@ -140,7 +140,7 @@ class _ModuleCode(tree_nodes.NodeCode):
 
 
 def _said(form: Form, name: str) -> str:
-    """A module's value under a name that is static in another form."""
+    """The value of an attribute as text, for reporting how two forms differ."""
     if name in form.statics:
         return reprlib.repr(form.statics[name])
     return "an array or a module" if name in form.names else "True" if name == "training" else "not there"

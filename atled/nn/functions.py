@@ -174,7 +174,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
 
 @_activation
 def hard_tanh(x: Any) -> Array:
-    """x kept between -1 and 1; integers stay integers.
+    """x clipped to [-1, 1]; integers stay integers.
 
     >>> import atled.numpy as jnp
     >>> hard_tanh(jnp.array([-2.0, 0.5, 2.0]))
@@ -257,7 +257,7 @@ def selu(x: Any) -> Array:
 
 @library_function(static=("approximate",))
 def gelu(x: Any, approximate: bool = True) -> Array:
-    """x times the normal distribution function of x; by tanh if approximate.
+    """x times the standard normal CDF of x; computed with tanh if approximate.
 
     >>> import atled.numpy as jnp
     >>> float(gelu(jnp.float32(0.0)))
@@ -312,7 +312,7 @@ def identity(x: Any) -> Array:
 
 @_activation
 def log1mexp(x: Any) -> Array:
-    """log(1 - exp(-x)) for positive x, exact near 0 and far out.
+    """log(1 - exp(-x)) for positive x, accurate near 0 and for large x.
 
     >>> round(float(log1mexp(1.0)), 3)
     -0.459

@@ -40,7 +40,7 @@ class Initializer(Protocol):
 
 
 def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any) -> Initializer:
-    """An initializer from a function of a key, a shape and a dtype; `default` is its default dtype."""
+    """An initializer from a function of a key, a shape and a dtype, with a default dtype."""
 
     def init(key: Any, shape: Sequence[int], dtype: Any = default, out_sharding: Any = None) -> Any:
         canonical_dtype = dtypes.canonical(float if dtype is None else dtype)

@@ -76,7 +76,7 @@ class LoRA(Module):
         return y + (self.scale * of(self.up, of(self.down, dropped, 2), 3)).astype(y.dtype)
 
     def attend(self, x: Any) -> Any:
-        """As `Embedding.attend`, of the sum."""
+        """`Embedding.attend` with the combined weight."""
         y = self.base.attend(x)
         return y + (self.scale * self.down.attend(jnp.dot(x, self.up.weight.T))).astype(y.dtype)
 

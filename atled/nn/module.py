@@ -297,7 +297,7 @@ def _form_of(x: Any) -> Form | None:
 
 def _settle(module: Any) -> Form:
     values, cls = module.__dict__, type(module)
-    with lock:  # threads may meet a module that was just loaded
+    with lock:  # several threads may do this for a module that was just loaded
         if "_form" in values:
             return values["_form"]
         kinds = dict(values.get("_kinds", ()))
@@ -451,7 +451,7 @@ def _wrapped(module: Any, path: str, value: Any) -> Any:
     """A container with its static values wrapped; a container of only static values is itself static."""
     if isinstance(value, Module) or value is None:
         return value
-    if isinstance(value, (Array, Kind)):  # put there later
+    if isinstance(value, (Array, Kind)):  # added after construction
         raise _undeclared(module, path)
     if type(value) in (list, tuple) and _holds_children(value):
         return type(value)([_wrapped(module, f"{path}[{i}]", v) for i, v in enumerate(value)])

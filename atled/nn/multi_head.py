@@ -33,7 +33,7 @@ class Cache(Buffer):
 
 
 class MultiHeadAttention(Module):
-    """Attention of (batch, time, features), by several heads side by side.
+    """Multi-head attention over (batch, time, features).
 
     Each head has queries, keys and values of length features / heads: `softmax(query @ key / sqrt(length)) @ value`. A
     fully masked query gives the mean of all values; with `memory_efficient`, the mean of some of them.
@@ -312,7 +312,7 @@ def _check_positions(positions: Any, heads: int, length: int) -> None:
 
 
 def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> Any:
-    """A copy of a model in evaluation mode with a key-value cache, which takes a text in chunks.
+    """A copy of a model in evaluation mode with a key-value cache, which takes a sequence in chunks.
 
     Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `length` steps, it raises;
     compiled code gives NaN.

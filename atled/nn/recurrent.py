@@ -253,7 +253,7 @@ class ConvLSTMCell(_Cell):
         self.dtype = kept(dtype)
 
     def prepared(self, x: Any) -> Any:
-        """What steps need of their inputs, (…, *spatial, features): a convolution."""
+        """The part of a step that depends only on its input, (…, *spatial, features): a convolution."""
         return self._convolved(self.input, x)
 
     def stepped(self, state: tuple[Any, Any], gates: Any) -> tuple[tuple[Any, Any], Any]:

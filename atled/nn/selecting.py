@@ -131,7 +131,7 @@ def paths_of(model: Any) -> list[str]:
 
 
 def paths(structure: tree.Structure) -> list[str]:
-    """The paths of the leaves of a tree, such as `blocks/0/weight`, in order; found once for a structure."""
+    """The paths of the leaves of a tree, such as `blocks/0/weight`, in order; cached by structure."""
     leaf_paths = _paths.get(structure)
     if leaf_paths is None:
         named = tree.leaves_with_path(structure.unflatten(list(range(structure.num_leaves))))
@@ -146,7 +146,7 @@ _paths: dict[tree.Structure, list[str]] = {}
 
 
 def depths(structure: tree.Structure, kind: type) -> list[int]:
-    """For each leaf, how many nodes of a class it is in; found once for a structure."""
+    """For each leaf, the number of enclosing nodes of a class; cached by structure."""
     leaf_depths = _depths.get((structure, kind))
     if leaf_depths is None:
         leaf_depths = []
@@ -216,7 +216,7 @@ def names(pattern: str, path: str) -> bool:
 
 
 def cast(module: Any, compute: Any = None, params: Any = None) -> Any:
-    """A copy whose layers compute in another dtype, or whose floating-point arrays are kept in another one.
+    """A copy whose layers compute in another dtype, or whose floating-point arrays are stored in another one.
 
     >>> from atled import nn, random
     >>> nn.cast(nn.Linear(2, 3, key=random.key(0)), compute="bfloat16").dtype

@@ -82,7 +82,7 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
 
 
 class Stack(Stacked):
-    """`count` layers made by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
+    """`count` layers created by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
 
     `layers` is one layer whose arrays have a leading axis for the layer index. A `key` of a call is split into one for
     each.
@@ -105,7 +105,7 @@ class Stack(Stacked):
         self.remat, self.unroll = remat, int(unroll)
 
     def __call__(self, x: Any, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-        """What the last layer gives."""
+        """The output of the last layer."""
         keys = None if key is None else random.split(key, self.count)
 
         def one(x: Any, step: Any) -> Any:

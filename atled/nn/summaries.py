@@ -32,13 +32,13 @@ class Row(NamedTuple):
 
 
 class Summary:
-    """The rows of `summary`, to print; as a table of `rich`, for those who print with that."""
+    """The rows of `summary`, to print; also renders as a `rich` table."""
 
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
 
     def cells(self) -> list[tuple[str, ...]]:
-        """All rows as text, the title first."""
+        """All rows as text, the header first."""
         title = ("path", "layer", "output", "parameters", "bytes", "flops")
         return [title, *[(r.path, r.layer, r.output, *[_short(n) for n in r[3:]]) for r in self.rows]]
 
@@ -120,7 +120,7 @@ _classes: dict[Any, Any] = {}
 
 
 def _counted(cls: Any) -> Any:
-    """A subclass whose calls are noted with their operations."""
+    """A subclass that records its calls and their flops."""
     if cls not in _classes:
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
@@ -150,7 +150,7 @@ def describe_tree(out: Any) -> str:
 
 
 def _flops(e: Any) -> int:
-    """Operations of an equation."""
+    """The flops of an equation."""
     inner: Sequence[Any] = subprograms(e.op)
     if inner:
         times = e.op.length if isinstance(e.op, Scan) else 1

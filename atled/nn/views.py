@@ -1,4 +1,4 @@
-"""Modules as text, and as a tree to unfold in notebooks."""
+"""Modules as text, and as a collapsible tree in notebooks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lines(form_of: FormOf, x: Any, indent: str, kind: str) -> list[str]:
 
 
 def html(module: Any, form_of: FormOf) -> str:
-    """A module for a notebook: parts unfold at a click."""
+    """A module as HTML for notebooks, with collapsible parts."""
     return f"<div style='font-family: monospace'>{_unfolding(form_of, module, type(module).__name__, '', True)}</div>"
 
 

@@ -39,7 +39,7 @@ class Part(NamedTuple):
     shape: tuple[int, ...] | None = None  # the shape, if it is flat in the other library
 
     def taken(self, found: Mapping[str, Any]) -> np.ndarray:
-        """Our array, from theirs."""
+        """Convert the other library's arrays to atled's."""
         x = sum([_host(found[n]) for n in self.more], _host(found[self.name]))
         if self.piece is not None:
             i, n, axis = self.piece
@@ -177,7 +177,7 @@ def _parts(module: Any, layout: Mapping[type, Mapping[str, Part]]) -> Mapping[st
 
 
 def _begins(pattern: str, path: str) -> Any:
-    """A match of a rule's pattern with the first steps of a path."""
+    """The match of a rule's pattern with the first components of a path."""
     return re.match(re.escape(pattern).replace(r"\*", "([^/]+)") + "(?=/|$)", path) if pattern else re.match("", path)
 
 
@@ -257,7 +257,7 @@ def _placed_like(value: Any, x: Any) -> Any:
 
 
 def _counts(path: str, model: Any) -> tuple[int, ...]:
-    """How many layers the stacks have that a leaf is in, from the outside in."""
+    """The number of layers of each stack that contains a leaf, outermost first."""
     stacks = [
         (p, m.count) for p, m in walk(model) if isinstance(m, Stacked) and path.startswith(f"{p}/layers/".lstrip("/"))
     ]

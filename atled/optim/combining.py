@@ -37,7 +37,7 @@ class Chain(Optimizer):
 
     @property
     def takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the parts take."""
+        """The keyword arguments that the parts take."""
         return tuple(sorted({n for p in self.parts for n in p.takes}))
 
     @property
@@ -60,7 +60,7 @@ class Chain(Optimizer):
         return tuple([p.init(model, split=split) for p in self.parts])
 
     def update(self, grads: Any, state: tuple[Any, ...], model: Any, **values: Any) -> tuple[Any, tuple[Any, ...]]:
-        """What the last part gives."""
+        """The updates of the last part."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
             raise TypeError(
                 errors.explained(
@@ -120,7 +120,7 @@ def chain(*parts: Optimizer) -> Chain:
 
 @struct
 class Groups(Optimizer):
-    """An optimizer for each pattern of paths; the first that matches holds. None leaves parameters as they are.
+    """An optimizer for each pattern of paths; the first match applies. None leaves parameters unchanged.
 
     >>> from atled import optim
     >>> optim.groups({"bias": optim.SGD(0.1), "**": None}).parts[1]
@@ -140,7 +140,7 @@ class Groups(Optimizer):
 
     @property
     def takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the parts take."""
+        """The keyword arguments that the parts take."""
         return tuple(sorted({n for _, p in self.parts if p is not None for n in p.takes}))
 
     def init(self, model: Any, *, split: str | None = None) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _check_group(pattern: str, part: Any) -> None:
 
 
 def groups(parts: Mapping[str, Optimizer | None]) -> Groups:
-    """An optimizer for each pattern of paths; the first that matches holds, and None leaves parameters as they are.
+    """An optimizer for each pattern of paths; the first match applies, and None leaves parameters unchanged.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

@@ -92,7 +92,7 @@ class LBFGS(Optimizer):
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, "LBFGS")
 
     def update(self, grads: Any, state: State, model: Any, *, value: Any = None, loss: Any = None) -> tuple[Any, State]:
-        """The step along the direction of the memory."""
+        """The step along the L-BFGS direction."""
         numbers, scheduled = numbers_at(self, state)
         old = state.slots
         g = mapped(lambda z, g: jnp.zeros_like(z) if g is None else wide(g).astype(z.dtype), model, old["last"], grads)
@@ -160,7 +160,7 @@ def _direction(g: Any, memory: dict[str, Any], order: Any, scale: Any) -> Any:
 
 
 def _length(loss: Any, model: Any, direction: Any, value: Any, slope: Any, first: Any, searches: int) -> Any:
-    """How far to go along a direction: where the strong Wolfe conditions hold, or as low as was found; 0 if nowhere."""
+    """The step length along a direction: one that meets the strong Wolfe conditions, else the best one, or 0."""
     both = uphills(loss)
 
     def evaluate(at: Any) -> Point:
@@ -182,10 +182,10 @@ def _length(loss: Any, model: Any, direction: Any, value: Any, slope: Any, first
 
 @struct
 class Minimum:
-    """What `minimize` found.
+    """The result of `minimize`.
 
-    `status` is 0 at a minimum, also where rounding leaves no better step, 1 after the largest number of steps, and 5
-    where no step along the gradient goes down. `evaluations` counts values with gradients.
+    `status` is 0 at a minimum, also where rounding allows no better step, 1 after the maximum number of steps, and 5
+    where no step along the gradient decreases f. `evaluations` counts values with gradients.
 
     >>> found = minimize(lambda x: (x - 3) ** 2, jnp.array(0.0))
     >>> round(float(found.x), 3), int(found.status)

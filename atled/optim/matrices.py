@@ -16,7 +16,7 @@ _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 def orthogonalized(x: Any, steps: int = 5, eps: float = 1e-8) -> Any:
     """A matrix with about the same singular vectors whose singular values are between about 0.7 and 1.2.
 
-    Newton and Schulz's iteration `x = a x + (b y + c y y) x` with `y = x x*`, on the matrix divided by its length.
+    The Newton-Schulz iteration `x = a x + (b y + c y y) x` with `y = x x*`, on the matrix divided by its norm.
 
     >>> import atled.numpy as jnp
     >>> from atled import optim
@@ -132,7 +132,7 @@ class SOAP(AdamW):
         return {"first": every, "second": every, **(square if self._is_matrix(dims) else {})}
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """Corrections, what to do with the bases (0 to leave them, 1 to turn, 2 to find them), and the largest step.
+        """Bias corrections, what to do with the bases (0: keep, 1: iterate, 2: compute), and the largest step.
 
         In one basis, no mean is longer than `most` times the root of its mean square; in a turned one it may be.
         """
@@ -165,7 +165,7 @@ class SOAP(AdamW):
 
 
 def _basis(turn: Any, x: Any, basis: Any) -> Any:
-    """Eigenvectors of x, those of the largest values first: as they were, turned towards them, or found."""
+    """Eigenvectors of x, largest eigenvalues first: unchanged, after one orthogonal iteration, or computed anew."""
 
     def turned() -> Any:
         q, r = jnp.linalg.qr(x @ basis)

@@ -33,7 +33,7 @@ from atled.transforms.vmap import vmap
 
 @struct
 class State:
-    """What an optimizer remembers.
+    """The state of an optimizer.
 
     >>> from atled import optim
     >>> state = optim.SGD(0.5, momentum=0.75).init({"w": jnp.zeros(2)})
@@ -398,7 +398,7 @@ def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
 
 
 def stack_depths(structure: tree.Structure) -> list[int]:
-    """For each leaf, how many stacks it is in: as many of its first axes are axes of layers."""
+    """For each leaf, the number of enclosing stacks, which is the number of its leading layer axes."""
     file = sys.modules.get("atled.nn.stack")  # slow to import; if it is not imported, there are no stacks
     return [0] * structure.num_leaves if file is None else depths(structure, file.Stacked)
 
@@ -407,10 +407,10 @@ def filled(
     x: Any, value: Any, axes: tuple[int, ...], depth: int, split: str | None, is_real: bool = False,
     first: tuple[int, ...] = (),
 ) -> Any:  # fmt: skip
-    """An array with some axes of a parameter, where that is, and not short; split along one more mesh axis, if named.
+    """An array with some axes of a parameter, sharded like it, in float32 or wider; `split` is one more mesh axis.
 
-    It is filled with a number, or a copy of an array like the parameter. The `first` axes are new and not split, nor
-    are those of stacks, of which there are `depth`, split further.
+    It is filled with a number, or a copy of an array like the parameter. The new axes `first` are not split, and the
+    `depth` leading stack axes are not split further.
     """
     dims, dtype = type_of(x).shape, np.dtype(_real(x)) if is_real or _is_short(x) else type_of(x).dtype
     where = _place(x, axes, depth, split)
@@ -427,7 +427,7 @@ def filled(
 
 
 def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> NamedSharding | None:
-    """How an array with some axes of a parameter is split: as that one is, each mesh axis once."""
+    """The sharding of an array with some axes of a parameter: that of the parameter, each mesh axis used once."""
     where = getattr(x, "sharding", None)
     if not isinstance(where, NamedSharding):
         return None
@@ -462,7 +462,7 @@ def like(model: Any, value: Any, split: str | None, first: tuple[int, ...] = ())
 
 
 def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
-    """A function of what trees have at each leaf of a model; None where the first of them has none."""
+    """Map a function over the values of trees at each leaf of a model; None where the first tree has None."""
     structure = tree.structure(model)
     columns = zip(*[structure.flatten_up_to(t) for t in trees], strict=True)
     return structure.unflatten([None if xs[0] is None else f(*xs) for xs in columns])
@@ -471,7 +471,7 @@ def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
 def change(state: Any, **numbers: Any) -> Any:
     """A state with other hyperparameters: the next step uses them, without recompiling.
 
-    A number is changed in all groups. If optimizers of several classes have one of that name, add the class:
+    A hyperparameter is changed in all groups. If optimizers of several classes have one of that name, add the class:
     `change(state, **{"AdamW.decay": 0.1})`. Of two parts of one class in a chain, change the state of one by itself.
 
     >>> from atled import optim
@@ -495,7 +495,7 @@ def change(state: Any, **numbers: Any) -> Any:
 
 
 def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
-    """Where a hyperparameter is in a state; its name may begin with the optimizer's class. Raises if there is none."""
+    """The indices of states with a hyperparameter, whose name may begin with the optimizer's class. Raises if none."""
     of, _, n = name.rpartition(".")
     states = [(i, x) for i, (_, x) in enumerate(places) if isinstance(x, State) and of in ("", x.of)]
     indices = [i for i, x in states if n in x.hyper]
@@ -509,7 +509,7 @@ def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
 
 
 def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, Any]]) -> None:
-    """Raise if numbers of one name are not the same for several groups."""
+    """Raise if a hyperparameter name is ambiguous: of several classes, or of several parts of a chain."""
     classes = sorted({places[i][1].of for i in found})
     if len(classes) > 1:
         names = [f"{c or 'another optimizer'}.{name}" for c in classes]

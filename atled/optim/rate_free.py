@@ -24,7 +24,7 @@ from atled.optim.rules import square
 
 @struct
 class Prodigy(Optimizer):
-    """Adam that estimates the distance d to a solution, and takes steps to fit (Mishchenko and Defazio, 2024).
+    """Adam that estimates the distance d to a solution and scales its steps by it (Mishchenko and Defazio, 2024).
 
     The rate stays 1, or follows a schedule from 1. With `l = d rate sqrt(1 - b2**t) / (1 - b1**t)`, `b3 = sqrt(b2)`:
     `m = b1 m + (1 - b1) d g`, `v = b2 v + (1 - b2) |d g|**2`, `r = b3 r + l d / d0 g·(p0 - p)`,
@@ -101,7 +101,7 @@ class Prodigy(Optimizer):
 
 
 def _as(number: Any, x: Any) -> Any:
-    """A number to compute with next to an array."""
+    """A number in the real dtype of an array."""
     return number.astype(jnp.abs(x).dtype)
 
 

@@ -11,14 +11,14 @@ from atled.train.logs import records
 
 
 def curves(log: Any, path: Any = None, *, names: Any = None) -> Any:
-    """Curves of what was logged, as a PNG, SVG or PDF file; without a path, a picture that notebooks show.
+    """Plot the logged metrics to a PNG, SVG or PDF file; without a path, returns a figure that notebooks show.
 
-    A metric and the same one of evaluation are in one panel. Many points are drawn pale, with their running mean.
+    A metric and its evaluation counterpart share a panel. Long curves are drawn pale, with their running mean.
     Needs matplotlib: `pip install "atled[plot]"`.
 
     Args:
         log: a directory of a run, a `JSONL` file, or records as `train.records` gives them.
-        names: which metrics to draw; all unless told.
+        names: which metrics to draw; by default all.
 
     >>> from atled import train
     >>> picture = train.curves([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "eval/loss": 1.5}])

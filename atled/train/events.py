@@ -20,7 +20,7 @@ from atled.train.logs import Appended
 
 
 class TensorBoard:
-    """Event files of scalars in a directory, which TensorBoard shows. An existing file is continued.
+    """Event files of scalars in a directory, which TensorBoard shows. An existing file is appended to.
 
     >>> import tempfile
     >>> from atled import train

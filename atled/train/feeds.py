@@ -76,7 +76,7 @@ def _length(batches: Pipeline) -> int | None:
 
 
 def _again(batches: Any, first: Iterator[Any], epochs: int | None) -> Iterator[Any]:
-    """An iterable from its beginning again and again; an iterator has one epoch."""
+    """An iterable, restarted for each epoch; an iterator has one epoch."""
     done = 0
     while True:
         is_empty = True
@@ -112,5 +112,5 @@ def fitting(where: Any) -> Any:
 
 
 def arguments(batch: Any) -> tuple[Any, ...]:
-    """A batch as the arguments of a loss: a tuple is several, everything else is one."""
+    """A batch as the arguments of a loss: a tuple is unpacked, anything else is one argument."""
     return tuple(batch) if isinstance(batch, tuple) else (batch,)

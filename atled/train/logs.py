@@ -34,7 +34,7 @@ class Logger(Protocol):
     """
 
     def log(self, step: int, values: dict[str, float]) -> None:
-        """Keep the values of a step."""
+        """Log the values of a step."""
         ...
 
 
@@ -53,23 +53,23 @@ class Appended:
         weakref.finalize(self, _close, self._file, self._waiting)
 
     def write(self, data: bytes) -> None:
-        """Write it, soon."""
+        """Write it, buffered."""
         self._waiting.append(data)
         if time.monotonic() - self._last > PAUSE:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Hand everything to the system."""
+        """Pass all buffered bytes to the operating system."""
         self._last = time.monotonic()
         _write(self._file, self._waiting)
 
     def content(self) -> bytes:
-        """All that is in the file."""
+        """The contents of the file."""
         self.pass_on()
         return self.path.read_bytes()
 
     def cut(self, size: int) -> None:
-        """Leave only the first bytes."""
+        """Truncate the file to its first bytes."""
         self.pass_on()
         os.ftruncate(self._file, size)
 
@@ -92,9 +92,9 @@ def _close(file: int, waiting: list[bytes]) -> None:
 
 
 class JSONL:
-    """A file with a line of JSON for each step, `{"step": 1, "loss": 0.5, …}`. A file that is there goes on.
+    """A file with a line of JSON for each step, `{"step": 1, "loss": 0.5, …}`. An existing file is appended to.
 
-    Numbers have all their digits. NaN and infinities, which JSON lacks, are the strings "NaN", "Infinity" and
+    Numbers are written in full precision. NaN and infinities, which JSON lacks, are the strings "NaN", "Infinity" and
     "-Infinity".
 
     >>> import tempfile
@@ -152,14 +152,14 @@ def records(path: Any) -> list[dict[str, Any]]:
 
 
 def plain(x: float) -> Any:
-    """A number as JSON has it, or a string."""
+    """A JSON number, or a string for NaN and infinities."""
     if math.isfinite(x):
         return x
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
 def from_plain(x: Any) -> Any:
-    """What `plain` was given."""
+    """The inverse of `plain`."""
     return float(x) if x in ("NaN", "Infinity", "-Infinity") else x
 
 

@@ -83,7 +83,7 @@ class Run:
         self.metrics: dict[str, Any] = {}
         self.values: dict[str, float] = {}
         self.best_value: float | None = None
-        self.waited = 0  # evaluations since the best value was seen
+        self.waited = 0  # evaluations since the best value
         self._sent: collections.deque[_Sent] = collections.deque()
         self._extra: dict[int, dict[str, float]] = {}  # what hooks log
         self._hooked = self.step  # the last step whose hooks have run
@@ -305,7 +305,7 @@ class Run:
         self.bar.back_to(found.step)
 
     def flush(self) -> None:
-        """Let loggers write what they have."""
+        """Flush all loggers."""
         for logger in self.loggers:
             if hasattr(logger, "flush"):
                 logger.flush()
@@ -353,7 +353,7 @@ class Run:
             )
 
     def _heal(self, sent: _Sent, values: dict[str, float]) -> bool:
-        """Stop, skip or go back: the state is the one before the bad step."""
+        """Handle a non-finite step: stop, skip, or go back. The state is the one before that step."""
         later = list(self._sent)[1:]
         self._sent.clear()
         self._held = jnp.asarray(False)
@@ -372,7 +372,7 @@ class Run:
         return self._go_back(sent, says)
 
     def _look(self, batch: Any) -> str:
-        """The origin of the NaN, for the first few only."""
+        """Locate the origin of a NaN, for the first few only."""
         self._looks += 1
         if self._looks > LOOKS:
             return ""

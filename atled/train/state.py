@@ -54,7 +54,7 @@ class State(nn.Module):
 
         Args:
             value: that of the loss, for optimizers that take it, such as `optim.plateau`; others ignore it.
-            loss: a function of the model, for optimizers that look elsewhere, such as `optim.SAM`.
+            loss: a function of the model, for optimizers that evaluate the loss at other points, such as `optim.SAM`.
 
         >>> from atled import nn, optim, random, train
         >>> state = train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1))
