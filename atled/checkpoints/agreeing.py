@@ -69,11 +69,11 @@ class World:
             self.is_void = False
             distributed.store.set(f"{self._key}/{self._rank}", json.dumps(mine))
             return None
-        found = [mine, *[json.loads(self._awaited(str(r))) for r in range(1, self._count)]]
-        for one in found:
+        entries = [mine, *[json.loads(self._awaited(str(r))) for r in range(1, self._count)]]
+        for one in entries:
             if "error" in one:
                 raise CheckpointError(f"checkpoints: {one['error']}")
-        return found
+        return entries
 
     def failed(self, error: BaseException) -> None:
         """Tell the other processes that this one failed."""
@@ -95,13 +95,13 @@ class World:
         """A value set by another process. Polls, to notice failures and dead processes."""
         start = time.monotonic()
         while True:
-            found = distributed.store.try_get(f"{self._key}/{key}")
+            value = distributed.store.try_get(f"{self._key}/{key}")
             done = distributed.store.try_get(f"{self._key}/done") if self._rank else None
             if done:
                 self.is_void = True
                 raise CheckpointError(f"checkpoints: {done.decode()}")
-            if found is not None:
-                return found
+            if value is not None:
+                return value
             missing = distributed.lost()
             if missing:
                 raise CheckpointError(f"checkpoints: the processes {sorted(missing)} are lost; nothing was saved.")

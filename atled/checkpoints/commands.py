@@ -36,30 +36,30 @@ def ls(options: argparse.Namespace) -> int:
     if steps:
         for step in steps:
             try:
-                found = saver._manifest(step, is_strict=True)
+                manifest = saver._manifest(step, is_strict=True)
             except CheckpointError as error:
                 print(f"step {step:>10}  {error}")
                 continue
-            if found is None:
+            if manifest is None:
                 print(f"step {step:>10}  not finished, or not one of a Saver")
                 continue
-            metrics = ", ".join([f"{k} {v:.6g}" for k, v in found.more["metrics"].items()])
-            print(f"step {step:>10}  {len(found.arrays):>5} arrays  {size(_total(found)):>9}  {metrics}".rstrip())
+            metrics = ", ".join([f"{k} {v:.6g}" for k, v in manifest.more["metrics"].items()])
+            print(f"step {step:>10}  {len(manifest.arrays):>5} arrays  {size(_total(manifest)):>9}  {metrics}".rstrip())
         return 0
-    found = reading.manifest(options.path)
-    width = max([len(p) for p in found.arrays], default=0)
-    for path, entry in found.arrays.items():
+    manifest = reading.manifest(options.path)
+    width = max([len(p) for p in manifest.arrays], default=0)
+    for path, entry in manifest.arrays.items():
         print(f"{path:<{width}}  {entry!s:<24}  {size(entry.nbytes):>9}  {_count(entry)}")
-    print(f"{len(found.arrays)} arrays, {size(_total(found))}, {len(found.files)} files")
+    print(f"{len(manifest.arrays)} arrays, {size(_total(manifest))}, {len(manifest.files)} files")
     return 0
 
 
 def verify(options: argparse.Namespace) -> int:
     """Read everything; 1 if something is damaged."""
-    found = [place(options.path).inside(f"step-{s:08d}") for s in Saver(options.path)._all_steps()]
+    step_places = [place(options.path).inside(f"step-{s:08d}") for s in Saver(options.path)._all_steps()]
     code = 0
-    for where in found or [place(options.path)]:
-        if found and where.read(MANIFEST) is None:
+    for where in step_places or [place(options.path)]:
+        if step_places and where.read(MANIFEST) is None:
             continue  # an interrupted save
         try:
             count = reading.verify(where, lambda name, why: print(f"damaged: {why}"))
@@ -104,13 +104,13 @@ def export(options: argparse.Namespace) -> int:
 
 
 def newest(path: str) -> Any:
-    """A checkpoint, or the newest of a run."""
+    """A checkpoint, or the newest one in the directory of a run."""
     step = Saver(path).latest()
     return place(path) if step is None else place(path).inside(f"step-{step:08d}")
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
+    """A human-readable number of bytes."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

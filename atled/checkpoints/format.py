@@ -27,7 +27,7 @@ VERSION = 1
 SPAN = 2**20  # block size of reads and writes: fits in the CPU cache for the checksum
 ALIGNMENT = 64  # bytes: pieces begin at multiples of it in their file
 PIECE_BYTES = 64 * 2**20  # maximum size of a piece
-KEY = "key<fry>"  # the dtype of random keys, which are kept as two words of uint32 on a last axis
+KEY = "key<fry>"  # the dtype of random keys, which are stored as two uint32 words along a last axis
 
 
 class CheckpointError(ValueError):
@@ -103,7 +103,7 @@ class Manifest:
 
     @staticmethod
     def from_bytes(data: bytes, where: str) -> Manifest:
-        """The manifest of bytes that were read, if they are as they were written."""
+        """Parse a manifest; raises if its checksum does not match."""
         head, _, text = data.partition(b"\n")
         words = head.split(b" ")
         if words[:2] != [b"atled", b"checkpoint"] or len(words) != 5:
@@ -115,15 +115,15 @@ class Manifest:
             raise Damaged(f"{where}: the manifest is damaged: its checksum is not that of its content.")
         try:  # the checksum matches, but the writer may have had a bug
             content = json.loads(text)
-            arrays = {path: _entry(found) for path, found in content["arrays"].items()}
-            made = Manifest(arrays, content["files"], content["statics"], content["more"])
-            for name, size in made.files.items():
+            arrays = {path: _entry(fields) for path, fields in content["arrays"].items()}
+            manifest = Manifest(arrays, content["files"], content["statics"], content["more"])
+            for name, size in manifest.files.items():
                 _require(type(size) is int and size >= 0 and "/" not in name and name not in ("", ".", ".."), name)
             for path, entry in arrays.items():
-                _check(path, entry, made.files)
+                _check(path, entry, manifest.files)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise Damaged(f"{where}: the manifest is wrong: {error}.") from None
-        return made
+        return manifest
 
 
 def _require(is_so: bool, what: str) -> None:
@@ -132,7 +132,7 @@ def _require(is_so: bool, what: str) -> None:
 
 
 def _check(path: str, entry: Entry, files: Mapping[str, int]) -> None:
-    """Raise for an entry whose pieces do not make the array."""
+    """Raise if the pieces of an entry do not cover the array exactly."""
     dtype, shape = entry.stored
     _require(all([type(n) is int and n >= 0 for n in shape]), f"the shape of {path}")
     for p in entry.pieces:
@@ -151,7 +151,7 @@ def _entry(found: Mapping[str, Any]) -> Entry:
 
 
 def _overlap(pieces: Iterable[Piece]) -> bool:
-    """Whether two of the boxes have a number in common."""
+    """Whether any two boxes overlap."""
     boxes = [p for p in pieces if math.prod(p.shape)]
     if len(boxes) < 2:
         return False
@@ -168,7 +168,7 @@ def _overlap(pieces: Iterable[Piece]) -> bool:
 
 
 def meet(piece: Any, start: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The part that a piece and a box have in common, as start and shape; None if there is none."""
+    """The intersection of a piece and a box, as start and shape; None if it is empty."""
     low = [max(a, b) for a, b in zip(piece.start, start)]
     high = [min(a + n, b + m) for a, n, b, m in zip(piece.start, piece.shape, start, shape)]
     if any([a >= b for a, b in zip(low, high)]):

@@ -37,11 +37,11 @@ class Plan:
         }
         lines = []
         for field, title in titles.items():
-            found = getattr(self, field)
-            if found:
-                lines.append(f"  {title}: {len(found)}")
-                lines += [f"    {line}" for line in found[:12]]
-                lines += [f"    … and {len(found) - 12} more"] if len(found) > 12 else []
+            entries = getattr(self, field)
+            if entries:
+                lines.append(f"  {title}: {len(entries)}")
+                lines += [f"    {line}" for line in entries[:12]]
+                lines += [f"    … and {len(entries) - 12} more"] if len(entries) > 12 else []
         return "\n".join(lines)
 
 
@@ -110,7 +110,7 @@ def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
         )
     if rename is None:
         return {p: p for p in arrays}
-    made: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     used = set()
     for path in arrays:
         new = path
@@ -123,18 +123,18 @@ def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
                     new = "/".join([x for x in (name.strip("/"), path[len(steps) :].strip("/")) if x])
                     used.add(old)
                     break
-        if new in made:
+        if new in renamed:
             raise CheckpointError(
-                errors.explained(f"checkpoints.load: rename makes {new} of both {made[new]} and {path}.")
+                errors.explained(f"checkpoints.load: rename makes {new} of both {renamed[new]} and {path}.")
             )
-        made[new] = path
+        renamed[new] = path
     unused = [] if callable(rename) else [old for old in rename if old not in used]
     if unused:
         some = ", ".join(list(arrays)[:6])
         raise CheckpointError(
             errors.explained(f"checkpoints.load: rename names {unused[0]!r}, which the checkpoint does not have.", some)
         )
-    return made
+    return renamed
 
 
 def described(leaf: Any) -> tuple[str, tuple[int, ...]]:
@@ -160,11 +160,11 @@ def _is_number(leaf: Any, entry: Entry) -> bool:
 
 
 def settings_of(x: Any) -> dict[str, Any]:
-    """The settings of modules that JSON can hold, by path: a report may say that `heads` was 8."""
-    found = {}
+    """The JSON-serializable settings of modules, by path, so that a report can say that `heads` was 8."""
+    settings = {}
     for path, node in walk(x) if isinstance(x, Module) else ():
         if isinstance(node, Module):
             for name, value in settled(node).statics.items():
                 if isinstance(value, (bool, int, float, str)):
-                    found[f"{path}/{name}" if path else name] = value
-    return found
+                    settings[f"{path}/{name}" if path else name] = value
+    return settings

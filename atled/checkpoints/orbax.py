@@ -26,7 +26,7 @@ _SEQUENCE, _DICT = 1, 2  # kinds of steps
 
 
 class _Value(NamedTuple):
-    """A value as the metadata has it: the steps to it, each a kind and a key, and what it is."""
+    """A value in the metadata: its path, each step a kind and a key, and its value type."""
 
     steps: tuple[tuple[int, str], ...]
     kind: str
@@ -56,13 +56,13 @@ def load(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) ->
             some = ", ".join(list(values)[:6])
             raise _bad(place, f"it has no {absent[0]!r}", f"one of {some}{', …' if len(values) > 6 else ''}")
         values = {n: values[n] for n in names}
-    found = {**_strings(place, values), **_arrays(place, values, told)}
+    leaves = {**_strings(place, values), **_arrays(place, values, told)}
     for name, value in values.items():
         if value.kind in _EMPTY:
-            found[name] = _EMPTY[value.kind]()
+            leaves[name] = _EMPTY[value.kind]()
     if names is not None:
-        return {name: found[name] for name in values}
-    return _nested(place, [(value.steps, found[name]) for name, value in values.items()])
+        return {name: leaves[name] for name in values}
+    return _nested(place, [(value.steps, leaves[name]) for name, value in values.items()])
 
 
 def _item(path: pathlib.Path) -> pathlib.Path:
@@ -90,7 +90,7 @@ def _item(path: pathlib.Path) -> pathlib.Path:
 
 def _values(place: pathlib.Path, told: Mapping[str, Any]) -> dict[str, _Value]:
     """The values in the metadata, by name."""
-    found: dict[str, _Value] = {}
+    by_name: dict[str, _Value] = {}
     entries = told.get("tree_metadata")
     if not isinstance(entries, dict):
         raise _bad(place, f"{_METADATA} must have tree_metadata")
@@ -106,25 +106,25 @@ def _values(place: pathlib.Path, told: Mapping[str, Any]) -> dict[str, _Value]:
             raise _bad(place, f"{_METADATA} has a path that is not known: {label}")
         if kind not in (*_ARRAYS, *_EMPTY, "string") or (is_skipped and kind not in _EMPTY):
             raise _bad(place, f"{value.name} is {kind}, which cannot be read here")
-        if value.name in found:
+        if value.name in by_name:
             raise _bad(place, f"two values are called {value.name}, and Orbax kept one array for both")
-        found[value.name] = value
-    return found
+        by_name[value.name] = value
+    return by_name
 
 
 def _strings(place: pathlib.Path, values: Mapping[str, _Value]) -> dict[str, str]:
-    wanted = [name for name, value in values.items() if value.kind == "string"]
-    there = _json(place / _STRINGS) if wanted else {}
-    for name in wanted:
+    names = [name for name, value in values.items() if value.kind == "string"]
+    there = _json(place / _STRINGS) if names else {}
+    for name in names:
         if not isinstance(there.get(name), str):
             raise _bad(place, f"{_STRINGS} has no string {name}")
-    return {name: there[name] for name in wanted}
+    return {name: there[name] for name in names}
 
 
 def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """All arrays; they are read at the same time."""
-    wanted = [name for name, value in values.items() if value.kind in _ARRAYS]
-    if not wanted:
+    names = [name for name, value in values.items() if value.kind in _ARRAYS]
+    if not names:
         return {}
     try:
         import tensorstore
@@ -135,22 +135,22 @@ def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str
             )
         ) from None
     context = tensorstore.Context()
-    opened = {n: tensorstore.open(_spec(place, n, told), context=context, open=True, read=True) for n in wanted}
+    opened = {n: tensorstore.open(_spec(place, n, told), context=context, open=True, read=True) for n in names}
     reading: dict[str, Any] = {}
-    found = {}
+    arrays = {}
     for name, future in opened.items():
         array = _result(place, name, future)
         if array.size * array.dtype.numpy_dtype.itemsize > _memory():
             raise _bad(place, f"{name} has the shape {list(array.shape)}, for which there is no memory")
         reading[name] = array.read()
     for name, future in reading.items():
-        found[name] = np.asarray(_result(place, name, future))
-    return found
+        arrays[name] = np.asarray(_result(place, name, future))
+    return arrays
 
 
 def _memory() -> int:
-    """The bytes of memory that this machine has; tensorstore ends the process if it wants more."""
-    if not hasattr(os, "sysconf"):  # Windows: no array is too large to be tried
+    """The memory of this machine in bytes; tensorstore aborts the process if it needs more."""
+    if not hasattr(os, "sysconf"):  # Windows: no limit is known
         return sys.maxsize
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -178,7 +178,7 @@ def _result(place: pathlib.Path, name: str, future: Any) -> Any:
 
 
 def _nested(place: pathlib.Path, parts: list[tuple[Any, Any]], name: str = "the tree") -> Any:
-    """The tree of values, each of which comes with the steps to it."""
+    """The nested tree of values, each of which is given with its path."""
     if any([not steps for steps, _ in parts]):
         if len(parts) > 1:
             raise _bad(place, f"{name} is a value, and others are below it")
@@ -186,25 +186,25 @@ def _nested(place: pathlib.Path, parts: list[tuple[Any, Any]], name: str = "the 
     below: dict[tuple[int, str], list[tuple[Any, Any]]] = {}
     for steps, value in parts:
         below.setdefault(steps[0], []).append((steps[1:], value))
-    found = {key: _nested(place, inside, key) for (_, key), inside in below.items()}
+    children = {key: _nested(place, inside, key) for (_, key), inside in below.items()}
     if {kind for kind, _ in below} <= {_DICT}:
-        return found
+        return children
     places = [str(i) for i in range(len(below))]
-    if {kind for kind, _ in below} != {_SEQUENCE} or set(found) != set(places):
+    if {kind for kind, _ in below} != {_SEQUENCE} or set(children) != set(places):
         raise _bad(
-            place, f"{name} must be a list with places 0 to {len(below) - 1}; it has {', '.join(list(found)[:6])}"
+            place, f"{name} must be a list with places 0 to {len(below) - 1}; it has {', '.join(list(children)[:6])}"
         )
-    return [found[i] for i in places]
+    return [children[i] for i in places]
 
 
 def _json(path: pathlib.Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise _bad(path, f"it could not be read: {str(error)[:200]}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise _bad(path, "its JSON must be an object")
-    return found
+    return content
 
 
 def _bad(path: pathlib.Path, what: str, instead: str = "") -> CheckpointError:

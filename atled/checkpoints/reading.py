@@ -65,7 +65,7 @@ def load(
 
     Args:
         like: a tree like the one that was saved: its arrays are replaced, each with the sharding that it has. It may be
-            a model that was just made, or one of shapes (`eval_shape`), for which nothing else is held in memory.
+            a newly created model, or one of shapes (`eval_shape`), which needs no extra memory.
             Without it, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
         partial: True to allow arrays that only one of the two has: they keep their values from `like`, or are ignored;
             or patterns of paths for which this is allowed.
@@ -74,7 +74,7 @@ def load(
 
     Raises:
         CheckpointError: if the checkpoint is damaged, naming the array, or if it is not one of `like`: the message
-            lists what is missing, what is left over, and what has another shape or dtype.
+            lists missing and unexpected arrays, and those with another shape or dtype.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -86,11 +86,11 @@ def load(
     """
     where = place(path)
     while True:
-        found = manifest(where)
+        saved_manifest = manifest(where)
         try:
-            return _loaded(where, found, like, partial, rename, cast)
+            return _loaded(where, saved_manifest, like, partial, rename, cast)
         except Damaged:
-            if manifest(where) == found:
+            if manifest(where) == saved_manifest:
                 raise  # otherwise it was replaced meanwhile, and its files were removed
 
 
@@ -102,15 +102,15 @@ def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, c
     leaves, structure = tree.flatten(like)
     names = [name for name, _ in named_leaves(like)]
     plan = matched(where, found, like, dict(zip(names, leaves, strict=True)), partial, rename, cast)
-    wanted = [(i, plan.sources[n]) for i, n in enumerate(names) if n in plan.sources]
-    read = _read(where, found, [source for _, source in wanted], [leaves[i] for i, _ in wanted])
-    for (i, _), x in zip(wanted, read, strict=True):
+    sources = [(i, plan.sources[n]) for i, n in enumerate(names) if n in plan.sources]
+    read = _read(where, found, [source for _, source in sources], [leaves[i] for i, _ in sources])
+    for (i, _), x in zip(sources, read, strict=True):
         leaves[i] = x
     return structure.unflatten(leaves)
 
 
 def check_files(where: Any, found: Manifest) -> None:
-    """Raise for files that are gone or of another size, before memory is taken for what should be in them."""
+    """Raise for files that are missing or of another size, before memory is allocated for their arrays."""
     sizes = where.sizes()
     for name, size in found.files.items():
         if name not in sizes or sizes[name] not in (None, size):
@@ -124,8 +124,8 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
     """Read every piece of a checkpoint and verify its checksum; returns the number of bytes.
 
     Raises:
-        CheckpointError: naming the first array that is damaged; with `report`, which is called with each damaged array
-            and what is wrong, after all were looked at.
+        CheckpointError: names the first damaged array; with `report`, which is called with each damaged array and
+            the reason, it is raised after all arrays were checked.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -134,8 +134,8 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
     ...     print(checkpoints.verify(path))
     12
     """
-    found, where = manifest(path), place(path)
-    pieces = [(name, e.stored[0].itemsize, p) for name, e in found.arrays.items() for p in e.pieces]
+    saved, where = manifest(path), place(path)
+    pieces = [(name, e.stored[0].itemsize, p) for name, e in saved.arrays.items() for p in e.pieces]
 
     def look(name: str, itemsize: int, piece: Piece) -> str:
         try:
@@ -154,8 +154,8 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
         assert report is not None
         report(name, why)
     if bad:
-        raise Damaged(f"{where}: {len(bad)} of {len(found.arrays)} arrays are damaged: {', '.join(list(bad)[:8])}.")
-    return sum([e.nbytes for e in found.arrays.values()])
+        raise Damaged(f"{where}: {len(bad)} of {len(saved.arrays)} arrays are damaged: {', '.join(list(bad)[:8])}.")
+    return sum([e.nbytes for e in saved.arrays.values()])
 
 
 # -- from pieces to arrays -----------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
 
 @dataclasses.dataclass
 class _Box:
-    """A part of an array that is wanted, with memory for it."""
+    """A part of an array to read, with memory for it."""
 
     start: tuple[int, ...]
     values: np.ndarray
@@ -189,7 +189,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _target(path: str, entry: Entry, like: Any) -> _Target:
-    """What to read for a leaf, and how to make it one."""
+    """What to read for a leaf, and how to build the leaf from it."""
     dtype, dims = entry.stored
     whole = (0,) * len(dims)
     if entry.dtype == KEY:
@@ -197,8 +197,8 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
         where = like.sharding if is_placed else None
 
         def keys(boxes: dict[Any, _Box]) -> Any:
-            made = random.wrap_key_data(boxes[None].values)
-            return made if where is None else device_put(made, where)
+            wrapped = random.wrap_key_data(boxes[None].values)
+            return wrapped if where is None else device_put(wrapped, where)
 
         return _Target(path, entry, like, {None: _Box(whole, empty(dims, dtype))}, keys if like is not None else _host)
     if not isinstance(like, (Array, ShapeDtypeStruct)):
@@ -221,28 +221,28 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
             boxes[str(index)] = _Box(tuple([a for a, _, _ in ends]), empty(tuple([b - a for a, b, _ in ends]), dtype))
 
     def on_devices(boxes: dict[Any, _Box]) -> Any:
-        wanted = type_of(like).dtype if isinstance(like, Array) else np.dtype(like.dtype)
+        wanted_dtype = type_of(like).dtype if isinstance(like, Array) else np.dtype(like.dtype)
         weak = type_of(like).weak if isinstance(like, Array) else False
-        values = {k: exactly(path, b.values, wanted) for k, b in boxes.items()}
-        placed = Placed(ArrayType(dims, wanted, weak), sharding, is_committed)
+        values = {k: exactly(path, b.values, wanted_dtype) for k, b in boxes.items()}
+        placed = Placed(ArrayType(dims, wanted_dtype, weak), sharding, is_committed)
         return wrap(assemble(placed, [(d, values[str(i)]) for d, i in indices.items()], compares=False))
 
     return _Target(path, entry, like, boxes, on_devices)
 
 
 def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
-    """Numbers in another dtype; integers and booleans must be able to hold them."""
+    """Values converted to another dtype; raises if integers or booleans cannot represent them exactly."""
     if values.dtype == dtype:
         return values
     with np.errstate(invalid="ignore"):
-        made = values.astype(dtype)
-    if made.dtype.kind in "iub" and not np.array_equal(made.astype(values.dtype), values):
+        converted = values.astype(dtype)
+    if converted.dtype.kind in "iub" and not np.array_equal(converted.astype(values.dtype), values):
         raise CheckpointError(
             errors.explained(
                 f"checkpoints.load: {path} has numbers that {np.dtype(dtype)} cannot hold.", "another dtype."
             )
         )
-    return made
+    return converted
 
 
 def _host(boxes: dict[Any, _Box]) -> np.ndarray:
@@ -250,7 +250,7 @@ def _host(boxes: dict[Any, _Box]) -> np.ndarray:
 
 
 def _read(where: Any, found: Manifest, paths: Sequence[str], likes: Sequence[Any]) -> list[Any]:
-    """Arrays of a checkpoint, each like another one, or as NumPy arrays."""
+    """Arrays of a checkpoint, each placed like its entry in `likes`, or as NumPy arrays."""
     targets = [_target(p, found.arrays[p], like) for p, like in zip(paths, likes, strict=True)]
     todo = [
         (where, t, piece, fits)

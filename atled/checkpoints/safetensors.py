@@ -83,7 +83,7 @@ def save(
 
 
 def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> pathlib.Path:
-    """Where to write; raises for what cannot be."""
+    """The path to write to; raises if it is invalid."""
     file = pathlib.Path(path)
     if not file.name.endswith(_SUFFIX) or file.is_dir():
         raise ValueError(
@@ -98,7 +98,7 @@ def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> path
 
 
 def _put(place: Local, content: Mapping[str, Iterable[Any]], before: str | None = None) -> None:
-    """Write files under other names and rename them when all are on the disk; a file may have to go before that."""
+    """Write files under temporary names; when all are on disk, remove the file `before`, if any, and rename them."""
     beside = {f".{name}.{uuid.uuid4().hex[:8]}": name for name in content}
     try:
         for hidden, name in beside.items():
@@ -115,24 +115,24 @@ def _put(place: Local, content: Mapping[str, Iterable[Any]], before: str | None 
 
 def _leaves(tree: Any) -> list[_Leaf]:
     """The arrays of a tree with their names."""
-    found: dict[str, _Leaf] = {}
+    leaves: dict[str, _Leaf] = {}
     for path, x in trees.leaves_with_path(tree):
         name = ".".join([str(key[0]) for key in path])
         if not path:
             raise TypeError(
                 errors.explained(f"safetensors.save: arrays must have names; got {describe(x)}.", "{'x': x}.")
             )
-        if name in found or name == "__metadata__" or not is_text(name):
-            what = "comes twice" if name in found else "cannot be written"
+        if name in leaves or name == "__metadata__" or not is_text(name):
+            what = "comes twice" if name in leaves else "cannot be written"
             raise ValueError(
                 errors.explained(f"safetensors.save: names must be text, each for one array; {name!r} {what}.")
             )
-        found[name] = _Leaf(name, x, _tag(name, x))
-    return list(found.values())
+        leaves[name] = _Leaf(name, x, _tag(name, x))
+    return list(leaves.values())
 
 
 def _tag(name: str, x: Any) -> str:
-    """What the format calls the dtype of an array."""
+    """The name of an array's dtype in the format."""
     if not isinstance(x, (Array, np.ndarray, np.generic)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(
             errors.explained(
@@ -217,8 +217,8 @@ def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> di
 
     The path is that of a file, of an index, or of a directory with one of them. Arrays are views of the file in memory:
     they cannot be written to, and are read from the disk when they are used. `numpy.array(x)` or `jnp.array(x)` copies
-    one. A file that is replaced by renaming, as `save` does, leaves them alone; one that is overwritten in place by
-    another program does not.
+    one. Replacing the file by renaming, as `save` does, does not affect them; overwriting it in place, as another
+    program may, does.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -235,21 +235,21 @@ def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> di
         opened = File(where)
         return opened.arrays(list(opened.entries) if names is None else names)
     there = weight_map(where)
-    wanted = list(there) if names is None else list(names)
-    require(where, wanted, there)
+    tensor_names = list(there) if names is None else list(names)
+    require(where, tensor_names, there)
     files: dict[str, list[str]] = {}
-    for name in wanted:
+    for name in tensor_names:
         files.setdefault(there[name], []).append(name)
-    found = {}
+    arrays = {}
     for file, inside in files.items():
         if not (where.parent / file).is_file():
             raise bad(where, f"it names {file!r} (for {short(inside[0])}), and there is no such file")
-        found.update(File(where.parent / file).arrays(inside))
-    return {name: found[name] for name in wanted}
+        arrays.update(File(where.parent / file).arrays(inside))
+    return {name: arrays[name] for name in tensor_names}
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The words that go with a file; of several files, those of the first.
+    """The string metadata of a file; of several files, that of the first.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -267,11 +267,11 @@ def _files(path: pathlib.Path) -> tuple[pathlib.Path, bool]:
     """The file to begin with, and whether it is an index."""
     index = path.with_name(path.name + ".index.json") if path.name else path
     if path.is_dir():
-        found = [f for f in sorted(path.iterdir()) if f.name.endswith((_SUFFIX, _INDEX)) and not f.name.startswith(".")]
-        whole = [f for f in found if not _SHARD.search(f.name)]
+        files = [f for f in sorted(path.iterdir()) if f.name.endswith((_SUFFIX, _INDEX)) and not f.name.startswith(".")]
+        whole = [f for f in files if not _SHARD.search(f.name)]
         if len(whole) == 1:
             return whole[0], whole[0].name.endswith(_INDEX)
-        seen = ", ".join([f.name for f in found[:4]]) or "none"
+        seen = ", ".join([f.name for f in files[:4]]) or "none"
         raise bad(
             path, f"a directory must have one {_SUFFIX} file or one index; it has {seen}", "the path of the file."
         )

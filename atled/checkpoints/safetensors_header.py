@@ -1,7 +1,7 @@
 """The headers of safetensors files and their indices, and what must hold of them. `safetensors.py` has what users call.
 
-What a file claims is checked against its size before anything is made of it. Nothing that other readers refuse passes,
-and a few things do not that they let pass: names that come twice, booleans that are neither 0 nor 1, unknown fields.
+The header is checked against the file size before anything is allocated. Whatever other readers reject is rejected,
+and also what some of them accept: duplicate names, booleans that are neither 0 nor 1, unknown fields.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from atled.checkpoints.format import CheckpointError
 from atled.core import errors
 
-HEADER_LIMIT = 100_000_000  # bytes: other readers refuse longer headers, too
+HEADER_LIMIT = 100_000_000  # bytes: other readers reject longer headers, too
 # Names in the format, bits of a number, NumPy's type. Arrays are written by dtype, the last of these first.
 DTYPES: dict[str, tuple[int, Any]] = {
     "BOOL": (8, np.bool_), "F4": (4, None), "F6_E2M3": (6, None), "F6_E3M2": (6, None),
@@ -95,7 +95,7 @@ def _words(path: pathlib.Path, told: Any) -> dict[str, str]:
 
 
 def _entry(path: pathlib.Path, name: str, told: Any) -> Entry:
-    """What a header says of an array, if it makes sense."""
+    """The entry of an array in a header, validated."""
     if not isinstance(told, dict) or set(told) != {"dtype", "shape", "data_offsets"}:
         raise bad(path, f"{short(name)} must have dtype, shape and data_offsets, and nothing else")
     tag, shape, place = told["dtype"], told["shape"], told["data_offsets"]
@@ -131,30 +131,30 @@ def _cover(path: pathlib.Path, entries: Mapping[str, Entry], size: int) -> None:
 
 
 def weight_map(path: pathlib.Path) -> dict[str, str]:
-    """Which name is in which file, by an index."""
+    """The file of each name, from an index."""
     if path.stat().st_size > HEADER_LIMIT:
         raise bad(path, f"an index must have at most {HEADER_LIMIT} bytes")
-    found = _parsed(path, path.read_bytes(), is_header=False).get("weight_map")
-    if not isinstance(found, dict) or not found:
+    files = _parsed(path, path.read_bytes(), is_header=False).get("weight_map")
+    if not isinstance(files, dict) or not files:
         raise bad(path, "it must have a weight_map from names to files")
-    for name, file in found.items():
+    for name, file in files.items():
         if not isinstance(file, str) or file in ("", ".", "..") or re.search(r"[/\\\0]", file):
             raise bad(path, f"{short(name)} must be in a file of the same directory; got {short(file)}")
-    return found
+    return files
 
 
 def _parsed(path: pathlib.Path, data: bytes, is_header: bool) -> dict[str, Any]:
-    """A JSON object in UTF-8, in which no name comes twice; in headers, numbers are whole and not negative."""
+    """A JSON object in UTF-8 without duplicate names; in headers, numbers must be non-negative integers."""
     hooks: dict[str, Any] = {"parse_int": _natural, "parse_float": _natural} if is_header else {}
     try:
-        found = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_natural, **hooks)
+        content = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_natural, **hooks)
     except RecursionError:
         raise bad(path, "its JSON is nested too deep") from None
     except ValueError as error:
         raise bad(path, f"its JSON is not valid: {_cut(str(error))}") from None
-    if not isinstance(found, dict):
-        raise bad(path, f"its JSON must be an object; got {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise bad(path, f"its JSON must be an object; got {type(content).__name__}")
+    return content
 
 
 def _natural(text: str) -> int:
@@ -164,18 +164,18 @@ def _natural(text: str) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         name, _ = collections.Counter([name for name, _ in pairs]).most_common(1)[0]
         raise ValueError(f"{short(name)} comes twice")
     for name, value in pairs:
         if not is_text(name) or (isinstance(value, str) and not is_text(value)):
             raise ValueError(f"{short(name)} is or has half of a character")
-    return found
+    return mapping
 
 
 def require(path: pathlib.Path, names: Sequence[str], there: Mapping[str, Any]) -> None:
-    """Raise an error for names that are not there."""
+    """Raise an error for missing names."""
     absent = [name for name in names if name not in there]
     if absent:
         some = ", ".join([short(name) for name in list(there)[:6]])
@@ -183,7 +183,7 @@ def require(path: pathlib.Path, names: Sequence[str], there: Mapping[str, Any]) 
 
 
 def short(x: Any) -> str:
-    """A value of a file for a message."""
+    """A value of a file, shortened for an error message."""
     return _cut(repr(x))
 
 
@@ -192,12 +192,12 @@ def _cut(text: str) -> str:
 
 
 def bad(path: pathlib.Path, what: str, instead: str = "") -> CheckpointError:
-    """The error for a file that is not as it must be."""
+    """The error for an invalid file."""
     return CheckpointError(errors.explained(f"safetensors.load: {path}: {what}.", instead))
 
 
 def is_text(name: str) -> bool:
-    """Whether a string can be UTF-8: it has no halves of characters."""
+    """Whether a string can be encoded as UTF-8: it has no lone surrogates."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -29,7 +29,7 @@ def save(path: Any, tree: Any, *, more: Any = None) -> None:
 
     Args:
         path: a directory, a URL such as `s3://bucket/run`, or a dict, which is tensorstore's spec of a store.
-        tree: arrays and numbers in modules, dicts, lists, …; they are kept by their paths.
+        tree: arrays and numbers in modules, dicts, lists, …; they are stored by their paths.
         more: JSON-serializable metadata; `manifest(path).more` returns it.
 
     >>> import tempfile
@@ -44,7 +44,7 @@ def save(path: Any, tree: Any, *, more: Any = None) -> None:
 
 
 class Restored(NamedTuple):
-    """What `Saver.restore` found."""
+    """A restored checkpoint."""
 
     step: int
     tree: Any
@@ -54,11 +54,11 @@ class Restored(NamedTuple):
 class Saver:
     """Keeps checkpoints of a run in a directory or under a URL, one for each step that is saved.
 
-    Saves go on in the background; the next one waits for the last. An error there is raised by the next call of any
-    method, and printed at exit. A step that `steps` names was written whole and has reached the disk.
+    Saves run in the background; each waits for the previous one. An error there is raised by the next call of any
+    method, and printed at exit. The steps in `steps` are complete and on disk.
 
     Args:
-        every: save only steps that are multiples of it; others are passed over.
+        every: save only steps that are multiples of it; others are skipped.
         keep: how many of the newest to keep; None for all.
         best: the name of a metric; the checkpoint with the best value so far is kept as well.
         mode: "min" or "max": what the best value is.
@@ -99,7 +99,7 @@ class Saver:
         self._written.set()
         self._error: BaseException | None = None
         self._staging, self._is_prepared = Staging(), wait
-        self._values: dict[int, Any] = {}  # metrics of steps that were found to be complete
+        self._values: dict[int, Any] = {}  # metrics of complete steps
 
     def save(self, step: int, tree: Any, *, more: Any = None, metrics: Any = None, force: bool = False) -> bool:
         """Save a tree for a step, if it is due; returns whether it is.
@@ -143,32 +143,32 @@ class Saver:
                 )
             )
         taken = writing.snapshot(tree)
-        kept = {"step": step, "metrics": metrics, "more": more}
+        record = {"step": step, "metrics": metrics, "more": more}
         if self._waits:
-            return self._write(step, taken, kept)
+            return self._write(step, taken, record)
         # release the tree: donating an array that is still referenced would copy it
         taken = self._staging.copied(taken)
         _busy.add(self)
         self._written.clear()
-        writer = threading.Thread(target=self._in_background, args=(step, taken, kept))
+        writer = threading.Thread(target=self._in_background, args=(step, taken, record))
         writer.name = f"atled-checkpoint-{step}"
         try:
             writer.start()
         except RuntimeError:  # the interpreter is shutting down, and starts no more threads
-            self._in_background(step, taken, kept)
+            self._in_background(step, taken, record)
 
     def wait(self) -> None:
-        """Wait until what was saved is on disk."""
+        """Wait until pending saves are on disk."""
         self._written.wait()  # not for the thread: an interrupted `join` takes it for ended
         self._raise()
 
     def steps(self) -> list[int]:
-        """The steps whose checkpoints are whole, oldest first: manifests fit, and all files have their sizes."""
+        """The steps with complete checkpoints, oldest first: valid manifests, and all files of the right size."""
         self._raise()
         return [step for step in self._all_steps() if self._manifest(step) is not None]
 
     def latest(self) -> int | None:
-        """The newest whole step; None if there is none."""
+        """The newest complete step; None if there is none."""
         self._raise()
         return next((s for s in reversed(self._all_steps()) if self._manifest(s) is not None), None)
 
@@ -177,9 +177,9 @@ class Saver:
 
         Args:
             like: see `load`, as for the other options.
-            step: the one to take, or "best"; it is an error if it is not there or damaged.
+            step: the step to restore, or "best"; raises if it is missing or damaged.
 
-        A damaged checkpoint is passed over with a warning that names the array.
+        A damaged checkpoint is skipped with a warning that names the array.
         """
         self.wait()
         if step == "best":
@@ -189,15 +189,15 @@ class Saver:
         damaged: list[str] = []
         left = self._all_steps()
         while (s := chosen_by_first(left.pop() if left else -1)) >= 0:  # all processes try the same step
-            made = self._tried(s, like, options, damaged)
-            if not all_say(made is not None):
-                damaged += [] if made is None else [f"Another process could not read step {s}."]
+            restored = self._tried(s, like, options, damaged)
+            if not all_say(restored is not None):
+                damaged += [] if restored is None else [f"Another process could not read step {s}."]
                 continue
             for text in damaged:
                 says = f"checkpoints.Saver: step {s} is restored, because newer ones are not whole. {text}"
                 warnings.warn(says, stacklevel=2)
             self._newest = s  # later saves continue from this step
-            return made
+            return restored
         if damaged:
             raise Damaged(f"checkpoints.Saver: no checkpoint in {self.directory} is whole. {damaged[0]}")
         return None
@@ -222,12 +222,12 @@ class Saver:
         return (min if self.mode == "min" else max)(sorted(numbers), key=lambda s: numbers[s])
 
     def _look(self, there: list[int]) -> None:
-        """Get to know the metrics of steps that others, or an earlier run, saved."""
+        """Read the metrics of steps that another process or an earlier run saved."""
         for step in there:
             if step not in self._values:
-                found = self._manifest(step)
-                if found is not None:
-                    self._values[step] = found.more["metrics"].get(self.best)
+                manifest = self._manifest(step)
+                if manifest is not None:
+                    self._values[step] = manifest.more["metrics"].get(self.best)
 
     def _tried(self, step: int, like: Any, options: Any, damaged: list[str]) -> Restored | None:
         """The contents of a step; None if it is missing or damaged, which is recorded."""
@@ -239,7 +239,7 @@ class Saver:
         return None
 
     def rewind(self, step: int) -> None:
-        """Remove all later checkpoints, to go on from an earlier one. Of several processes, all call it."""
+        """Remove all later checkpoints, to continue from an earlier one. With several processes, all must call it."""
         self.wait()
         step = _checked_step(step)
         if self._manifest(step) is None:
@@ -257,7 +257,7 @@ class Saver:
         self._newest = step
 
     def close(self) -> None:
-        """Wait for what is being written."""
+        """Wait for pending writes."""
         self.wait()
 
     def __enter__(self) -> Self:
@@ -269,7 +269,7 @@ class Saver:
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _check_order(self, step: int) -> None:
-        """Raise for a step before the newest: it would be the first to be removed, and not be restored."""
+        """Raise for a step before the newest: it would be removed first, and never be restored."""
         if self._newest < 0:
             self._newest = self.latest() or 0
         if step < self._newest:
@@ -310,7 +310,7 @@ class Saver:
             self._prune()
 
     def _raise(self) -> None:
-        """Raise what went wrong in the background."""
+        """Raise an error of the background thread."""
         error, self._error = self._error, None
         if error is not None:
             _busy.discard(self)
@@ -318,8 +318,8 @@ class Saver:
 
     def _all_steps(self) -> list[int]:
         """Steps that have a directory."""
-        found = [re.fullmatch(r"step-(\d+)", n) for n in self.directory.folders()]
-        return sorted([int(m[1]) for m in found if m])
+        matches = [re.fullmatch(r"step-(\d+)", n) for n in self.directory.folders()]
+        return sorted([int(m[1]) for m in matches if m])
 
     def _manifest(self, step: int, is_strict: bool = False) -> Manifest | None:
         """The manifest of a step; None if it is missing or incomplete, which raises if `is_strict`."""
@@ -327,22 +327,22 @@ class Saver:
         try:
             data = where.read(MANIFEST)
             if data is None:
-                return None  # a save that did not come to its end
-            found = Manifest.from_bytes(data, str(where))
-            reading.check_files(where, found)
-            kept = found.more["step"] if isinstance(found.more, dict) and "step" in found.more else None
-            if kept is not None and kept != step:
-                raise Damaged(f"{where}: the manifest is damaged: it is that of step {kept}.")
+                return None  # an incomplete save
+            manifest = Manifest.from_bytes(data, str(where))
+            reading.check_files(where, manifest)
+            saved_step = manifest.more["step"] if isinstance(manifest.more, dict) and "step" in manifest.more else None
+            if saved_step is not None and saved_step != step:
+                raise Damaged(f"{where}: the manifest is damaged: it is that of step {saved_step}.")
         except Damaged:
             if is_strict:
                 raise
             return None
-        return found if kept is not None else None  # or an unrelated directory
+        return manifest if saved_step is not None else None  # or an unrelated directory
 
     def _restored(self, step: int, like: Any, options: Any) -> Restored:
         where = self.directory.inside(_name(step))
-        kept = reading.manifest(where).more
-        return Restored(step, reading.load(where, like, **options), kept["more"])
+        record = reading.manifest(where).more
+        return Restored(step, reading.load(where, like, **options), record["more"])
 
     def _clear(self, step: int) -> None:
         """Remove leftovers of interrupted saves, which use disk space."""
@@ -358,12 +358,12 @@ class Saver:
         there = self._all_steps()
         self._look(there)
         whole = [s for s in there if s in self._values]
-        wanted = set(whole[-self.keep :])
+        kept_steps = set(whole[-self.keep :])
         numbers = {s: v for s, v in self._numbers().items() if s in whole}
         if self.best is not None and numbers:
-            wanted.add(self._of_best(numbers))
+            kept_steps.add(self._of_best(numbers))
         for step in whole:
-            if step not in wanted:
+            if step not in kept_steps:
                 self._remove(step)
 
     def _remove(self, step: int) -> None:
@@ -405,7 +405,7 @@ _busy: set[Saver] = set()  # savers that are writing, or have an unreported erro
 
 
 def _at_exit() -> None:
-    """Wait for what is being written, and say what went wrong."""
+    """Wait for pending writes, and report errors."""
     for saver in list(_busy):
         try:
             saver.wait()
@@ -416,4 +416,4 @@ def _at_exit() -> None:
 
 # before the pools that write are closed, which is before `atexit`; `concurrent.futures` does the same for them
 threading._register_atexit(_at_exit)  # type: ignore[attr-defined]
-atexit.register(_at_exit)  # for what is saved by functions that are called at exit
+atexit.register(_at_exit)  # for saves by functions that run at exit

@@ -66,7 +66,7 @@ class Local:
     def replace(self, name: str, data: bytes) -> None:
         """Replace a file atomically: after a crash it has the new content or the old one."""
         beside = f".{name}.{uuid.uuid4().hex[:8]}"
-        self.sync()  # the files that it speaks of are there
+        self.sync()  # the files that it refers to exist
         self.write(beside, [data])
         try:
             os.replace(self.path / beside, self.path / name)
@@ -91,7 +91,7 @@ class Local:
             raise self._failed(f"read ({name})", error, Damaged) from None
 
     def parts(self, name: str, offset: int, into: memoryview) -> Iterable[memoryview]:
-        """Read bytes of a file into memory, in parts, which come out as they are filled; fewer if the file is short."""
+        """Read bytes of a file into memory, yielding parts as they are filled; fewer if the file is short."""
         try:
             with open(self.path / name, "rb", buffering=0) as file:
                 file.seek(offset)
@@ -116,19 +116,19 @@ class Local:
             return {}
         except OSError as error:
             raise self._failed("listed", error) from None
-        found = {}
+        file_sizes = {}
         for name in names:
             with contextlib.suppress(OSError):  # it was removed meanwhile
                 status = os.stat(self.path / name)
                 if stat.S_ISREG(status.st_mode):
-                    found[name] = status.st_size
-        return found
+                    file_sizes[name] = status.st_size
+        return file_sizes
 
     def folders(self) -> list[str]:
         """The names of directories in this one."""
         try:
-            with os.scandir(self.path) as found:
-                return sorted([e.name for e in found if e.is_dir()])
+            with os.scandir(self.path) as entries:
+                return sorted([e.name for e in entries if e.is_dir()])
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -155,12 +155,12 @@ class Local:
 
     def old_files(self, seconds: float) -> list[str]:
         """Files that were not modified for some time."""
-        before, found = time.time() - seconds, []
+        before, old = time.time() - seconds, []
         for name in self.sizes():
             with contextlib.suppress(OSError):
                 if os.stat(self.path / name).st_mtime < before:
-                    found.append(name)
-        return found
+                    old.append(name)
+        return old
 
     def _failed(self, what: str, error: OSError, kind: type[CheckpointError] = CheckpointError) -> CheckpointError:
         return kind(errors.explained(f"checkpoints: {self.path} could not be {what}: {error.strerror}."))
@@ -177,7 +177,7 @@ def _sync(path: pathlib.Path) -> None:
 class Remote:
     """A place in an object store, such as `s3://bucket/run` or `gs://bucket/run`, reached through tensorstore.
 
-    In place of a URL, a dict says more of it, such as an endpoint: it is what tensorstore calls a spec of a store.
+    Instead of a URL, a dict can give more options, such as an endpoint: tensorstore's spec of a key-value store.
     """
 
     def __init__(self, where: str | dict[str, Any], store: Any = None) -> None:
@@ -193,7 +193,7 @@ class Remote:
         return self.url.rstrip("/")
 
     def inside(self, name: str) -> Remote:
-        """The place of what begins with a name and a slash."""
+        """The place below a name: a longer prefix, which ends in a slash."""
         store = self.store.copy()
         store.path += f"{name}/"
         return Remote(f"{self.url}{name}/", store)
@@ -215,25 +215,25 @@ class Remote:
 
     def read(self, name: str) -> bytes | None:
         """The bytes of an object; None if there is none."""
-        found = self._do("read", name, lambda: self.store.read(name).result())
-        return bytes(found.value) if found.state == "value" else None
+        result = self._do("read", name, lambda: self.store.read(name).result())
+        return bytes(result.value) if result.state == "value" else None
 
     def parts(self, name: str, offset: int, into: memoryview) -> Iterable[memoryview]:
         """Read bytes of an object into memory."""
-        wanted = slice(offset, offset + len(into))
-        found = self._do("read", name, lambda: self.store.read(name, byte_range=wanted).result())
-        data = found.value if found.state == "value" else b""
+        window = slice(offset, offset + len(into))
+        result = self._do("read", name, lambda: self.store.read(name, byte_range=window).result())
+        data = result.value if result.state == "value" else b""
         into[: len(data)] = data
         for i in range(0, len(data), SPAN):
             yield into[i : min(i + SPAN, len(data))]
 
     def sizes(self) -> dict[str, int | None]:
-        """The objects; their sizes are not known."""
+        """The objects; their sizes are unknown."""
         names = self._do("listed", "", lambda: self.store.list().result())
         return {n.decode(): None for n in names if b"/" not in n}
 
     def folders(self) -> list[str]:
-        """What names begin with, before a slash."""
+        """The first components of names that contain a slash."""
         names = self._do("listed", "", lambda: self.store.list().result())
         return sorted({n.decode().split("/")[0] for n in names if b"/" in n})
 
@@ -250,7 +250,7 @@ class Remote:
         """Nothing: object stores have no directories."""
 
     def old_files(self, seconds: float) -> list[str]:
-        """None: how old objects are is not known."""
+        """An empty list: the age of objects is unknown."""
         return []
 
     def _do(self, what: str, name: str, act: Any) -> Any:
@@ -263,7 +263,7 @@ class Remote:
 
 
 def _shown(spec: dict[str, Any]) -> str:
-    """A store that is given by a dict, for messages."""
+    """A store given by a dict, as text for messages."""
     return "/".join([f"{spec.get('driver')}:/", *[spec[k] for k in ("endpoint", "bucket") if k in spec], spec["path"]])
 
 
@@ -281,7 +281,7 @@ def _opened(url: Any) -> Any:
 
 
 def place(path: Any) -> Local | Remote:
-    """Where a path or a URL leads."""
+    """The storage at a path or a URL."""
     if isinstance(path, (Local, Remote)):
         return path
     if isinstance(path, dict):

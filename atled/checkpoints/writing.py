@@ -83,12 +83,12 @@ def snapshot(x: Any) -> Snapshot:
 
 def named_leaves(x: Any) -> list[tuple[str, Any]]:
     """The leaves of a tree with their paths, such as `model/blocks/0/weight`."""
-    found = [("/".join([_step(k) for k in path]), leaf) for path, leaf in tree.leaves_with_path(x)]
-    paths = [path for path, _ in found]
+    leaves = [("/".join([_step(k) for k in path]), leaf) for path, leaf in tree.leaves_with_path(x)]
+    paths = [path for path, _ in leaves]
     if len(set(paths)) < len(paths):
         twice = next(p for p in paths if paths.count(p) > 1)
         raise ValueError(errors.explained(f"checkpoints: paths must be unique; two leaves are at {twice!r}."))
-    return found
+    return leaves
 
 
 def _step(key: Any) -> str:
@@ -120,12 +120,12 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
         dtype, _ = stored(values.dtype.name, ())
         values = np.asarray(values, dtype, order="C")
         return dtype.name, values.shape, [((0,) * values.ndim, values)] if is_first else []
-    found = []
+    shard_boxes = []
     for s in shards(leaf):  # pyright: ignore[reportArgumentType]
         if s.replica_id == 0 and (is_first or not leaf.sharding.is_fully_addressable):
             start = tuple([i.start or 0 for i in s.index])
-            found.append((start, np.ascontiguousarray(np.asarray(s.data)).reshape(np.shape(s.data))))
-    return t.dtype.name, t.shape, found
+            shard_boxes.append((start, np.ascontiguousarray(np.asarray(s.data)).reshape(np.shape(s.data))))
+    return t.dtype.name, t.shape, shard_boxes
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _groups(parts: Sequence[Part]) -> list[list[Part]]:
 
 def _write_file(where: Any, name: str, group: Sequence[Part]) -> tuple[int, list[tuple[str, Piece]]]:
     """Write the pieces of a file; gives its size, and where each piece is."""
-    made: list[tuple[str, Piece]] = []
+    located: list[tuple[str, Piece]] = []
     end = 0
 
     def chunks() -> Iterator[Any]:
@@ -173,10 +173,10 @@ def _write_file(where: Any, name: str, group: Sequence[Part]) -> tuple[int, list
                 crc = crc32(raw[i : i + SPAN], crc)
                 yield raw[i : i + SPAN]
             end = offset + len(raw)
-            made.append((part.path, Piece(name, offset, part.start, part.values.shape, crc)))
+            located.append((part.path, Piece(name, offset, part.start, part.values.shape, crc)))
 
     where.write(name, chunks())
-    return end, made
+    return end, located
 
 
 def bytes_of(values: np.ndarray) -> memoryview:
@@ -260,9 +260,9 @@ def _write_all(where: Any, name: str, taken: Snapshot) -> tuple[dict[str, int], 
     """Write this process's files, several at once."""
     groups = _groups(taken.parts)
     names = [f"{name}-{client.process_index()}-{i}.data" for i in range(len(groups))]
-    made = at_once(lambda n, group: _write_file(where, n, group), names, groups)
-    files = {n: size for n, (size, _) in zip(names, made, strict=True)}
-    return files, [[path, dataclasses.astuple(piece)] for _, pieces in made for path, piece in pieces]
+    written = at_once(lambda n, group: _write_file(where, n, group), names, groups)
+    files = {n: size for n, (size, _) in zip(names, written, strict=True)}
+    return files, [[path, dataclasses.astuple(piece)] for _, pieces in written for path, piece in pieces]
 
 
 def _manifest(taken: Snapshot, everything: Sequence[Any], more: Any) -> Manifest:
@@ -272,7 +272,7 @@ def _manifest(taken: Snapshot, everything: Sequence[Any], more: Any) -> Manifest
         files.update(one["files"])
         for path, (file, offset, start, shape, crc) in one["pieces"]:
             pieces[path].append(Piece(file, offset, tuple(start), tuple(shape), crc))
-    arrays = {path: Entry(*taken.types[path], tuple(found)) for path, found in pieces.items()}
+    arrays = {path: Entry(*taken.types[path], tuple(leaf_pieces)) for path, leaf_pieces in pieces.items()}
     for path, entry in arrays.items():
         _, dims = entry.stored
         if sum([math.prod(p.shape) for p in entry.pieces]) != math.prod(dims):

@@ -40,10 +40,10 @@ class Cursor:
         """The next batch, or a `Stack` that can be one; raises `End` if there is none."""
         p = self.pipeline
         while True:
-            found = self.reader.pull(build) if p.limit is None or self.batches < p.limit else None
-            if found is not None:
+            batch = self.reader.pull(build) if p.limit is None or self.batches < p.limit else None
+            if batch is not None:
                 self.batches += 1
-                return self._finished(found) if build else None
+                return self._finished(batch) if build else None
             if p.epochs is not None and self.epoch + 1 >= p.epochs:
                 raise End
             if not self.batches:

@@ -34,14 +34,14 @@ class OnDevices:
         if self._run is None:
             self._run = _Run(self._iterator, self._sharding, self._ahead)
             weakref.finalize(self, self._run.is_over.set)
-        kind, found, state = self._run.next()
+        kind, payload, state = self._run.next()
         if kind == "batch":
             self._state = state
-            return found
+            return payload
         self._stop()
         if kind == "end":
             raise StopIteration
-        raise found
+        raise payload
 
     @property
     def place(self) -> dict[str, Any] | None:

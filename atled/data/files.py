@@ -56,12 +56,12 @@ class Images(Source):
 
     def read(self, indices: np.ndarray) -> Sequence[Any]:
         """See `Source`."""
-        pillow, found = _package("images", "PIL.Image", "images"), []
+        pillow, examples = _package("images", "PIL.Image", "images"), []
         for i in indices.tolist():
             label, path = self._file(i)
             with pillow.open(path) as image:
-                found.append({"image": np.array(image.convert(self.mode)), "label": np.int64(label)})
-        return found
+                examples.append({"image": np.array(image.convert(self.mode)), "label": np.int64(label)})
+        return examples
 
     def record(self, index: int) -> str:
         """See `Source`."""
@@ -75,7 +75,7 @@ def images(folder: str | os.PathLike[str], *, mode: str = "RGB") -> Pipeline:
     """The images of a folder with one folder for each class: `image`, uint8[height, width, channels], and `label`.
 
     Classes are numbered by the order of their names, images come in the order of theirs. `mode` is Pillow's: "L" gives
-    grey images, without an axis of channels.
+    grayscale images, without a channel axis.
 
     >>> import os, tempfile
     >>> from PIL import Image
@@ -121,7 +121,7 @@ class Parquet(Source):
 
     def read(self, indices: np.ndarray) -> Sequence[Any]:
         """See `Source`."""
-        found: list[Any] = [None] * len(indices)
+        rows: list[Any] = [None] * len(indices)
         groups = np.searchsorted(self.starts, indices, "right") - 1
         for g in np.unique(groups).tolist():
             file, number = self.groups[g]
@@ -130,8 +130,8 @@ class Parquet(Source):
             check_unchanged("parquet", path, self.stamps[file])
             table = _row_group(path, self.stamps[file], number, self.columns).take(indices[where] - self.starts[g])
             for place, row in zip(where.tolist(), table.to_pylist()):
-                found[place] = {k: np.array(v) if isinstance(v, list) else v for k, v in row.items()}
-        return found
+                rows[place] = {k: np.array(v) if isinstance(v, list) else v for k, v in row.items()}
+        return rows
 
     def record(self, index: int) -> str:
         """See `Source`."""
@@ -153,13 +153,13 @@ def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[st
 def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
     """The rows of Parquet files as dicts: numbers, strings, bytes, and lists as arrays.
 
-    A row group is read as a whole, and the last eight are kept. So shuffled rows of many large groups are slow: write
+    A row group is read as a whole, and the last eight are cached. So shuffling rows of many large groups is slow: write
     small groups, or keep the order.
     """
-    package, found = _package("parquet", "pyarrow.parquet", "parquet"), paths_checked("parquet", paths)
+    package, checked_paths = _package("parquet", "pyarrow.parquet", "parquet"), paths_checked("parquet", paths)
     groups, counts, names = [], [0], None
-    stamps = tuple([stamp_of(path) for path in found])
-    for i, path in enumerate(found):
+    stamps = tuple([stamp_of(path) for path in checked_paths])
+    for i, path in enumerate(checked_paths):
         with package.ParquetFile(path) as file:
             here = tuple(columns) if columns is not None else tuple(file.schema_arrow.names)
             missing = sorted(set(here) - set(file.schema_arrow.names))
@@ -175,12 +175,12 @@ def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
                 groups.append((i, g))
                 counts.append(file.metadata.row_group(g).num_rows)
     starts = np.cumsum(counts)
-    return Pipeline(Parquet(found, names or (), starts[:-1], tuple(groups), int(starts[-1]), stamps))
+    return Pipeline(Parquet(checked_paths, names or (), starts[:-1], tuple(groups), int(starts[-1]), stamps))
 
 
 def array_record(paths: Any) -> Pipeline:
     """The records of ArrayRecord files, as bytes."""
     package = _package("array_record", "array_record.python.array_record_data_source", "array_record")
-    found = paths_checked("array_record", paths)
-    name = f"array_record {os.path.basename(found[0])}, {len(found)} files"
-    return Pipeline(Items(package.ArrayRecordDataSource(list(found)), name))
+    checked_paths = paths_checked("array_record", paths)
+    name = f"array_record {os.path.basename(checked_paths[0])}, {len(checked_paths)} files"
+    return Pipeline(Items(package.ArrayRecordDataSource(list(checked_paths)), name))

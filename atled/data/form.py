@@ -47,7 +47,7 @@ class Form:
 
     @functools.cached_property
     def text(self) -> str:
-        """What the pipeline is made of."""
+        """A description of all parts of the pipeline."""
         parts = [self.node, *self.steps, self.packing or "", *self.row_steps, self.group or "", *self.batch_steps]
         rest = (f".take({self.limit})" if self.limit else "") + (
             "" if self.epochs == 1 else f".repeat({self.epochs or ''})"

@@ -35,15 +35,15 @@ class Bucket:
     def number(self, example: Any) -> int:
         """Which bucket an example belongs to."""
         length = ragged_length("bucket", example, self.fields)
-        found = int(np.searchsorted(self.bounds, length))
-        if found == len(self.bounds):
+        bucket = int(np.searchsorted(self.bounds, length))
+        if bucket == len(self.bounds):
             raise ValueError(
                 errors.explained(
                     f"data.bucket: examples must not be longer than the last bound, {self.bounds[-1]}; got {length}.",
                     "another bound, or filter or cut them before.",
                 )
             )
-        return found
+        return bucket
 
     def __str__(self) -> str:
         rest = "" if self.drop_last else ", drop_last=False"
@@ -53,7 +53,7 @@ class Bucket:
 
 @dataclasses.dataclass(frozen=True)
 class Pad:
-    """Makes ragged examples `length` long, or as long as the next multiple of a number; with a mask."""
+    """Pads ragged examples to `length`, or to the next multiple of a number, and adds a mask."""
 
     length: int | None
     multiple: int | None
@@ -63,7 +63,7 @@ class Pad:
     name: str = "pad"
 
     def __call__(self, example: Any) -> dict[str, Any]:
-        """An example that is longer."""
+        """The padded example."""
         example, names, n = _ragged(self.name, example, self.fields)
         length = self.length if self.length is not None else -(-n // (self.multiple or 1)) * (self.multiple or 1)
         if n > length and not self.cut:
@@ -73,13 +73,13 @@ class Pad:
                     "cut=True, a longer length, or filter before.",
                 )
             )
-        made = dict(example)
+        padded = dict(example)
         for name in names:
             x = np.asarray(example[name])[:length]
-            made[name] = np.full((length, *x.shape[1:]), self.fill, x.dtype)
-            made[name][: len(x)] = x
-        made["mask"] = np.arange(length) < n
-        return made
+            padded[name] = np.full((length, *x.shape[1:]), self.fill, x.dtype)
+            padded[name][: len(x)] = x
+        padded["mask"] = np.arange(length) < n
+        return padded
 
     def __str__(self) -> str:
         size = self.length if self.length is not None else f"multiple={self.multiple}"
@@ -129,11 +129,11 @@ class Pack:
     fill: Any
 
     def fields(self, example: Any) -> dict[str, np.ndarray]:
-        """The sequences of an example, by name; all have one length."""
+        """The sequences of an example, by name; all have the same length."""
         example, _, _ = _ragged("pack", example, list(example) if isinstance(example, dict) else None)
-        made = {k: np.asarray(v) for k, v in example.items()}
-        if any([x.ndim != 1 or x.dtype == object for x in made.values()]) or {"segments", "positions"} & set(made):
-            shown = ", ".join([f"{k}: {x.dtype}{list(x.shape)}" for k, x in made.items()])
+        arrays = {k: np.asarray(v) for k, v in example.items()}
+        if any([x.ndim != 1 or x.dtype == object for x in arrays.values()]) or {"segments", "positions"} & set(arrays):
+            shown = ", ".join([f"{k}: {x.dtype}{list(x.shape)}" for k, x in arrays.items()])
             raise ValueError(
                 errors.explained(
                     f"data.pack: examples must be arrays of one axis, or dicts of such, without 'segments' and "
@@ -141,7 +141,7 @@ class Pack:
                     "a map before pack that leaves the tokens only.",
                 )
             )
-        n = len(next(iter(made.values())))
+        n = len(next(iter(arrays.values())))
         if n > self.length and not self.cut:
             raise ValueError(
                 errors.explained(
@@ -149,13 +149,13 @@ class Pack:
                     "cut=True, or filter or cut them before.",
                 )
             )
-        return made
+        return arrays
 
     def row(self, pieces: list[tuple[dict[str, np.ndarray], int, int, str]]) -> dict[str, np.ndarray]:
-        """One row of pieces: fields, where the piece of them begins and ends, and the name of the example."""
+        """One packed row from pieces, each (fields, start, stop, name of the example)."""
         first = pieces[0][0]
-        made = {k: np.full(self.length, self.fill, x.dtype) for k, x in first.items()}
-        made["segments"], made["positions"] = (np.zeros(self.length, np.int32) for _ in range(2))
+        packed = {k: np.full(self.length, self.fill, x.dtype) for k, x in first.items()}
+        packed["segments"], packed["positions"] = (np.zeros(self.length, np.int32) for _ in range(2))
         at = 0
         for number, (fields, start, stop, name) in enumerate(pieces, 1):
             if {k: x.dtype for k, x in fields.items()} != {k: x.dtype for k, x in first.items()}:
@@ -168,10 +168,10 @@ class Pack:
                 )
             here = slice(at, at + stop - start)
             for k, x in fields.items():
-                made[k][here] = x[start:stop]
-            made["segments"][here], made["positions"][here] = number, np.arange(stop - start)
+                packed[k][here] = x[start:stop]
+            packed["segments"][here], packed["positions"][here] = number, np.arange(stop - start)
             at += stop - start
-        return made
+        return packed
 
     def __str__(self) -> str:
         return f".pack({self.length}{'' if self.cut else ', cut=False'}, fill={self.fill!r})"

@@ -64,15 +64,15 @@ class Stream(Source):
 
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:
         """See `Node`; positions rise."""
-        found: list[Any] = []
+        examples: list[Any] = []
         for position in positions.tolist():
             place = self._at(epoch, position, memory)
             if not (place.read or self._next(place)):
                 break
-            found.append(place.read.popleft())
+            examples.append(place.read.popleft())
             place.position += 1
-        n = len(found)
-        return Block(np.zeros(n, np.int64), np.full(n, epoch, np.int64), positions[:n], found)
+        n = len(examples)
+        return Block(np.zeros(n, np.int64), np.full(n, epoch, np.int64), positions[:n], examples)
 
     def __str__(self) -> str:
         return f"iterable({name_of(self.make)})"

@@ -1,4 +1,4 @@
-"""`Iterator`: yields batches, with a state after each; made in this process or by worker processes."""
+"""`Iterator`: yields batches, with a state after each; computed in this process or by worker processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Iterator:
         try:
             if self._maker is None:
                 self._maker = self._made()
-            found, self._place = self._maker.next() if self.workers else self._next_here()
+            batch, self._place = self._maker.next() if self.workers else self._next_here()
         except End:
             self._stop()
             self._is_over = True
@@ -50,7 +50,7 @@ class Iterator:
         except BaseException:  # restart from the position
             self._stop()
             raise
-        return found
+        return batch
 
     def _made(self) -> Any:
         if self.workers:
@@ -60,8 +60,8 @@ class Iterator:
         return cursor
 
     def _next_here(self) -> tuple[Any, dict[str, Any]]:
-        found = self._maker.next()
-        return found.made() if hasattr(found, "made") else found, self._maker.place()
+        batch = self._maker.next()
+        return batch.made() if hasattr(batch, "made") else batch, self._maker.place()
 
     def state(self) -> dict[str, Any]:
         """The position after the last returned batch: plain numbers and strings, JSON-serializable."""
@@ -72,8 +72,8 @@ class Iterator:
         place = states.place_in(state, self.pipeline)
         self._stop()
         self._is_over = False
-        kept = {k: v for k, v in place.items() if k not in ("version", "pipeline", "process", "processes")}
-        self._place = copy.deepcopy(kept)
+        saved_place = {k: v for k, v in place.items() if k not in ("version", "pipeline", "process", "processes")}
+        self._place = copy.deepcopy(saved_place)
         return self
 
     def _stop(self) -> None:

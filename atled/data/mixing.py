@@ -124,12 +124,12 @@ class Mixed(Several):
         periods, within = np.divmod(positions, PERIOD)
         shares = np.array(self.shares)
         for period in np.unique(periods).tolist():
-            kept = memory.get(id(self))
-            if kept is None or kept[0] != period:
-                kept = memory[id(self)] = (period, self._period(period))
+            cached = memory.get(id(self))
+            if cached is None or cached[0] != period:
+                cached = memory[id(self)] = (period, self._period(period))
             here = periods == period
-            which[here] = kept[1][0][within[here]]
-            numbers[here] = kept[1][1][within[here]] + period * shares[which[here]]
+            which[here] = cached[1][0][within[here]]
+            numbers[here] = cached[1][1][within[here]] + period * shares[which[here]]
         return which, numbers
 
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:

@@ -126,11 +126,11 @@ class Shuffled(Node):
 
     def _stretch(self, epoch: int, start: int, memory: dict[Any, Any]) -> np.ndarray:
         """The permuted positions after `start`; computed in blocks, because many cost little more than a few."""
-        kept = memory.get(id(self))
-        if kept is None or kept[:2] != (epoch, start):
+        cached = memory.get(id(self))
+        if cached is None or cached[:2] != (epoch, start):
             rows = np.arange(start, min(start + STRETCH, self.node.size))
-            kept = memory[id(self)] = (epoch, start, permuted(rows, self.node.size, round_keys(self.seed, epoch)))
-        return kept[2]
+            cached = memory[id(self)] = (epoch, start, permuted(rows, self.node.size, round_keys(self.seed, epoch)))
+        return cached[2]
 
     def __str__(self) -> str:
         return f"{self.node}.shuffle({self.seed})"
@@ -159,8 +159,8 @@ class Staged(Node):
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:
         """See `Node`."""
         block = self.node.fetch(epoch, positions, memory)
-        made = stages.mapped(self.stages, block, self, memory)
-        return Block(block.source, block.epoch, block.index, made)
+        examples = stages.mapped(self.stages, block, self, memory)
+        return Block(block.source, block.epoch, block.index, examples)
 
     def __str__(self) -> str:
         return f"{self.node}{''.join([str(s) for s in self.stages])}"

@@ -37,12 +37,12 @@ def permuted(positions: np.ndarray, size: int, keys: np.ndarray) -> np.ndarray:
         return np.zeros_like(positions)
     digit = math.isqrt(size - 1) + 1
     other = -(-size // digit)
-    found = _shifted(positions.astype(np.uint64), digit, other, keys)
-    outside = np.flatnonzero(found >= size)
+    targets = _shifted(positions.astype(np.uint64), digit, other, keys)
+    outside = np.flatnonzero(targets >= size)
     while outside.size:
-        found[outside] = _shifted(found[outside], digit, other, keys)
-        outside = outside[found[outside] >= size]
-    return found.astype(np.int64)
+        targets[outside] = _shifted(targets[outside], digit, other, keys)
+        outside = outside[targets[outside] >= size]
+    return targets.astype(np.int64)
 
 
 def _shifted(x: np.ndarray, digit: int, other: int, keys: np.ndarray) -> np.ndarray:

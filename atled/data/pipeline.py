@@ -100,10 +100,10 @@ class Pipeline(Form):
         fill: Any = 0,
         cut: bool = False,
     ) -> Pipeline:
-        """Ragged examples, `length` long or as long as the next multiple of a number, with a field `mask`.
+        """Pad ragged examples to `length`, or to the next multiple of a number, and add a field `mask`.
 
         An example is an array, which becomes the field `tokens`, or a dict; `fields` are padded along their first axis,
-        unless told all that are not single numbers. Longer ones are an error, or cut.
+        by default all that are not scalars. Longer examples raise, or are cut with `cut=True`.
 
         >>> from atled import data
         >>> [e["tokens"].tolist() for e in data.source([[1], [2, 3]]).pad(3)]
@@ -118,7 +118,7 @@ class Pipeline(Form):
         """Rows of `length` tokens: sequences one after the other, with `segments` from 1 (padding: 0) and `positions`.
 
         An example is an array of one axis, which becomes the field `tokens`, or a dict of such. One that does not fit
-        is cut and goes on in the next row, where its positions begin at 0 again; with `cut=False` it goes to the next
+        is cut and continues in the next row, where its positions restart at 0; with `cut=False` it goes to the next
         row as a whole. The last row of an epoch is padded.
 
         >>> from atled import data
@@ -156,8 +156,8 @@ class Pipeline(Form):
     def batch(self, size: int, *, drop_last: bool = True) -> Pipeline:
         """`size` examples as one tree of stacked arrays, of all processes together; strings as arrays of objects.
 
-        The examples that are left at the end of an epoch are dropped, others in each epoch if they are shuffled. With
-        `drop_last=False` they are a smaller batch; with `repeat()` before `batch`, batches go on into the next epoch.
+        The remaining examples at the end of an epoch are dropped, different ones in each epoch if shuffled. With
+        `drop_last=False` they form a smaller batch; with `repeat()` before `batch`, batches span epochs.
 
         >>> from atled import data
         >>> [b.tolist() for b in data.source([1, 2, 3]).batch(2, drop_last=False)]
@@ -173,7 +173,7 @@ class Pipeline(Form):
         return dataclasses.replace(self, group=grouping.Batch(count_checked("batch", "size", size), drop_last))
 
     def repeat(self, times: int | None = None) -> Pipeline:
-        """Epochs one after the other, without end unless told how many.
+        """Repeat for a number of epochs, by default without end.
 
         >>> from atled import data
         >>> list(data.source("ab").repeat(2))
@@ -231,9 +231,9 @@ class Pipeline(Form):
         index = count_checked("sharded", "process_index", process_index, 0)
         if index >= count:
             raise ValueError(errors.explained(f"data.sharded: there is no process {index} of {count}."))
-        made = dataclasses.replace(self, process=(index, count))
-        made.check_process()
-        return made
+        shard = dataclasses.replace(self, process=(index, count))
+        shard.check_process()
+        return shard
 
     def iterator(self, *, workers: int = 0, ahead: int = 2, epoch: int = 0) -> Iterator:
         """An iterator with `state()`, `restore(state)` and `close()`; see `data.Iterator`.

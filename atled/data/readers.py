@@ -68,7 +68,7 @@ class Single:
 
 
 def naming(node: Any, block: Block) -> Callable[[int], str]:
-    """What to call the i-th example of a block."""
+    """The name of the i-th example of a block, for messages."""
 
     def name(i: int) -> str:
         source, _, index = block.identity(i)
@@ -117,7 +117,7 @@ class Examples:
         return stages.applied(self.late, block, i, self.sources, self.memory, value)
 
     def named(self, found: tuple[Block, int, Any]) -> str:
-        """What to call an example."""
+        """The name of an example, for messages."""
         return naming(self.node, found[0])(found[1])
 
 
@@ -142,19 +142,19 @@ class Stripe:
     def pull(self, build: bool) -> Any:
         """See above."""
         group = self.pipeline.group
-        wanted = group.size // self.count if group else 1
-        found: list[Any] = []
-        while len(found) < wanted:
+        local_size = group.size // self.count if group else 1
+        rows: list[Any] = []
+        while len(rows) < local_size:
             one = self.packer.next() if self.packer else self.examples.next()
             if one is None:
                 break
-            found.append(one)
-        if not found or (len(found) < wanted and group.drop_last):
+            rows.append(one)
+        if not rows or (len(rows) < local_size and group.drop_last):
             return None
         if not build:
             return True
-        made = [self._made(x) for x in found]
-        return Stack(made, lambda i: self._named(found[i])) if group else Single(made[0])
+        examples = [self._made(x) for x in rows]
+        return Stack(examples, lambda i: self._named(rows[i])) if group else Single(examples[0])
 
     def _made(self, found: Any) -> Any:
         if self.packer is None:
@@ -180,16 +180,16 @@ class Packer:
     def _load(self) -> bool:
         """Fetch the current example, if there is one."""
         while self.fields is None:
-            found = self.examples.next()
-            if found is None:
+            example = self.examples.next()
+            if example is None:
                 return False
             try:
-                fields = self.pack.fields(self.examples.finished(found))
+                fields = self.pack.fields(self.examples.finished(example))
             except Exception as error:
-                error.add_note(f"  for pack, on {self.examples.named(found)}")
+                error.add_note(f"  for pack, on {self.examples.named(example)}")
                 raise
             if len(next(iter(fields.values()))) > self.offset:
-                self.fields, self.name = fields, self.examples.named(found)
+                self.fields, self.name = fields, self.examples.named(example)
         return True
 
     def next(self) -> list[tuple[dict[str, np.ndarray], int, int, str]] | None:
@@ -208,7 +208,7 @@ class Packer:
 
 
 class Buckets:
-    """Batches of examples that are about as long. All processes go through all examples, and take their rows."""
+    """Batches of examples of similar length. All processes go through all examples, and take their rows."""
 
     def __init__(self, pipeline: Any, memory: dict[Any, Any], epoch: int, place: dict[str, Any]) -> None:
         self.pipeline, self.bucket = pipeline, pipeline.group
@@ -225,36 +225,36 @@ class Buckets:
 
     def _one(self, examples: Examples) -> Any:
         """The next example, with its position and name."""
-        found = examples.next()
-        return found and (examples.taken - 1, examples.finished(found), examples.named(found))
+        example = examples.next()
+        return example and (examples.taken - 1, examples.finished(example), examples.named(example))
 
     def pull(self, build: bool) -> Any:
         """See above."""
         full = self._full()
         if full is None:
             return None
-        number, found = full
+        number, examples = full
         if not build:
             return True
-        share = len(found) // self.pipeline.process[1]
-        rows = found[share * self.pipeline.process[0] :][:share]
+        share = len(examples) // self.pipeline.process[1]
+        rows = examples[share * self.pipeline.process[0] :][:share]
         pad = Pad(self.bucket.bounds[number], None, self.bucket.fields, self.bucket.fill, False, "bucket")
         return Stack([pad(x[1]) for x in rows], lambda i: rows[i][2])
 
     def _full(self) -> tuple[int, list[Any]] | None:
-        """A bucket that is full, or at the end one that is not empty if that is asked for; it is emptied."""
-        while (found := self._one(self.examples)) is not None:
+        """Number and entries of a full bucket, or at the end of a partial one unless `drop_last`; empties it."""
+        while (entry := self._one(self.examples)) is not None:
             try:
-                number = self.bucket.number(found[1])
+                number = self.bucket.number(entry[1])
             except Exception as error:
-                error.add_note(f"  for bucket, on {found[2]}")
+                error.add_note(f"  for bucket, on {entry[2]}")
                 raise
-            self.waiting[number].append(found)
+            self.waiting[number].append(entry)
             if len(self.waiting[number]) == self.bucket.sizes[number]:
                 return self._emptied(number)
         left = [i for i, w in enumerate(self.waiting) if w and not self.bucket.drop_last]
         return self._emptied(left[0]) if left else None
 
     def _emptied(self, number: int) -> tuple[int, list[Any]]:
-        found, self.waiting[number] = self.waiting[number], []
-        return number, found
+        entries, self.waiting[number] = self.waiting[number], []
+        return number, entries

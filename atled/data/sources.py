@@ -43,13 +43,13 @@ def bytes_of(path: str) -> np.ndarray:
 
 
 def stamp_of(path: str) -> tuple[int, int]:
-    """By what a file is known to have changed: its size, and when it was written to."""
+    """The size and modification time of a file, to detect changes."""
     about = os.stat(path)
     return about.st_size, about.st_mtime_ns
 
 
 def check_unchanged(name: str, path: str, stamp: tuple[int, int]) -> None:
-    """Raise for a file that was written to after a source was made of it."""
+    """Raise for a file that was modified after its source was created."""
     if stamp_of(path) != stamp:
         raise ValueError(
             errors.explained(f"data.{name}: {path} has changed since the source was made.", f"data.{name}(…) again.")
@@ -61,7 +61,7 @@ def _place(x: np.ndarray) -> Any:
     mapping = getattr(x, "_mmap", None)
     if not isinstance(x, np.memmap) or mapping is None or x.filename is None or x.mode == "c":
         return np.asarray(x)
-    start = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping; a part of an array says the whole's
+    start = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping; slices keep the offset of the whole
     address = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
     offset = start + x.__array_interface__["data"][0] - address
     return Mapped(os.fspath(x.filename), offset, x.shape, x.strides, x.dtype)
@@ -163,8 +163,8 @@ class Tokens(Source):
 def tokens(path: str | os.PathLike[str], dtype: Any, length: int, *, stride: int | None = None) -> Pipeline:
     """Windows of `length + 1` tokens of a file that is nothing but tokens, mapped to memory: inputs and targets.
 
-    Windows begin every `stride` tokens, `length` unless told, so that each token is a target once. What is left at the
-    end and makes no window is not used.
+    Windows begin every `stride` tokens, by default `length`, so that each token is a target once. Tokens at the end
+    that do not fill a window are not used.
 
     >>> import tempfile
     >>> from atled import data
@@ -203,15 +203,15 @@ class Lines(Source):
     def read(self, indices: np.ndarray) -> Sequence[Any]:
         """See `Source`."""
         files = np.searchsorted(self.first, indices, "right") - 1
-        wanted = np.unique(files).tolist()
-        for f in wanted:
+        file_numbers = np.unique(files).tolist()
+        for f in file_numbers:
             check_unchanged("lines", self.paths[f], self.stamps[f])
-        data = {f: bytes_of(self.paths[f]) for f in wanted}
-        found = []
+        data = {f: bytes_of(self.paths[f]) for f in file_numbers}
+        texts = []
         for file, i in zip(files.tolist(), indices.tolist()):
             line = data[file][self.starts[i] : self.ends[i]].tobytes()
-            found.append(line.removesuffix(b"\r").decode(self.encoding))
-        return found
+            texts.append(line.removesuffix(b"\r").decode(self.encoding))
+        return texts
 
     def record(self, index: int) -> str:
         """See `Source`."""
@@ -234,16 +234,16 @@ def lines(paths: Any, *, encoding: str = "utf-8") -> Pipeline:
     ...     list(data.lines(file.name))
     ['one', 'two']
     """
-    found = paths_checked("lines", paths)
+    checked_paths = paths_checked("lines", paths)
     starts, ends, counts = [], [], [0]
-    stamps = tuple([stamp_of(path) for path in found])
-    for path in found:
+    stamps = tuple([stamp_of(path) for path in checked_paths])
+    for path in checked_paths:
         begins, stops = _line_ends(bytes_of(path))
         starts.append(begins)
         ends.append(stops)
         counts.append(len(begins))
     first = np.cumsum(counts)[:-1]
-    return Pipeline(Lines(found, first, np.concatenate(starts), np.concatenate(ends), encoding, stamps))
+    return Pipeline(Lines(checked_paths, first, np.concatenate(starts), np.concatenate(ends), encoding, stamps))
 
 
 def _line_ends(data: np.ndarray, chunk: int = 1 << 24) -> tuple[np.ndarray, np.ndarray]:
@@ -256,15 +256,15 @@ def _line_ends(data: np.ndarray, chunk: int = 1 << 24) -> tuple[np.ndarray, np.n
 
 
 def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
-    """One path or several, as absolute ones of files that exist."""
+    """One path or several, as absolute paths; raises unless all are files."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    found = tuple([os.path.abspath(p) for p in several])
-    missing = [p for p in found if not os.path.isfile(p)]
-    if missing or not found:
+    absolute = tuple([os.path.abspath(p) for p in several])
+    missing = [p for p in absolute if not os.path.isfile(p)]
+    if missing or not absolute:
         raise FileNotFoundError(
             errors.explained(f"data.{name}: every path must be a file; got {', '.join(missing) or 'no path'}.")
         )
-    return found
+    return absolute
 
 
 def _guarded(x: Any) -> Any:

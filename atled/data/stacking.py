@@ -40,7 +40,7 @@ def _plain_keys(structure: Any) -> tuple[Any, ...] | None:
 
 
 class Stack:
-    """Examples that are about to be copied into one batch: `layout` is what is needed, `fill` copies."""
+    """Examples to be copied into one batch: `layout` has the shapes and dtypes, `fill` copies."""
 
     def __init__(self, examples: Sequence[Any], who: Callable[[int], str]) -> None:
         if isinstance(examples, Columns):
@@ -92,13 +92,13 @@ def _checked(examples: Sequence[Any], who: Callable[[int], str]) -> tuple[Any, l
     keys = _plain_keys(structure) or ()
     for i, example in enumerate(examples[1:], 1):
         if keys and type(example) is dict and example.keys() == examples[0].keys():
-            leaves, found = [example[k] for k in keys], structure  # non-leaves are detected below
+            leaves, actual = [example[k] for k in keys], structure  # non-leaves are detected below
         else:
-            leaves, found = tree.flatten(example)
-        if found != structure:
+            leaves, actual = tree.flatten(example)
+        if actual != structure:
             raise ValueError(
                 errors.explained(
-                    f"batch: examples must have the same structure; {who(0)} is {structure}, {who(i)} is {found}.",
+                    f"batch: examples must have the same structure; {who(0)} is {structure}, {who(i)} is {actual}.",
                     "a map before the batch that gives all of them the same fields.",
                 )
             )
@@ -111,9 +111,9 @@ def _checked(examples: Sequence[Any], who: Callable[[int], str]) -> tuple[Any, l
         kinds.append(kind)
         for i in range(1, len(column)):
             x = column[i]
-            found = (x.shape, x.dtype) if type(x) is np.ndarray else _kind(x, field)
-            if found != kind:
-                raise _difference(field(), kind, found, who, i)
+            actual = (x.shape, x.dtype) if type(x) is np.ndarray else _kind(x, field)
+            if actual != kind:
+                raise _difference(field(), kind, actual, who, i)
     return structure, columns, [((len(examples), *shape), dtype) for shape, dtype in kinds]
 
 

@@ -114,7 +114,7 @@ class _Seeds(ISpawnableSeedSequence):
         self.children = 0
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
-        """Nothing: the state is set."""
+        """Not used: the state is set directly."""
         return np.zeros(n_words, dtype)
 
     def spawn(self, n_children: int) -> list[Any]:
@@ -126,17 +126,17 @@ class _Seeds(ISpawnableSeedSequence):
 def _generator(seed: int, identity: tuple[int, int, int], memory: dict[Any, Any]) -> np.random.Generator:
     """Random numbers that depend on a seed and the identity of the example.
 
-    Making a generator takes ten times as long as setting it, so one is reused unless the user's function has kept it.
+    Creating a generator takes ten times as long as reseeding it, so it is reused unless the user's function holds it.
     """
-    kept, alone = memory.pop("generator", (None, None))
-    if kept is None or _holders(kept) != alone:
-        kept = np.random.Generator(np.random.Philox(_Seeds()))  # pyright: ignore[reportArgumentType]
-        alone = _holders(kept)
-    memory["generator"] = (kept, alone)
+    generator, alone = memory.pop("generator", (None, None))
+    if generator is None or _holders(generator) != alone:
+        generator = np.random.Generator(np.random.Philox(_Seeds()))  # pyright: ignore[reportArgumentType]
+        alone = _holders(generator)
+    memory["generator"] = (generator, alone)
     source, epoch, index = identity
-    seeds = kept.bit_generator.seed_seq
+    seeds = generator.bit_generator.seed_seq
     seeds.identity, seeds.children = (seed, source, epoch, index), 0  # type: ignore[attr-defined]
-    kept.bit_generator.state = {
+    generator.bit_generator.state = {
         "bit_generator": "Philox",
         "state": {
             "counter": (0, index, epoch, source),
@@ -147,4 +147,4 @@ def _generator(seed: int, identity: tuple[int, int, int], memory: dict[Any, Any]
         "has_uint32": 0,
         "uinteger": 0,
     }
-    return kept
+    return generator

@@ -74,16 +74,16 @@ def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
     each = state.get("each") or [state]
     saved = each[0].get("processes", 1)
     if saved == count and count > 1:
-        found = each[index] if len(each) > 1 else each[0]
-        if found["process"] != index:
+        own_state = each[index] if len(each) > 1 else each[0]
+        if own_state["process"] != index:
             raise ValueError(
                 errors.explained(
                     f"data.restore: each process has a state of its own; this is process {index}, the state is that of "
-                    f"process {found['process']}.",
+                    f"process {own_state['process']}.",
                     "data.joined(states), which all can restore.",
                 )
             )
-        return found
+        return own_state
     if saved == 1:
         if count > 1 and each[0].get("offset"):
             raise ValueError(

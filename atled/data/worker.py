@@ -27,7 +27,7 @@ from atled.data.stacking import Stack
 
 
 def main(number: int, sent: tuple[Any, ...], place: dict[str, Any], connection: Connection, watch: Any) -> None:
-    """The life of a worker."""
+    """The main function of a worker process."""
     parent: Any = multiprocessing.parent_process()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):  # the connection is closed
@@ -60,7 +60,7 @@ class Worker:
         self.cursor.go_to(place)
         self.connection, self.made = connection, 0
         self.slots: dict[str, SharedMemory] = {}
-        self.waiting: collections.deque[Any] = collections.deque()  # messages that came while another was waited for
+        self.waiting: collections.deque[Any] = collections.deque()  # messages received while waiting for another
 
     def run(self) -> None:
         """Serve requests until there are no more."""
@@ -83,9 +83,9 @@ class Worker:
         while self.made < batch:
             self.cursor.next(build=False)
             self.made += 1
-        found = self.cursor.next()
+        stack = self.cursor.next()
         self.made += 1
-        parcel = Parcel(found)
+        parcel = Parcel(stack)
         offsets, needed = placed(list(parcel.shared.values()))
         if needed > size:
             self.connection.send(("room", batch, needed))
@@ -135,7 +135,7 @@ class Parcel:
 
 
 def described(error: Exception) -> tuple[bytes | None, str]:
-    """An error as bytes, if it can be sent as it is, and as text."""
+    """An error as pickled bytes, if it can be pickled, and as text."""
     text = "".join(traceback.format_exception(error))
     try:
         data = pickle.dumps(error)

@@ -1,4 +1,4 @@
-"""Worker processes: batch b is made by worker b mod W, and given to the user in order.
+"""Worker processes: batch b is computed by worker b mod W; batches are returned in order.
 
 They are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled
 once, and its arrays go to shared memory once for all workers. Each worker has a few batches to make ahead. Ctrl-C does
@@ -101,12 +101,12 @@ class Pool:
         """A free slot, large enough for the largest batch so far; None if the limit is reached."""
         for slot in [s for s in self.slots if s.is_free and s.size < self.bytes]:
             self._discard(slot)
-        found = next((s for s in self.slots if s.is_free), None)
-        if found is None and self.bytes and len(self.slots) < self.count * self.ahead + self.leases:
-            found = self._new_slot()
-        if found:
-            found.is_free = False
-        return found
+        free_slot = next((s for s in self.slots if s.is_free), None)
+        if free_slot is None and self.bytes and len(self.slots) < self.count * self.ahead + self.leases:
+            free_slot = self._new_slot()
+        if free_slot:
+            free_slot.is_free = False
+        return free_slot
 
     def _new_slot(self) -> Slot:
         self.slots.append(Slot(self.bytes))
@@ -125,8 +125,8 @@ class Pool:
     def _receive(self, timeout: float) -> bool:
         """Receive messages from workers, waiting up to some seconds; returns whether there were any."""
         there = {self.connections[n]: n for n in range(self.count) if n not in self.gone}
-        found = wait(list(there), timeout)
-        for connection in found:
+        readable = wait(list(there), timeout)
+        for connection in readable:
             number = there[connection]  # type: ignore[index]
             try:
                 kind, batch, *message = self.connections[number].recv()
@@ -137,16 +137,16 @@ class Pool:
                 self._make_room(number, batch, message[0])
             else:
                 self.ready[self.given if batch is None else batch] = (kind, *message)
-        return bool(found)
+        return bool(readable)
 
     def _make_room(self, number: int, batch: int, size: int) -> None:
-        """A larger slot for a batch that does not fit into the one that was meant for it."""
+        """Allocate a larger slot for a batch that does not fit into its slot."""
         self.bytes = max(self.bytes, size)
         slot = self.assigned[batch]
         if slot is not None:
             self._discard(slot)
-        made = self.assigned[batch] = self._new_slot()
-        self._send(number, ("room", made.name))
+        new_slot = self.assigned[batch] = self._new_slot()
+        self._send(number, ("room", new_slot.name))
 
     def _opened(self, parcel: tuple[Any, ...], slot: Slot | None) -> Any:
         """The batch of a parcel: views of its slot, or copies if the user holds many batches already."""
@@ -179,7 +179,7 @@ class Pool:
         how = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with exit code {code}"
         source, epoch, index = self.watch[4 * number : 4 * number + 3]
         sources = self.pipeline.node.sources()
-        is_known = source >= 0 and len(sources) == 1  # inside of a mixture, sources are counted otherwise
+        is_known = source >= 0 and len(sources) == 1  # inside a mixture, sources are numbered differently
         at = f" while at {sources[0].record(index)}, epoch {epoch}" if is_known else ""
         way_out = (
             'in a script, start workers below `if __name__ == "__main__":`, which they import; its output is above.'
@@ -213,7 +213,7 @@ def _close(pid: int, processes: list[Any], connections: list[Connection], *slots
 
 @contextlib.contextmanager
 def _undisturbed() -> Any:
-    """A block in which child processes are started that ignore Ctrl-C, which the parent also gets."""
+    """A context in which child processes are started that ignore Ctrl-C, which the parent receives as well."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -258,11 +258,11 @@ def _unpicklable(pipeline: Any, error: Exception) -> Exception:
 
 def _parts(x: Any) -> list[Any]:
     """The steps and sources of a pipeline or node."""
-    found = [*getattr(x, "steps", ()), *getattr(x, "row_steps", ()), *getattr(x, "batch_steps", ())]
-    found += getattr(x, "stages", ())
+    parts = [*getattr(x, "steps", ()), *getattr(x, "row_steps", ()), *getattr(x, "batch_steps", ())]
+    parts += getattr(x, "stages", ())
     for inner in [*([x.node] if hasattr(x, "node") else []), *getattr(x, "nodes", ())]:
-        found += _parts(inner)
-    return found or ([x] if not hasattr(x, "node") and not hasattr(x, "nodes") else [])
+        parts += _parts(inner)
+    return parts or ([x] if not hasattr(x, "node") and not hasattr(x, "nodes") else [])
 
 
 def _can_pickle(x: Any) -> bool:

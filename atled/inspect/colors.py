@@ -1,4 +1,4 @@
-"""One colour for each device, far from those of the devices around it, and light enough for dark letters."""
+"""One color for each device, distinct from those of neighboring devices, and light enough for dark text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _GOLDEN = 0.618034  # steps of the golden ratio spread hues evenly, however many
 
 
 def color(number: int) -> tuple[int, int, int]:
-    """Red, green and blue of the device with this place in its mesh."""
+    """The RGB color of the device at this position in its mesh."""
     lightness = (0.74, 0.62, 0.84)[number % 3]
     r, g, b = colorsys.hls_to_rgb((0.58 + number * _GOLDEN) % 1.0, lightness, 0.65)
     return round(r * 255), round(g * 255), round(b * 255)
 
 
 def ansi(number: int) -> int:
-    """The nearest colour of the 256 that terminals have."""
+    """The nearest of the 256 terminal colors."""
     r, g, b = [min(5, max(0, round((c - 55) / 40))) if c > 47 else 0 for c in color(number)]
     return 16 + 36 * r + 6 * g + b

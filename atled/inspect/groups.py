@@ -19,7 +19,7 @@ class Span(NamedTuple):
 
     axes: tuple[Any, ...]
     is_whole: bool
-    devices: int  # how many take part in one group
+    devices: int  # devices per group
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.axes)) or "nothing"
@@ -40,10 +40,10 @@ def span(attributes: str, mesh: Mesh) -> Span:
 
 def replica_groups(attributes: str, devices: int) -> list[tuple[int, ...]]:
     """The groups of devices that a collective runs in."""
-    _, found, text = attributes.partition("replica_groups=")
-    if found and text.startswith("mesh["):
+    _, marker, text = attributes.partition("replica_groups=")
+    if marker and text.startswith("mesh["):
         return _of_mesh(text)
-    if found and text.startswith("["):
+    if marker and text.startswith("["):
         return [tuple(g) for g in _iota(text).tolist()]
     return (_explicit(text[: text.find("}}") + 2]) if text.startswith("{{") else []) or [tuple(range(devices))]
 
@@ -61,22 +61,22 @@ def _iota(text: str) -> np.ndarray:
 
 def _order(text: str) -> np.ndarray:
     """`[4,2]T(1,0)`: the numbers in a shape, read after a transposition."""
-    found = re.match(r"\[([\d,]+)\](?:T\(([\d,]+)\))?", text)
-    assert found, text
-    shape = _numbers(found[1])
-    axes = _numbers(found[2]) if found[2] else range(len(shape))
+    match = re.match(r"\[([\d,]+)\](?:T\(([\d,]+)\))?", text)
+    assert match, text
+    shape = _numbers(match[1])
+    axes = _numbers(match[2]) if match[2] else range(len(shape))
     return np.arange(prod(shape)).reshape(shape).transpose(axes).ravel()
 
 
 def _of_mesh(text: str) -> list[tuple[int, ...]]:
     """`mesh['a'=4,'b'=2] {'a'}`: groups along axes of the compiler's own mesh, or along parts `'a':(2)2` of them."""
-    found = re.match(r"mesh\[([^\]]*)\](?:, device_ids=\((.*?)\)(?= \{))? \{([^}]*)\}", text)
-    assert found, text
-    axes = [(name, int(n)) for name, n in re.findall(r"'([^']*)'=(\d+)", found[1])]
-    asked = [(name, int(p or 1), int(n or 0)) for name, p, n in re.findall(r"'([^']*)'(?::\((\d+)\)(\d+))?", found[3])]
+    match = re.match(r"mesh\[([^\]]*)\](?:, device_ids=\((.*?)\)(?= \{))? \{([^}]*)\}", text)
+    assert match, text
+    axes = [(name, int(n)) for name, n in re.findall(r"'([^']*)'=(\d+)", match[1])]
+    asked = [(name, int(p or 1), int(n or 0)) for name, p, n in re.findall(r"'([^']*)'(?::\((\d+)\)(\d+))?", match[3])]
     shape: list[int] = []
     chosen: dict[int, int] = {}  # requested axis -> its dimension
-    for name, n in axes:  # an axis of which parts are asked for becomes several dimensions
+    for name, n in axes:  # an axis of which parts are requested becomes several dimensions
         done = 1
         for i, (_, before, count) in sorted([(i, a) for i, a in enumerate(asked) if a[0] == name], key=lambda s: s[1]):
             count = count or n
@@ -87,7 +87,7 @@ def _of_mesh(text: str) -> list[tuple[int, ...]]:
         shape.append(n // done)
     inside = [chosen[i] for i in range(len(asked))]
     outside = [d for d in range(len(shape)) if d not in inside]
-    ids = _device_ids(found[2], prod(shape)).reshape(shape).transpose([*outside, *inside])
+    ids = _device_ids(match[2], prod(shape)).reshape(shape).transpose([*outside, *inside])
     return [tuple(g) for g in ids.reshape(-1, prod([shape[d] for d in inside])).tolist()]
 
 

@@ -52,13 +52,13 @@ class Instruction:
     attributes: str
 
     def attribute(self, pattern: str) -> str | None:
-        """What the one group of a pattern finds in the attributes."""
-        found = re.search(pattern, self.attributes)
-        return found and found[1]
+        """The match of a pattern's only group in the attributes; None if there is none."""
+        match = re.search(pattern, self.attributes)
+        return match and match[1]
 
     @property
     def ops(self) -> tuple[OpName, ...]:
-        """The ops that it was made for; several if it was combined."""
+        """The ops that it was lowered from; several if it was combined."""
         path = self.attribute(r'\bop_name="([^"]*)"') or ""
         last = path.rpartition("/")[2]
         return tuple([OpName(name, bool(back)) for back, name in _OPS.findall(last)])
@@ -78,13 +78,13 @@ class Instruction:
 
     @property
     def turns(self) -> int | None:
-        """How often a loop runs its body, where the compiler knows."""
-        found = self.attribute(r'"known_trip_count":\{"n":"(\d+)"')
-        return int(found) if found else None
+        """The trip count of a loop, if the compiler knows it."""
+        count = self.attribute(r'"known_trip_count":\{"n":"(\d+)"')
+        return int(count) if count else None
 
 
 class Visit(NamedTuple):
-    """An instruction that runs, in these loops and branches, the outermost first."""
+    """An instruction that runs, with its enclosing loops and branches, outermost first."""
 
     instruction: Instruction
     around: tuple[Instruction, ...]
@@ -123,7 +123,7 @@ class Module:
                 yield from self._visits(called, inner)
 
     def argument(self, i: Instruction) -> str:
-        """The argument of the program that an instruction moves before anything is computed, or nothing."""
+        """The program argument that an instruction moves before any computation, or an empty string."""
         around = {r.name: r for r in self.home[i.name]} if not i.ops else {}
         while i.opcode != "parameter":
             if i.ops or not i.inputs or i.inputs[0] not in around:
@@ -132,16 +132,16 @@ class Module:
         return i.attribute(r'\bop_name="([^"]*)"') or ""
 
     def makers(self, i: Instruction) -> list[Instruction]:
-        """The instructions that it takes results of."""
-        wanted = set(i.inputs)
-        return [r for r in self.home[i.name] if r.name in wanted]
+        """The instructions that compute its operands."""
+        input_names = set(i.inputs)
+        return [r for r in self.home[i.name] if r.name in input_names]
 
     def users(self, i: Instruction) -> list[Instruction]:
-        """The instructions that take its result."""
+        """The instructions that use its result."""
         return [r for r in self.home[i.name] if i.name in r.operands and i.name in r.inputs]
 
     def line(self, i: Instruction) -> Line | None:
-        """The user's line that an instruction was made for."""
+        """The line of user code that an instruction was lowered from."""
         frame = i.attribute(r"\bstack_frame_id=(\d+)")
         if frame:
             return self._frames.get(int(frame))
@@ -158,8 +158,8 @@ class Module:
         return {n: lines[place] for n, place in frames.items() if place in lines}
 
     def _table(self, title: str) -> dict[int, str]:
-        found = re.search(rf"^{title}\n((?:\d+ .*\n)*)", self._text, re.M)
-        return {int(n): row for n, row in _TABLE.findall(found[1])} if found else {}
+        match = re.search(rf"^{title}\n((?:\d+ .*\n)*)", self._text, re.M)
+        return {int(n): row for n, row in _TABLE.findall(match[1])} if match else {}
 
 
 def _numbers(row: str) -> dict[str, int]:
@@ -176,7 +176,7 @@ def _instruction(row: str) -> Instruction:
 
 
 def closing(text: str, start: int) -> int:
-    """Where the bracket that opens at `start` closes."""
+    """The index of the bracket that closes the one at `start`."""
     depth = 0
     for place in range(start, len(text)):
         depth += (text[place] in "([{") - (text[place] in ")]}")
@@ -187,14 +187,14 @@ def closing(text: str, start: int) -> int:
 
 def parts(shape: str) -> list[str]:
     """The elements of the shape of a tuple."""
-    found, start, inner = [], 0, shape[1:-1]
+    elements, start, inner = [], 0, shape[1:-1]
     depth = 0
     for place, letter in enumerate(inner):
         depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 0:
-            found.append(inner[start:place].strip())
+            elements.append(inner[start:place].strip())
             start = place + 1
-    return [*found, inner[start:].strip()]
+    return [*elements, inner[start:].strip()]
 
 
 def size(shape: str) -> int:

@@ -24,11 +24,11 @@ class Collective:
     is_whole: bool  # whether its groups are all of these axes, rather than parts of them
     devices: int  # devices per group
     bytes: int  # bytes per device and execution: the larger of input and output
-    times: int | None  # how often it runs: more than once in a loop; None if the program decides
+    times: int | None  # how often it runs: more than once in a loop; None if unknown at compile time
     loop: str  # the loops and branches that it is in
     lines: tuple[hlo.Line, ...]  # source lines that it is for
     ops: tuple[str, ...]  # ops on these lines that it is for
-    argument: str  # the argument that it moves as it comes in, if it does
+    argument: str  # the program argument that it reshards on entry, if any
     is_written: bool  # whether the user wrote a collective there
     why: str
 
@@ -63,8 +63,8 @@ def read(text: str, mesh: Mesh | None) -> Iterator[Collective]:
         if kind not in KINDS:
             continue
         span = groups.span(i.attributes, mesh)
-        found = [i, *_results(module, i)]
-        lines = _lines(module, found) or _lines(module, [*module.makers(i), *module.users(found[-1])])[:1]
+        instructions = [i, *_results(module, i)]
+        lines = _lines(module, instructions) or _lines(module, [*module.makers(i), *module.users(instructions[-1])])[:1]
         ops = i.ops
         yield Collective(
             kind, span.axes, span.is_whole, span.devices, _size(i, kind, span.devices), _times(around),

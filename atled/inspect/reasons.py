@@ -1,7 +1,7 @@
 """Why a collective is in a program, in a few words: written by the user, or inserted by the partitioner for an op.
 
-The partitioner says for which op it put a collective in, not why. The why follows from the kind of the collective and
-what that op does: an elementwise op never needs another device, so there the split was changed on purpose.
+The partitioner records for which op it inserted a collective, not why. The reason follows from its kind and
+what that op does: an elementwise op never needs other devices, so there the sharding was changed explicitly.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from atled.inspect.hlo import OpName
 
-# Ops that are collectives of the user's own, and what they are called in `lax`.
+# Ops that are collectives written by the user, and their names in `lax`.
 WRITTEN = {
     "psum": "psum", "psum_invariant": "psum", "pmax": "pmax", "pmin": "pmin", "all_gather": "all_gather",
     "psum_scatter": "psum_scatter", "ppermute": "ppermute", "all_to_all": "all_to_all",
@@ -48,8 +48,8 @@ def reason(kind: str, ops: Sequence[OpName], over: str, combiner: str) -> str:
     if names and names[0] in WRITTEN:
         return f"backward of the line's own collective: lax.{WRITTEN[names[0]]}"
     if kind in ("all-reduce", "reduce-scatter"):
-        found = _reduced(names, is_backward, over, _COMBINED.get(combiner, "parts"))
-        return f"{found}, each device keeps a share" if kind == "reduce-scatter" else found
+        explanation = _reduced(names, is_backward, over, _COMBINED.get(combiner, "parts"))
+        return f"{explanation}, each device keeps a share" if kind == "reduce-scatter" else explanation
     return ("backward: " if is_backward else "") + _moved(kind, names, over)
 
 

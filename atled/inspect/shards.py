@@ -45,14 +45,14 @@ class Picture:
             self.notes.insert(0, f"over {sharding.mesh} as {sharding.spec}")
 
     def label(self, row: int, column: int, room: int) -> str:
-        """The devices of a cell, in so many letters."""
+        """The devices of a cell, in at most `room` characters."""
         devices = self.cells[row, column]
         processes = sorted({d.process_index for d in devices})
         if len({d.process_index for d in self.sharding.devices}) == 1:
             return _shortened([d.id for d in devices], room)
-        found = [f"p{p}:{_shortened([d.id for d in devices if d.process_index == p], room)}" for p in processes]
-        text = " ".join(found)
-        return text if len(text) <= room or len(found) == 1 else f"{found[0]} … {found[-1]}"
+        labels = [f"p{p}:{_shortened([d.id for d in devices if d.process_index == p], room)}" for p in processes]
+        text = " ".join(labels)
+        return text if len(text) <= room or len(labels) == 1 else f"{labels[0]} … {labels[-1]}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -82,7 +82,7 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
     Args:
         x: an array, a `ShapeDtypeStruct` with a sharding, or a sharding with the `shape` of an array.
         shape: of the array, if `x` is a sharding.
-        color: whether it prints in colours; if None, in a terminal and unless NO_COLOR is set.
+        color: whether to print in color; if None, in a terminal unless NO_COLOR is set.
 
     >>> import atled
     >>> print(sharding(atled.device_put(atled.numpy.ones((4, 2)), atled.devices()[0])))
@@ -97,18 +97,18 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
                 f"inspect.sharding: the shape of an array is needed; got only {type(x).__name__}."
                 "\n  try: inspect.sharding(s, (64, 16))."
             )
-        found, dims = x, tuple([int(n) for n in shape])
+        placement, dims = x, tuple([int(n) for n in shape])
         what = f"[{','.join(map(str, dims))}]"
     elif isinstance(x, (Array, ShapeDtypeStruct)) and not isinstance(x, Tracer) and x.sharding is not None:
-        found, dims, what = x.sharding, tuple(x.shape), str(type_of(x))
+        placement, dims, what = x.sharding, tuple(x.shape), str(type_of(x))
     else:
         got, way_out = type(x).__name__, "atled.device_put(x) first."
         if isinstance(x, Tracer):
             got, way_out = "a traced array, whose place is not known yet", "it on arguments and results."
         raise TypeError(f"inspect.sharding: expected an array or a sharding; got {got}.\n  try: {way_out}")
-    if isinstance(found, NamedSharding):
-        found.check(dims, "inspect.sharding")
-    return Picture(what, dims, found, color)
+    if isinstance(placement, NamedSharding):
+        placement.check(dims, "inspect.sharding")
+    return Picture(what, dims, placement, color)
 
 
 def _directions(counts: Sequence[int]) -> tuple[int | None, int | None]:
@@ -142,7 +142,7 @@ def _described(shape: tuple[int, ...], sharding: Sharding, counts: Sequence[int]
 
 
 def _notes(shape: tuple[int, ...], counts: Sequence[int], down: int | None, across: int | None) -> list[str]:
-    """What the picture does not show."""
+    """Notes about splits that the picture does not show."""
     if len(shape) <= 2:
         return []
     shown = [d for d in (down, across) if d is not None and counts[d] > 1]
@@ -150,8 +150,8 @@ def _notes(shape: tuple[int, ...], counts: Sequence[int], down: int | None, acro
     if not shown:
         return []
     ways = {(True, False): "down", (False, True): "across"}
-    said = [f"dimension {d} {ways[d == down, d == across]}" for d in shown]
-    notes = [f"of {len(shape)} dimensions: {', '.join(said)}"]
+    directions = [f"dimension {d} {ways[d == down, d == across]}" for d in shown]
+    notes = [f"of {len(shape)} dimensions: {', '.join(directions)}"]
     if hidden:
         parts = prod([counts[d] for d in hidden])
         also = ", ".join([f"{d} ({counts[d]} parts)" for d in hidden])
@@ -169,8 +169,8 @@ def _shortened(ids: Sequence[int], room: int) -> str:
             runs.append([n, n])
     words = [w for a, b in runs for w in ([f"{a}-{b}"] if b > a + 1 else map(str, range(a, b + 1)))]
     text = ",".join(words)
-    kept = len(words) - 1
-    while len(text) > room and kept > 1:
-        kept -= 1
-        text = f"{','.join(words[:kept])},…,{words[-1]}"
+    shown_count = len(words) - 1
+    while len(text) > room and shown_count > 1:
+        shown_count -= 1
+        text = f"{','.join(words[:shown_count])},…,{words[-1]}"
     return text

@@ -8,9 +8,9 @@ from typing import Any
 from atled.inspect import colors, terminal
 
 CELL, HEIGHT = 72, 40  # of one block
-LEFT, LINE = 84, 18  # room for the slices of rows, and for a line of text
+LEFT, LINE = 84, 18  # space for the slices of rows, and for a line of text
 MOST = 32  # rows, and columns
-LABEL = 11  # letters in a block
+LABEL = 11  # characters in a block
 
 
 def draw(picture: Any) -> str:

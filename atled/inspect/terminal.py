@@ -1,4 +1,4 @@
-"""Draws a picture of shards as text: blocks of colour, or a grid of lines where there are no colours."""
+"""Draws a picture of shards as text: blocks of color, or a grid of lines without color."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from atled.inspect import colors
 
-LABEL = 16  # letters of a label at most
-ROWS = 16  # at most, of one picture
+LABEL = 16  # maximum characters of a label
+ROWS = 16  # maximum, of one picture
 TALL = 6  # rows up to which a block is three lines high
 
 
@@ -33,7 +33,7 @@ def draw(picture: Any, has_color: bool) -> str:
 
 
 def shown(count: int, room: int) -> list[int | None]:
-    """Which of so many rows or columns are drawn; None stands for those that are left out."""
+    """The indices of rows or columns to draw; None stands for those left out."""
     room = max(room, 3)
     return [*range(count)] if count <= room else [*range(room - 2), None, count - 1]
 
@@ -58,7 +58,7 @@ def _label(picture: Any, row: int | None, column: int | None) -> str:
 
 
 def _grid(names: list[list[str]], cell: int) -> list[tuple[int | None, str]]:
-    """Lines with the number of the row that they are the middle of."""
+    """Lines of text, each with the index of the row whose middle it is, if any."""
     bars = ["─" * cell] * len(names[0])
     out: list[tuple[int | None, str]] = [(None, f"┌{'┬'.join(bars)}┐")]
     for i, row in enumerate(names):
@@ -68,7 +68,7 @@ def _grid(names: list[list[str]], cell: int) -> list[tuple[int | None, str]]:
 
 
 def _blocks(picture: Any, rows: Any, columns: Any, names: Any, cell: int) -> list[tuple[int | None, str]]:
-    """The same, of coloured blocks."""
+    """The same, as colored blocks."""
     out: list[tuple[int | None, str]] = []
     for i, r in enumerate(rows):
         for is_middle in (False, True, False) if len(rows) <= TALL and r is not None else (True,):

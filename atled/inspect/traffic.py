@@ -28,25 +28,25 @@ class Collectives:
         self, *, all_reduce: int | None = None, all_gather: int | None = None, reduce_scatter: int | None = None,
         all_to_all: int | None = None, collective_permute: int | None = None,
     ) -> Collectives:  # fmt: skip
-        """Raise AssertionError unless there are so many of each kind; None stands for any number."""
-        wanted = {
+        """Raise AssertionError unless each kind occurs as often as given; None allows any number."""
+        counts = {
             "all-reduce": all_reduce, "all-gather": all_gather, "reduce-scatter": reduce_scatter,
             "all-to-all": all_to_all, "collective-permute": collective_permute,
         }  # fmt: skip
-        wrong = [(k, n, self.count(k)) for k, n in wanted.items() if n is not None and n != self.count(k)]
+        wrong = [(k, n, self.count(k)) for k, n in counts.items() if n is not None and n != self.count(k)]
         if wrong:
-            said = ", ".join([f"{n} {kind}" for kind, n, _ in wrong])
+            expected = ", ".join([f"{n} {kind}" for kind, n, _ in wrong])
             got = ", ".join([f"{n} {kind}" for kind, _, n in wrong])
-            raise AssertionError(f"inspect.expect: {self.name} must have {said}; got {got}.\n{self}")
+            raise AssertionError(f"inspect.expect: {self.name} must have {expected}; got {got}.\n{self}")
         return self
 
     def totals(self) -> dict[tuple[Any, ...], tuple[int, bool]]:
-        """Bytes on each device by mesh axes, over all turns of loops; and whether all loops' turns are known."""
-        found: dict[tuple[Any, ...], tuple[int, bool]] = {}
+        """Bytes per device by mesh axes, over all loop iterations; and whether all trip counts are known."""
+        totals: dict[tuple[Any, ...], tuple[int, bool]] = {}
         for row in self.rows:
-            total, is_known = found.get(row.axes, (0, True))
-            found[row.axes] = (total + row.bytes * (row.times or 1), is_known and row.times is not None)
-        return found
+            total, is_known = totals.get(row.axes, (0, True))
+            totals[row.axes] = (total + row.bytes * (row.times or 1), is_known and row.times is not None)
+        return totals
 
     def __repr__(self) -> str:
         return str(self)
@@ -143,9 +143,9 @@ def expect(
     f: Callable[..., Any], *, all_reduce: int | None = None, all_gather: int | None = None,
     reduce_scatter: int | None = None, all_to_all: int | None = None, collective_permute: int | None = None,
 ) -> Callable[..., Collectives]:  # fmt: skip
-    """Raise AssertionError, with the table, unless `f` compiled for these arguments has so many collectives.
+    """Raise AssertionError, with the table, unless `f` compiled for these arguments has this many collectives.
 
-    None stands for any number, and kinds that are not named are not looked at.
+    None allows any number; kinds that are not given are not checked.
 
     >>> import atled
     >>> _ = expect(lambda x: x * 2, all_reduce=0, all_gather=0)(atled.numpy.ones(8))
@@ -162,7 +162,7 @@ def expect(
 
 
 def _places(lines: Sequence[Line]) -> list[str]:
-    """Lines as text, the file's name once."""
+    """Source lines as text, with each file name once."""
     before, out = None, []
     for line in lines:
         out.append(str(line) if line.file != before else str(line.number))

@@ -1,7 +1,7 @@
 """Classification metrics: accuracy, precision, recall, IoU, confusion matrix.
 
 Predictions are integers or booleans of the shape of the labels, or scores with the classes along one more axis, the
-last: then the class with the highest score is predicted, the first of those that are equal, and none if one is NaN.
+last: then the class with the highest score is predicted, the first one at ties, and none if a score is NaN.
 With `threshold`, predictions are scores of the shape of the labels, and those above it are class 1.
 """
 
@@ -21,7 +21,7 @@ from atled.metrics.metric import Metric, counter, integers, mask_of, ratio
 
 
 def _scores(name: str, scores: Any, labels: Any, classes: int | None = None) -> tuple[Any, Any]:
-    """Scores, with the classes last, so many if that is known, and labels."""
+    """Validated scores, with the classes along the last axis, and labels."""
     labels = integers(name, "labels", labels)
     if not is_array_like(scores) or type_of(scores).kind not in "fiu" or type_of(scores).shape[:-1] != labels.shape:
         raise ValueError(
@@ -32,10 +32,10 @@ def _scores(name: str, scores: Any, labels: Any, classes: int | None = None) -> 
         )
     count = type_of(scores).shape[-1]
     if count != classes if classes is not None else count < 2:
-        wanted = "2 or more" if classes is None else classes
+        needed = "2 or more" if classes is None else classes
         raise ValueError(
             errors.explained(
-                f"{name}: the last axis of scores is that of the classes, which must be {wanted}; got {shown(scores)}.",
+                f"{name}: the last axis of scores is that of the classes, which must be {needed}; got {shown(scores)}.",
                 "scores[..., 0] for one score for each label, and threshold=…." if count == 1 else "",
             )
         )
@@ -78,7 +78,7 @@ class _Share(Metric):
         return self.replace(hits=self.hits + hits, count=self.count + seen)  # type: ignore[attr-defined]
 
     def result(self) -> Any:
-        """The share; NaN of nothing."""
+        """The fraction; NaN without examples."""
         return ratio(self.hits, self.count)
 
 
@@ -98,7 +98,7 @@ class Accuracy(_Share):
     count: Any = counter()
 
     def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
-        """One that has seen these predictions."""
+        """The metric including these predictions."""
         predicted, labels = _predicted("Accuracy", predictions, labels, self.threshold)
         is_hit = (predicted == labels) & (predicted != -1)
         return self._plus(is_hit, mask_of("Accuracy", where, labels.shape))
@@ -119,7 +119,7 @@ class TopK(_Share):
     count: Any = counter()
 
     def update(self, scores: Any, labels: Any, *, where: Any = None) -> Self:
-        """One that has seen scores `(*examples, classes)` and labels `(*examples)`."""
+        """The metric including scores `(*examples, classes)` and labels `(*examples)`."""
         scores, labels = _scores("TopK", scores, labels)
         classes = scores.shape[-1]
         is_label = (labels >= 0) & (labels < classes)
@@ -175,7 +175,7 @@ class _ByClass(Metric):
                 object.__setattr__(self, field, jnp.zeros(self.classes, "int64"))
 
     def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
-        """One that has seen these predictions."""
+        """The metric including these predictions."""
         name = type(self).__name__
         predicted, labels = _predicted(name, predictions, labels, self.threshold, self.classes)
         mask = mask_of(name, where, labels.shape)
@@ -191,12 +191,12 @@ class _ByClass(Metric):
         raise NotImplementedError
 
     def result(self) -> Any:
-        """The average over classes, or a number for each with `average=None`; NaN of nothing."""
+        """The average over classes, or a number for each with `average=None`; NaN without examples."""
         above, below = self._quotient()
         otherwise = self.zero_division
         each = ratio(above, below, otherwise)
         counts = jnp.ones(self.classes) if self.average == "macro" else self.actual
-        counts = jnp.where(jnp.isnan(each), 0, counts.astype("float64"))  # those that are NaN are left out
+        counts = jnp.where(jnp.isnan(each), 0, counts.astype("float64"))  # NaN values are left out
         if self.average == "binary":
             value = each[1]
         elif self.average == "micro":
@@ -213,7 +213,7 @@ class Precision(_ByClass):
     """Precision: the fraction of predictions of a class that are correct.
 
     `Precision()` is about class 1 of two. For more classes, `average` is "macro", the mean over classes, "weighted",
-    the same by how often they are labels, "micro", all classes counted together, or None, a number for each class.
+    the mean weighted by the number of labels, "micro", all classes counted together, or None, a number for each class.
     `zero_division` is the value of a class that was never predicted: 0, or NaN, which leaves it out of the mean.
 
     >>> from atled import metrics
@@ -296,13 +296,13 @@ class ConfusionMatrix(Metric):
             object.__setattr__(self, "counts", jnp.zeros((self.classes, self.classes), "int64"))
 
     def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
-        """One that has seen these predictions."""
+        """The metric including these predictions."""
         predicted, labels = _predicted("ConfusionMatrix", predictions, labels, self.threshold, self.classes)
         mask, n = mask_of("ConfusionMatrix", where, labels.shape), self.classes
         is_class = (labels >= 0) & (labels < n) & (predicted >= 0) & (predicted < n)
-        found = _counted(n * labels + predicted, mask & is_class, n * n).reshape(n, n)
+        batch_counts = _counted(n * labels + predicted, mask & is_class, n * n).reshape(n, n)
         invalid = self.invalid + _out_of_range(predicted, labels, mask, n)
-        return self.replace(counts=self.counts + found, invalid=invalid)  # type: ignore[attr-defined]
+        return self.replace(counts=self.counts + batch_counts, invalid=invalid)  # type: ignore[attr-defined]
 
     def result(self) -> Any:
         """The counts, int64."""

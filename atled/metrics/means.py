@@ -28,7 +28,7 @@ class Mean(Metric):
     weight: Any = summed()
 
     def update(self, values: Any, *, weights: Any = None, where: Any = None) -> Self:
-        """One that has seen these numbers, each with a weight, or 1."""
+        """The metric including these numbers, each with a weight, by default 1."""
         name = type(self).__name__
         values = number(name, "values", values)
         mask = mask_of(name, where, values.shape)
@@ -56,12 +56,12 @@ class Perplexity(Mean):
     """
 
     def update(self, logits: Any, labels: Any, *, where: Any = None) -> Self:  # type: ignore[override]
-        """One that has seen logits `(*tokens, classes)` and integer labels `(*tokens)`."""
+        """The metric including logits `(*tokens, classes)` and integer labels `(*tokens)`."""
         values = cross_entropy(logits, labels, where=where, reduction=None)
         return self._plus(values.astype("float64"), mask_of("Perplexity", where, values.shape).astype("float64"))
 
     def result(self) -> Any:
-        """exp(mean); NaN of nothing."""
+        """exp(mean); NaN without tokens."""
         return jnp.exp(Mean.result(self))
 
 
@@ -69,7 +69,7 @@ class Perplexity(Mean):
 class R2(Metric):
     """1 - sum((target - prediction)**2) / sum((target - mean of targets)**2), over all elements.
 
-    NaN of fewer than two targets. If all targets are the same, 1 if all predictions are right and 0 if not. Means and
+    NaN for fewer than two targets. If all targets are equal, 1 if all predictions are exact, else 0. Means and
     deviations are merged without cancellation, also for targets far from 0.
 
     >>> from atled import metrics
@@ -84,7 +84,7 @@ class R2(Metric):
     error: Any = summed()
 
     def update(self, predictions: Any, targets: Any, *, where: Any = None) -> Self:
-        """One that has seen predictions and targets of the same shape."""
+        """The metric including predictions and targets of the same shape."""
         predictions, targets = number("R2", "predictions", predictions), number("R2", "targets", targets)
         if type_of(predictions).shape != type_of(targets).shape:
             raise ValueError(
@@ -100,7 +100,7 @@ class R2(Metric):
         return self.merge(type(self)(count=count, mean=mean, spread=spread, error=error))
 
     def merge(self, other: Self) -> Self:
-        """One that has seen what both have."""
+        """The metric of the examples of both."""
         self._check(other)
         return self._joined(lambda of: of(self) + of(other))
 

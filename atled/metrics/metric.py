@@ -20,7 +20,7 @@ def counter() -> Any:
 
 
 def summed() -> Any:
-    """A field that is a sum of numbers, from 0."""
+    """A field that is a sum of numbers, initially 0."""
     return dataclasses.field(kw_only=True, default_factory=lambda: jnp.zeros((), "float64"))
 
 
@@ -97,7 +97,7 @@ class Metric:
 
 
 def mask_of(name: str, where: Any, shape: tuple[int, ...]) -> Any:
-    """Booleans of a shape: what is selected, all of it without `where`."""
+    """The mask of selected elements, in a given shape; without `where`, all are selected."""
     if where is None:
         return jnp.ones(shape, bool)
     if not is_array_like(where) or type_of(where).kind != "b":
@@ -106,7 +106,7 @@ def mask_of(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 
 
 def spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
-    """An array in another shape; only axes of length 1 are made longer."""
+    """An array broadcast to another shape along axes of length 1."""
     dims = type_of(x).shape
     if len(dims) not in (0, len(shape)) or any([d not in (1, n) for d, n in zip(dims, shape)]):
         raise ValueError(

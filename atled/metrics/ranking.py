@@ -1,6 +1,6 @@
 """Ranking metrics: exact areas under the ROC and precision-recall curves, with ties.
 
-For each threshold, the examples with scores not below it are taken for positive. Examples with equal scores come
+For each threshold, examples with scores at or above it are predicted positive. Examples with equal scores are taken
 together: the curve goes straight through them for `auc`, and has no point among them for `average_precision`.
 """
 
@@ -19,7 +19,7 @@ from atled.metrics.metric import Metric, integers, mask_of, number, ratio
 
 
 def auc(scores: Any, labels: Any, *, where: Any = None) -> Any:
-    """The area under the curve of true positives over false ones: how often a positive has the higher score.
+    """The area under the ROC curve: the probability that a positive example scores higher than a negative one.
 
     Equal scores count half. NaN without positives or without negatives, if a score is NaN, or a label not 0 or 1.
     All axes are examples.
@@ -33,7 +33,7 @@ def auc(scores: Any, labels: Any, *, where: Any = None) -> Any:
 
 
 def average_precision(scores: Any, labels: Any, *, where: Any = None) -> Any:
-    """The mean of the precision over thresholds, each weighted with how much recall it adds.
+    """The mean of the precision over thresholds, weighted by the increase in recall at each.
 
     NaN without positives, if a score is NaN, or a label not 0 or 1. All axes are examples.
 
@@ -46,7 +46,7 @@ def average_precision(scores: Any, labels: Any, *, where: Any = None) -> Any:
 
 
 def _examples(name: str, scores: Any, labels: Any, where: Any) -> tuple[Any, Any, Any]:
-    """Scores, NaN where a label is none, labels and mask, along one axis."""
+    """Scores (NaN where a label is invalid), labels and mask, flattened."""
     number(name, "scores", scores)
     scores = jnp.asarray(scores)
     labels = integers(name, "labels", labels, type_of(scores).shape)
@@ -58,11 +58,11 @@ def _examples(name: str, scores: Any, labels: Any, where: Any) -> tuple[Any, Any
 
 
 def _as_floats(name: str, scores: Any, mask: Any) -> Any:
-    """Integers as float64; those that may become equal to others raise, or are NaN in compiled code."""
-    made = scores.astype("float64")
+    """Integers as float64; those too large to be exact raise, or become NaN in compiled code."""
+    floats = scores.astype("float64")
     if dtypes.bits(scores.dtype) <= 32:
-        return made
-    is_large = jnp.abs(made) >= 2**53
+        return floats
+    is_large = jnp.abs(floats) >= 2**53
     if not isinstance(is_large, Tracer) and not isinstance(mask, Tracer) and jnp.any(mask & is_large):
         raise ValueError(
             errors.explained(
@@ -71,13 +71,13 @@ def _as_floats(name: str, scores: Any, mask: Any) -> Any:
                 "ranks of the scores: jnp.unique(scores, return_inverse=True)[1].",
             )
         )
-    return jnp.where(is_large, jnp.nan, made)
+    return jnp.where(is_large, jnp.nan, floats)
 
 
 def _curve(scores: Any, labels: Any, mask: Any) -> tuple[Any, ...]:
-    """True and false positives at each example by falling scores, and at the threshold before it.
+    """True and false positives at each example in order of decreasing score, and at the previous threshold.
 
-    Also where an example is the last with its score, and whether a score is NaN. What is not in the mask comes last.
+    Also whether an example is the last one with its score, and whether any score is NaN. Masked-out examples come last.
     """
     is_spoilt = jnp.any(mask & jnp.isnan(scores))
     order = jnp.lexsort((-scores, ~mask))
@@ -85,12 +85,12 @@ def _curve(scores: Any, labels: Any, mask: Any) -> tuple[Any, ...]:
     following = jnp.concatenate([scores[1:] != scores[:-1], jnp.ones(1, bool)])[: len(scores)]
     ends = jnp.concatenate([~mask[1:], jnp.ones(1, bool)])[: len(scores)]
     is_last = mask & (following | ends)
-    found = []
+    counts = []
     for is_kind in (mask & labels, mask & ~labels):
         here = jnp.cumsum(is_kind.astype("int64"))
         seen = lax.cummax(jnp.where(is_last, here, 0))
-        found += [here, jnp.concatenate([jnp.zeros(1, "int64"), seen])[: len(here)]]
-    return *[x.astype("float64") for x in found], is_last, is_spoilt
+        counts += [here, jnp.concatenate([jnp.zeros(1, "int64"), seen])[: len(here)]]
+    return *[x.astype("float64") for x in counts], is_last, is_spoilt
 
 
 def _area(scores: Any, labels: Any, mask: Any) -> Any:
@@ -125,11 +125,11 @@ class _Store(Metric):
             object.__setattr__(self, "count", jnp.zeros((), "int64"))
 
     def update(self, scores: Any, labels: Any, *, where: Any = None) -> Self:
-        """One that has seen these scores, and labels 0 or 1 of the same shape."""
+        """The store including these scores, and labels 0 or 1 of the same shape."""
         name = type(self).__name__
         scores, labels, mask = _examples(name, scores, labels, where)
-        kept = dtypes.canonical(self.dtype)
-        if jnp.promote_types(scores.dtype, kept) != kept:
+        store_dtype = dtypes.canonical(self.dtype)
+        if jnp.promote_types(scores.dtype, store_dtype) != store_dtype:
             raise TypeError(
                 errors.explained(
                     f"{name}: scores are kept in {self.dtype}, where different ones may be equal; got {scores.type}.",
@@ -152,13 +152,13 @@ class _Store(Metric):
         return jnp.arange(self.size) < self.count
 
     def merge(self, other: Self) -> Self:
-        """One that has seen what both have."""
+        """The store of the examples of both."""
         self._check(other)
-        made = self._with(other.scores, other.labels, other._is_kept)
-        return made.replace(count=self.count + other.count)  # type: ignore[attr-defined]
+        merged = self._with(other.scores, other.labels, other._is_kept)
+        return merged.replace(count=self.count + other.count)  # type: ignore[attr-defined]
 
     def over(self, axis_name: Any) -> Self:
-        """The store of all parts along a named axis: each puts its examples behind those of the parts before it."""
+        """The store of all parts along a named axis, with their examples concatenated."""
         is_mine = jnp.arange(lax.axis_size(axis_name)) == lax.axis_index(axis_name)
         counts = lax.psum(jnp.where(is_mine, self.count, 0), axis_name)
         before = jnp.sum(jnp.where(jnp.arange(len(counts)) < lax.axis_index(axis_name), counts, 0))
@@ -186,7 +186,7 @@ class _Store(Metric):
 class AUC(_Store):
     """`auc` of all examples, at most `size`; with more, `result` raises.
 
-    Scores are kept in `dtype`, which must hold theirs: float32 holds bfloat16 and float16, neither holds the other.
+    Scores are stored in `dtype`, which must represent theirs exactly: float32 does for bfloat16 and float16.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp

@@ -120,8 +120,8 @@ def __getattr__(name: str) -> Any:
     if name in ("initializers", "losses"):
         return importlib.import_module(f"atled.nn.{name}")
     if name in _FILES:
-        found = globals()[name] = getattr(importlib.import_module(f"atled.nn.{_FILES[name]}"), name)
-        return found
+        attribute = globals()[name] = getattr(importlib.import_module(f"atled.nn.{_FILES[name]}"), name)
+        return attribute
     raise AttributeError(f"module 'atled.nn' has no attribute {name!r}")
 
 

@@ -25,8 +25,8 @@ def _checked(what: str, x: Any, dims: tuple[int | None, ...], dtype: Any = None)
     t = type_of(x)
     fits = t.ndim == len(dims) and all([n is None or n == m for n, m in zip(dims, t.shape)])
     if not fits:
-        wanted = ", ".join("any" if n is None else str(n) for n in dims)
-        raise ValueError(f"{_NAME}: {what} must have the shape ({wanted}); got {t}.")
+        expected = ", ".join("any" if n is None else str(n) for n in dims)
+        raise ValueError(f"{_NAME}: {what} must have the shape ({expected}); got {t}.")
     if dtype is not None and t.dtype != dtype:
         raise ValueError(f"{_NAME}: {what} must have the dtype {dtype.name}; got {t}.")
 
@@ -144,11 +144,11 @@ def dot_product_attention(
                 f"{_NAME}: mask must be bool; got {mask.type}.\n  try: bias, which is added to the logits."
             )
     lengths = [n if n is None else jnp.asarray(n) for n in (query_seq_lengths, key_value_seq_lengths)]
-    for what, found in zip(("query_seq_lengths", "key_value_seq_lengths"), lengths):
-        if found is not None:
-            _checked(what, found, (batch,))
-            if found.type.kind not in "iu":
-                raise ValueError(f"{_NAME}: {what} must be integers; got {found.type}.")
+    for what, seq_lengths in zip(("query_seq_lengths", "key_value_seq_lengths"), lengths):
+        if seq_lengths is not None:
+            _checked(what, seq_lengths, (batch,))
+            if seq_lengths.type.kind not in "iu":
+                raise ValueError(f"{_NAME}: {what} must be integers; got {seq_lengths.type}.")
     window = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
     out = _attend(
         query, key, value, bias if bias is None else _four_axes(bias), mask,

@@ -134,14 +134,14 @@ def quantize(x: Any, config: Format, global_scale: Any) -> tuple[Any, Any]:
     blocks = x.astype("float32").reshape(*x.shape[:-1], n // config.block_size, config.block_size)
     if global_scale is not None:
         blocks = blocks / global_scale
-    wanted = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / config.largest
+    exact_scales = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / config.largest
     if config.mode == "mxfp8":
-        exponent = _power_of_two_above(wanted)
+        exponent = _power_of_two_above(exact_scales)
         scales = exponent.astype("uint8").view(config.scale_type)
         # multiply by the inverse, because the smallest scale is subnormal; scales above 2**120 do not occur
         scaled = blocks * ((np.uint32(254) - jnp.minimum(exponent, np.uint32(253))) << 23).view("float32")
     else:
-        scales = jnp.minimum(wanted, config.largest_scale).astype(config.scale_type)
+        scales = jnp.minimum(exact_scales, config.largest_scale).astype(config.scale_type)
         wide = scales.astype("float32")
         scaled = jnp.where(wide == 0, 0.0, blocks / jnp.where(wide == 0, 1.0, wide))
     clipped = jnp.clip(scaled, -config.largest, config.largest)
@@ -190,10 +190,10 @@ _quantized.defvjp(lambda f, d, *args: (_forward(f, d, *args), args), _backward)
 
 
 def _three_axes(x: Any, contracted: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """x as [batch, kept, contracted], and the lengths of the kept axes."""
-    kept = [i for i in range(x.ndim) if i not in contracted and i not in batch]
-    lengths = [[x.shape[i] for i in axes] for axes in (batch, kept, contracted)]
-    return x.transpose(*batch, *kept, *contracted).reshape(*map(prod, lengths)), tuple(lengths[1])
+    """x as [batch, free, contracted], and the lengths of the free axes."""
+    free_axes = [i for i in range(x.ndim) if i not in contracted and i not in batch]
+    lengths = [[x.shape[i] for i in axes] for axes in (batch, free_axes, contracted)]
+    return x.transpose(*batch, *free_axes, *contracted).reshape(*map(prod, lengths)), tuple(lengths[1])
 
 
 def scaled_dot_general(

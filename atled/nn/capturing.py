@@ -21,7 +21,7 @@ class Seen:
         self.values = values
 
     def add(self, path: str, value: Any) -> None:
-        """Note a value."""
+        """Record a value."""
         self.values.setdefault(path, []).append(value)
 
     def hand_on(self) -> None:
@@ -43,7 +43,7 @@ _collected = _Collected()
 
 @contextlib.contextmanager
 def collecting() -> Iterator[Seen]:
-    """A block that yields a collection of the outputs in it."""
+    """A context manager that collects the outputs of modules called in it."""
     before, _collected.now = _collected.now, Seen({})
     try:
         yield _collected.now
@@ -53,7 +53,7 @@ def collecting() -> Iterator[Seen]:
 
 @functools.cache
 def _tapped(cls: Any) -> Any:
-    """A subclass whose calls are collected."""
+    """A subclass that records the outputs of its calls."""
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         out = cls.__call__(self, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Layers made of others: in sequence (`Sequential`), added to the input (`Residual`); functions (`Lambda`)."""
+"""Layers composed of others: in sequence (`Sequential`), added to the input (`Residual`); functions (`Lambda`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sequential(Module):
         self.layers = [as_layer(f"Sequential: layers[{i}]", layer) for i, layer in enumerate(layers)]
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
-        """What the last layer gives."""
+        """The output of the last layer."""
         taking = [i for i, layer in enumerate(self.layers) if key is not None and takes_key(layer)]
         keys = dict(zip(taking, random.split(key, len(taking)), strict=True)) if key is not None and taking else {}
         for i, layer in enumerate(self.layers):
@@ -108,7 +108,7 @@ class Lambda(Module):
         self.function = as_layer("Lambda: the function", function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives."""
+        """The output of the function."""
         return self.function(*args, **kwargs)
 
 
@@ -143,9 +143,9 @@ def _read_by(function: Any) -> dict[str, Any]:
     if not isinstance(function, types.FunctionType):
         return {}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found = {n: c.cell_contents for n, c in cells if _is_filled(c)}
+    closure_vars = {n: c.cell_contents for n, c in cells if _is_filled(c)}
     names = {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
-    return found | {n: function.__globals__[n] for n in names if n in function.__globals__}
+    return closure_vars | {n: function.__globals__[n] for n in names if n in function.__globals__}
 
 
 def _is_filled(cell: Any) -> bool:
@@ -167,26 +167,26 @@ def takes_key(layer: Any) -> bool:
         return takes_key(layer.layers)
     if isinstance(layer, Module):
         calls = [c.__dict__["__call__"] for c in type(layer).__mro__ if "__call__" in c.__dict__]
-        return next((found for f in calls if (found := _takes_key(f)) is not None), False)
+        return next((takes for f in calls if (takes := _takes_key(f)) is not None), False)
     return bool(_takes_key(layer)) if isinstance(layer, (types.FunctionType, functools.partial)) else False
 
 
 def _takes_key(function: Any) -> bool | None:
     """Whether a function takes a `key` by name; None if it takes `**kwargs`."""
     try:
-        found = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return False
-    if any([p.name == "key" and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) for p in found[1:]]):
+    if any([p.name == "key" and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters[1:]]):
         return True
-    return None if any([p.kind is p.VAR_KEYWORD for p in found]) else False
+    return None if any([p.kind is p.VAR_KEYWORD for p in parameters]) else False
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 
 def _at(error: Any, i: int, layers: list[Any], x: Any) -> Any:
-    """An error of a layer, with its position and its input in the message."""
+    """The error of a layer, with the layer's position and input added to the message."""
     if len(error.args) == 1 and isinstance(error.args[0], str):
         before = f"layers[{i - 1}], {_name(layers[i - 1])}" if i else "the call"
         text = f"\n  at layers[{i}] of Sequential, {_name(layers[i])}, for {describe(x)} from {before}"
@@ -200,7 +200,7 @@ def _name(layer: Any) -> str:
 
 
 def _same_shape(layer: Residual, x: Any, y: Any) -> None:
-    """Raise unless what the layer gave has the shape of the input."""
+    """Raise unless the layer's output has the shape of the input."""
     try:
         is_same = type_of(x).shape == type_of(y).shape
     except TypeError:

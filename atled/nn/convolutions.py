@@ -26,16 +26,16 @@ def for_each_axis(
     """Whole numbers, one for each of `count` axes, from one for all of them or one for each."""
     try:
         listed = (given,) * (count or 1) if isinstance(given, (int, np.integer)) else tuple(given)
-        found = tuple([operator.index(n) for n in listed])
+        per_axis = tuple([operator.index(n) for n in listed])
     except TypeError:
         raise TypeError(
             errors.explained(f"{layer}: {what} must be a whole number, or one for each axis; got {given!r}.")
         ) from None
-    if not found or len(found) != (count or len(found)):
+    if not per_axis or len(per_axis) != (count or len(per_axis)):
         raise ValueError(errors.explained(f"{layer}: {what} must have an entry for each of {count} axes; got {given}."))
-    if least is not None and min(found) < least:
+    if least is not None and min(per_axis) < least:
         raise ValueError(errors.explained(f"{layer}: {what} must be {least} or more; got {given}."))
-    return found
+    return per_axis
 
 
 def padding_for_each_axis(layer: str, padding: Any, count: int, words: Sequence[str]) -> Any:

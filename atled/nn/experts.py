@@ -43,7 +43,7 @@ class Experts(Stacked):
 
 
 class MixtureOfExperts(Module):
-    """`count` experts made by `make(key)`; a router sends each token to `k` of them.
+    """`count` experts created by `make(key)`; a router sends each token to `k` of them.
 
     `y = Σ weights[i] * experts[chosen[i]](x)`, over the k largest of `logits = x @ router`, which are taken in float32
     at least. For k of 2 or more, the weights are the softmax over the chosen logits, so they add up to 1. For k = 1, it
@@ -127,11 +127,11 @@ class MixtureOfExperts(Module):
         return (y, _losses(logits, total, chosen, slots >= self.count * room)) if return_losses else y
 
     def _room(self, tokens: int) -> int:
-        """How many tokens of a group each expert takes."""
+        """The capacity of each expert: how many tokens of a group it takes."""
         if self.capacity is None:
             return tokens
-        wanted = math.ceil(round(self.capacity * self.k * tokens / self.count, 9))
-        return min(tokens, wanted)
+        capacity = math.ceil(round(self.capacity * self.k * tokens / self.count, 9))
+        return min(tokens, capacity)
 
     def _spread(self, x: Any) -> Any:
         """(groups, experts * room, features) as (experts, groups * room, features), each expert with its tokens."""
@@ -140,7 +140,7 @@ class MixtureOfExperts(Module):
         return self._placed(x, 1).swapaxes(0, 1).reshape(self.count, self.groups * room, self.features)
 
     def _returned(self, x: Any) -> Any:
-        """What `_spread` did, undone."""
+        """The inverse of `_spread`."""
         room, outputs = x.shape[1] // self.groups, x.shape[-1]
         x = self._placed(x.reshape(self.count, self.groups, room, outputs).swapaxes(0, 1), 1)
         x = self._placed(x, 0 if self.groups > 1 else None)

@@ -1,6 +1,6 @@
 """The `Form` of a module: class, names of children, kinds and statics, one object for equal ones.
 
-"Is this the same structure?" is then one comparison of identity, and launch code takes modules apart in straight lines.
+Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ tree_nodes.register_node(Static, lambda s: ((), s.value), lambda value, _: Stati
 
 
 class Form(Interned):
-    """Everything of a module but its children; equal forms are one object."""
+    """Everything about a module except its children; equal forms are one object."""
 
     __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
 
@@ -69,15 +69,15 @@ class Form(Interned):
 
     def build(self, children: Sequence[Any]) -> Any:
         """The module with these children."""
-        made = object.__new__(self.cls)
-        values = made.__dict__
+        module = object.__new__(self.cls)
+        values = module.__dict__
         values.update(self.start)
         values.update(zip(self.names, children, strict=True))
         for name in self.mixed:
             values[name] = unwrapped(values[name])
         if state.innermost is not None:
             values["_home"] = (state.innermost, state.is_receiving)
-        return made
+        return module
 
     def __reduce__(self) -> Any:
         return make_form, (self.cls, self.order, self.kinds, self.statics, self.mixed)
@@ -97,10 +97,10 @@ def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, A
     declared = sorted(kinds.items(), key=lambda item: item[0])
     key = (cls, tuple(order), tuple(declared), tuple(parts), tuple(mixed))
     with lock:
-        found = _forms.get(key)
-        if found is None:
-            found = _forms[key] = Form(cls, tuple(order), dict(kinds), dict(statics), tuple(mixed))
-    return found
+        form = _forms.get(key)
+        if form is None:
+            form = _forms[key] = Form(cls, tuple(order), dict(kinds), dict(statics), tuple(mixed))
+    return form
 
 
 def key_of(value: Any) -> Any:
@@ -120,12 +120,12 @@ class _ModuleCode(tree_nodes.NodeCode):
         return [f"{values}[{n!r}]" for n in structure.meta.names]
 
     def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
-        form, made, values = structure.meta, code.name(), code.name()
+        form, module, values = structure.meta, code.name(), code.name()
         stores = [f"{values}[{n!r}] = {p}" for n, p in zip(form.names, parts, strict=True)]
         code.lines.append(f" {'; '.join([f'{values} = {code.name(form.start.copy)}()', *stores])}")
-        code.lines.append(f" {made} = {code.name(object.__new__)}({code.name(form.cls)})")
-        code.lines.append(f" {code.name(object.__setattr__)}({made}, '__dict__', {values})")
-        return made
+        code.lines.append(f" {module} = {code.name(object.__new__)}({code.name(form.cls)})")
+        code.lines.append(f" {code.name(object.__setattr__)}({module}, '__dict__', {values})")
+        return module
 
     def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
         a, b = before.meta, now.meta
@@ -134,13 +134,13 @@ class _ModuleCode(tree_nodes.NodeCode):
                 return f".{name}", _said(a, name), _said(b, name)
         for name in {**a.kinds, **b.kinds}:
             if a.kinds.get(name) is not b.kinds.get(name):
-                said = [f"declared as {f.kinds[name].__name__}" if name in f.kinds else "undeclared" for f in (a, b)]
-                return f".{name}", said[0], said[1]
+                kinds = [f"declared as {f.kinds[name].__name__}" if name in f.kinds else "undeclared" for f in (a, b)]
+                return f".{name}", kinds[0], kinds[1]
         return "", f"a {a.cls.__name__} of {', '.join(a.names)}", f"one of {', '.join(b.names)}"
 
 
 def _said(form: Form, name: str) -> str:
-    """A module's value under a name that is static in another form."""
+    """The value of an attribute as text, for reporting how two forms differ."""
     if name in form.statics:
         return reprlib.repr(form.statics[name])
     return "an array or a module" if name in form.names else "True" if name == "training" else "not there"

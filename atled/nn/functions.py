@@ -174,7 +174,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
 
 @_activation
 def hard_tanh(x: Any) -> Array:
-    """x kept between -1 and 1; integers stay integers.
+    """x clipped to [-1, 1]; integers stay integers.
 
     >>> import atled.numpy as jnp
     >>> hard_tanh(jnp.array([-2.0, 0.5, 2.0]))
@@ -257,7 +257,7 @@ def selu(x: Any) -> Array:
 
 @library_function(static=("approximate",))
 def gelu(x: Any, approximate: bool = True) -> Array:
-    """x times the normal distribution function of x; by tanh if approximate.
+    """x times the standard normal CDF of x; computed with tanh if approximate.
 
     >>> import atled.numpy as jnp
     >>> float(gelu(jnp.float32(0.0)))
@@ -312,7 +312,7 @@ def identity(x: Any) -> Array:
 
 @_activation
 def log1mexp(x: Any) -> Array:
-    """log(1 - exp(-x)) for positive x, exact near 0 and far out.
+    """log(1 - exp(-x)) for positive x, accurate near 0 and for large x.
 
     >>> round(float(log1mexp(1.0)), 3)
     -0.459
@@ -400,11 +400,11 @@ def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -
     t = type_of(x)
     if weight is not None:
         x = ew.select(ew.eq(weight, 0), np.asarray(-np.inf, t.dtype), x)
-    kept = tuple([i for i in range(t.ndim) if i not in axes])
+    kept_axes = tuple([i for i in range(t.ndim) if i not in axes])
     top = reduction.reduce_max(conversion.real(x) if t.kind == "c" else x, axes)
     top = constant(ew.select(elementary.is_finite(top), top, _zero(top)))
     shift = cast(top, t.dtype)
-    total = elementary.exp(ew.sub(x, shape.broadcast(shift, t.shape, kept)))
+    total = elementary.exp(ew.sub(x, shape.broadcast(shift, t.shape, kept_axes)))
     total = reduction.reduce_sum(total if weight is None else ew.mul(total, weight), axes)
     if with_sign:
         return ew.add(elementary.log(elementary.absolute(total)), top), elementary.sign(total)
@@ -471,10 +471,10 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
     t = type_of(x)
     at = check_axis("one_hot", axis, t.ndim + 1)
     dims = (*t.shape[:at], num_classes, *t.shape[at:])
-    kept = tuple([i for i in range(len(dims)) if i != at])
+    index_axes = tuple([i for i in range(len(dims)) if i != at])
     labels = shape.iota(t.dtype if t.kind in "iuf" else dtypes.int32, dims, at)
-    found = x if t.kind in "iuf" else conversion.convert(x, dtypes.int32)
-    return conversion.convert(ew.eq(shape.broadcast(found, dims, kept), labels), dtype)
+    indices = x if t.kind in "iuf" else conversion.convert(x, dtypes.int32)
+    return conversion.convert(ew.eq(shape.broadcast(indices, dims, index_axes), labels), dtype)
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
@@ -487,10 +487,10 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    found, dtype = asarray(x), dtypes.canonical(float if dtype is None else dtype)
+    indices, dtype = asarray(x), dtypes.canonical(float if dtype is None else dtype)
     if not isinstance(axis, str):
-        return _one_hot(found, int(num_classes), dtype, axis)
+        return _one_hot(indices, int(num_classes), dtype, axis)
     size = collectives.named_axis(axis).size
     if size != num_classes:
         raise ValueError(f"one_hot: num_classes must be the length {size} of the axis {axis!r}; got {num_classes}.")
-    return conversion.convert(ew.eq(found, cast(collectives.axis_index(axis), found.dtype)), dtype)
+    return conversion.convert(ew.eq(indices, cast(collectives.axis_index(axis), indices.dtype)), dtype)

@@ -187,10 +187,10 @@ class GraphNetwork(Module):
                 errors.explained(f"GraphNetwork: aggregate is one of {', '.join(_AGGREGATES)}; got {aggregate!r}.")
             )
         given = {"update_edges": update_edges, "update_nodes": update_nodes, "update_globals": update_globals}
-        made = {n: None if f is None else as_layer(f"GraphNetwork: {n}", f) for n, f in given.items()}
-        if all([f is None for f in made.values()]):
+        updates = {n: None if f is None else as_layer(f"GraphNetwork: {n}", f) for n, f in given.items()}
+        if all([f is None for f in updates.values()]):
             raise ValueError(errors.explained("GraphNetwork: at least one update must be given; got none."))
-        self.update_edges, self.update_nodes, self.update_globals = made.values()
+        self.update_edges, self.update_nodes, self.update_globals = updates.values()
         self.aggregate = aggregate
 
     def __call__(
@@ -219,17 +219,17 @@ class GraphNetwork(Module):
         if self.update_edges is not None:
             parts = [own, sent, graph.of_receivers(nodes), _repeated(globals, graph.edges)]
             edges = _selected(graph.is_edge, _updated(self.update_edges, parts, keys[0]))
-            said = edges = edges + graph.fault(edges.dtype)
+            messages = edges = edges + graph.fault(edges.dtype)
         else:
-            said = _joined([own, sent])
+            messages = _joined([own, sent])
         if self.update_nodes is not None:
-            heard = _AGGREGATES[self.aggregate](said, graph.receivers, graph.count) + graph.fault(said.dtype)
+            heard = _AGGREGATES[self.aggregate](messages, graph.receivers, graph.count) + graph.fault(messages.dtype)
             x = _updated(self.update_nodes, [x, heard, _repeated(globals, graph.count)], keys[1])
             nodes = x = _selected(node_mask, x)
         if self.update_globals is not None:
             whole = jnp.zeros(graph.count, "int32") if node_mask is None else jnp.where(node_mask, 0, 1)
             all_edges = jnp.where(graph.is_edge, 0, 1)
-            parts = [_AGGREGATES[self.aggregate](v, i, 1)[0] for v, i in ((x, whole), (said, all_edges))]
+            parts = [_AGGREGATES[self.aggregate](v, i, 1)[0] for v, i in ((x, whole), (messages, all_edges))]
             globals = _updated(self.update_globals, [globals, *parts], keys[2])
         return nodes, edges, globals
 

@@ -40,11 +40,11 @@ class Initializer(Protocol):
 
 
 def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any) -> Initializer:
-    """An initializer from a function of a key, a shape and a dtype; `default` is its default dtype."""
+    """An initializer from a function of a key, a shape and a dtype, with a default dtype."""
 
     def init(key: Any, shape: Sequence[int], dtype: Any = default, out_sharding: Any = None) -> Any:
-        found = dtypes.canonical(float if dtype is None else dtype)
-        return placed(draw(key, tuple([int(n) for n in shape]), found), out_sharding, "initializers")
+        canonical_dtype = dtypes.canonical(float if dtype is None else dtype)
+        return placed(draw(key, tuple([int(n) for n in shape]), canonical_dtype), out_sharding, "initializers")
 
     return init
 
@@ -158,8 +158,8 @@ def _unit_variance(distribution: str, key: Any, shape: tuple[int, ...], dtype: A
     if distribution == "uniform":
         return random.uniform(key, shape, dtype, -1) * jnp.asarray(math.sqrt(3), dtype)
     if is_complex:
-        kept = -math.expm1(-4)
-        return _disk(key, shape, dtype, lambda u: jnp.sqrt(-jnp.log1p(-kept * u))) / _KEPT_COMPLEX
+        inner_mass = -math.expm1(-4)
+        return _disk(key, shape, dtype, lambda u: jnp.sqrt(-jnp.log1p(-inner_mass * u))) / _KEPT_COMPLEX
     return random.truncated_normal(key, -2, 2, shape, dtype) / jnp.asarray(_KEPT, dtype)
 
 

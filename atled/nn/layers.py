@@ -31,8 +31,8 @@ def needed(layer: Module, key: Any) -> Any:
 
 def computing(dtype: Any, *arrays: Any) -> Any:
     """Arrays in the layer's compute dtype, if it has one; a single array is returned without a tuple."""
-    made = arrays if dtype is None else tuple([None if x is None else jnp.asarray(x, dtype) for x in arrays])
-    return made if len(arrays) > 1 else made[0]  # pyright: ignore[reportGeneralTypeIssues]
+    converted = arrays if dtype is None else tuple([None if x is None else jnp.asarray(x, dtype) for x in arrays])
+    return converted if len(arrays) > 1 else converted[0]  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def kept(dtype: Any) -> Any:

@@ -131,8 +131,8 @@ def _part(what: str, x: Any, dims: tuple[int, int, int, int]) -> Callable[[Any, 
         )
 
     def part(targets: Any, places: Any) -> Any:
-        found = x if x.shape[2] == 1 else x[:, :, jnp.clip(targets[:, 0], 0, dims[2] - 1)]
-        return found if x.shape[3] == 1 else found[..., places]
+        rows = x if x.shape[2] == 1 else x[:, :, jnp.clip(targets[:, 0], 0, dims[2] - 1)]
+        return rows if x.shape[3] == 1 else rows[..., places]
 
     return part
 

@@ -76,7 +76,7 @@ class LoRA(Module):
         return y + (self.scale * of(self.up, of(self.down, dropped, 2), 3)).astype(y.dtype)
 
     def attend(self, x: Any) -> Any:
-        """As `Embedding.attend`, of the sum."""
+        """`Embedding.attend` with the combined weight."""
         y = self.base.attend(x)
         return y + (self.scale * self.down.attend(jnp.dot(x, self.up.weight.T))).astype(y.dtype)
 
@@ -99,9 +99,9 @@ class LoRA(Module):
         >>> nn.LoRA(nn.Linear(2, 3, key=random.key(0)), 1, key=random.key(1)).merged()
         Linear(weight=Param f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
         """
-        made = self.base.merged() if isinstance(self.base, LoRA) else self.base.__copy__()
-        made.weight = self.weight
-        return with_kinds(made, {n: Param for n, k in settled(made).kinds.items() if issubclass(k, Frozen)})
+        layer = self.base.merged() if isinstance(self.base, LoRA) else self.base.__copy__()
+        layer.weight = self.weight
+        return with_kinds(layer, {n: Param for n, k in settled(layer).kinds.items() if issubclass(k, Frozen)})
 
 
 def _narrow(base: Any, rank: int, **settings: Any) -> Any:
@@ -137,11 +137,11 @@ def _check(base: Any, rank: int, dropout: float) -> None:
                 "nn.replace(model, nn.WeightNorm, lambda layer: layer.merged()) before it.",
             )
         )
-    wanted = 2 if not isinstance(base, Conv) else len(base.size) + 2
-    if type_of(base.weight).ndim != wanted:
+    ndim = 2 if not isinstance(base, Conv) else len(base.size) + 2
+    if type_of(base.weight).ndim != ndim:
         raise ValueError(
             errors.explained(
-                f"LoRA: the weight must be that of one layer, with {wanted} axes; got {type_of(base.weight)}.",
+                f"LoRA: the weight must be that of one layer, with {ndim} axes; got {type_of(base.weight)}.",
                 "the layers of a Stack through nn.replace, or LoRA inside of vmap.",
             )
         )

@@ -71,10 +71,10 @@ class Module:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """An empty module, which remembers the trace that it was created in."""
-        made = super().__new__(cls)
+        module = super().__new__(cls)
         if state.innermost is not None:
-            made.__dict__["_home"] = (state.innermost, False)
-        return made
+            module.__dict__["_home"] = (state.innermost, False)
+        return module
 
     def __setattr__(self, name: str, value: Any) -> None:
         _assign(self, name, value)
@@ -297,7 +297,7 @@ def _form_of(x: Any) -> Form | None:
 
 def _settle(module: Any) -> Form:
     values, cls = module.__dict__, type(module)
-    with lock:  # threads may meet a module that was just loaded
+    with lock:  # several threads may do this for a module that was just loaded
         if "_form" in values:
             return values["_form"]
         kinds = dict(values.get("_kinds", ()))
@@ -311,14 +311,14 @@ def _settle(module: Any) -> Form:
             if name in kinds:
                 continue
             sort = _Sorted(module, name)
-            found = sort.resolved(value, "")
-            if found is not value:
-                values[name] = found
+            resolved = sort.resolved(value, "")
+            if resolved is not value:
+                values[name] = resolved
             if sort.kinds:
                 kinds[name] = sort.kind()
-            if not (sort.has_children or not _is_fixed(found)):
-                statics[name] = found
-            elif name not in kinds and not isinstance(found, Module):
+            if not (sort.has_children or not _is_fixed(resolved)):
+                statics[name] = resolved
+            elif name not in kinds and not isinstance(resolved, Module):
                 mixed.append(name)
         form = values["_form"] = make_form(cls, order, kinds, statics, mixed)
         values.pop("_kinds", None)
@@ -359,14 +359,14 @@ class _Sorted:
             for i, v in enumerate(value):
                 value[i] = self.resolved(v, f"{path}[{i}]")
         elif type(value) is dict:
-            found = {k: self.resolved(v, f"{path}[{k!r}]") for k, v in value.items()}
+            items = {k: self.resolved(v, f"{path}[{k!r}]") for k, v in value.items()}
             if self.has_children:  # in tree order, so that iteration is the same under every transform
-                found = dict(sorted(found.items()))
+                items = dict(sorted(items.items()))
             value.clear()
-            value.update(found)
+            value.update(items)
         elif type(value) is tuple:
-            made = tuple([self.resolved(v, f"{path}[{i}]") for i, v in enumerate(value)])
-            return made if any([a is not b for a, b in zip(made, value, strict=True)]) else value
+            elements = tuple([self.resolved(v, f"{path}[{i}]") for i, v in enumerate(value)])
+            return elements if any([a is not b for a, b in zip(elements, value, strict=True)]) else value
         elif isinstance(value, (Array, np.ndarray)):
             raise _undeclared(self.module, self.name + path)
         else:
@@ -451,7 +451,7 @@ def _wrapped(module: Any, path: str, value: Any) -> Any:
     """A container with its static values wrapped; a container of only static values is itself static."""
     if isinstance(value, Module) or value is None:
         return value
-    if isinstance(value, (Array, Kind)):  # put there later
+    if isinstance(value, (Array, Kind)):  # added after construction
         raise _undeclared(module, path)
     if type(value) in (list, tuple) and _holds_children(value):
         return type(value)([_wrapped(module, f"{path}[{i}]", v) for i, v in enumerate(value)])
@@ -509,8 +509,8 @@ def changed(module: Any, change: Callable[[str, Any], Any]) -> Any:
         children, meta = node.flatten(x)
         children = list(children)
         keys = node.keys(x, len(children))
-        made = node.unflatten(meta, [of(c, (*path, str(k[0]))) for k, c in zip(keys, children, strict=True)])
-        return change("/".join(path), made) if isinstance(x, Module) else made
+        rebuilt = node.unflatten(meta, [of(c, (*path, str(k[0]))) for k, c in zip(keys, children, strict=True)])
+        return change("/".join(path), rebuilt) if isinstance(x, Module) else rebuilt
 
     return of(module, ())
 
@@ -547,6 +547,6 @@ def with_statics(module: Any, statics: dict[str, Any]) -> Any:
 
 def retyped(module: Any, cls: Any, name: str, value: Any) -> Any:
     """Turn the module into an instance of a subclass, with one more static value, in place."""
-    made = cls.__new__(cls)
-    made.__dict__.update({**module.__getstate__(), name: value})
-    return made
+    instance = cls.__new__(cls)
+    instance.__dict__.update({**module.__getstate__(), name: value})
+    return instance

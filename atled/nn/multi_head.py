@@ -33,7 +33,7 @@ class Cache(Buffer):
 
 
 class MultiHeadAttention(Module):
-    """Attention of (batch, time, features), by several heads side by side.
+    """Multi-head attention over (batch, time, features).
 
     Each head has queries, keys and values of length features / heads: `softmax(query @ key / sqrt(length)) @ value`. A
     fully masked query gives the mean of all values; with `memory_efficient`, the mean of some of them.
@@ -104,7 +104,7 @@ class MultiHeadAttention(Module):
         """
         source, length = x if context is None else context, self.features // self.heads
         mask = None if mask is None else boolean(mask)
-        query, found, value = [
+        query, keys, value = [
             layer(v).reshape(*type_of(v).shape[:-1], heads, length)
             for layer, v, heads in (
                 (self.query, x, self.heads), (self.key, source, self.kv_heads), (self.value, source, self.kv_heads)
@@ -115,20 +115,20 @@ class MultiHeadAttention(Module):
         if self.cache is not None and not is_decoding:
             _check_context(self)
         if isinstance(self.positions, RoPE):
-            query, found = [self.positions(v, at + jnp.arange(v.shape[-3])) for v in (query, found)]
+            query, keys = [self.positions(v, at + jnp.arange(v.shape[-3])) for v in (query, keys)]
         if cache is not None:
-            found, value, mask, self.cache = _remembered(cache, found, value, mask)
+            keys, value, mask, self.cache = _remembered(cache, keys, value, mask)
             is_causal = False
-        window, places = self.window, lambda: (at + jnp.arange(query.shape[-3]), jnp.arange(found.shape[-3]))
+        window, places = self.window, lambda: (at + jnp.arange(query.shape[-3]), jnp.arange(keys.shape[-3]))
         if window is not None and (is_decoding or not self.memory_efficient):
             mask, window = _near(window, *places(), mask), None
         by_place = None if isinstance(self.positions, RoPE) else self.positions
         if self.memory_efficient:
-            y = _attended_in_parts(at, query, found, value, by_place, mask, is_causal, window)
+            y = _attended_in_parts(at, query, keys, value, by_place, mask, is_causal, window)
         else:
             bias = None if by_place is None else by_place(*places(), jnp.promote_types(query.dtype, "float32"))
             dropout = None if self.dropout is None else functools.partial(self.dropout, key=key)
-            y = _attended(query, found, value, bias, mask, is_causal, dropout)
+            y = _attended(query, keys, value, bias, mask, is_causal, dropout)
         return self.out(y.reshape(*type_of(y).shape[:-2], self.features))
 
 
@@ -146,8 +146,8 @@ def _attended_in_parts(
         )
 
     def bias(queries: Any, keys: Any) -> Any:
-        found = by_place(at + queries[:, 0], keys, jnp.promote_types(query.dtype, "float32"))
-        return found.reshape((1,) * (4 - found.ndim) + found.shape)
+        position_bias = by_place(at + queries[:, 0], keys, jnp.promote_types(query.dtype, "float32"))
+        return position_bias.reshape((1,) * (4 - position_bias.ndim) + position_bias.shape)
 
     key, value = key.astype(query.dtype), value.astype(query.dtype)
     return memory_efficient_attention(
@@ -201,12 +201,12 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
                 f"start_decoding(model, batch={batch}, length={length}).",
             )
         )
-    wanted = count if isinstance(at, Tracer) else int(at) + count
-    if wanted > length:
+    needed_length = count if isinstance(at, Tracer) else int(at) + count
+    if needed_length > length:
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: there is room for {length} steps in its cache; got {wanted}.",
-                f"start_decoding(model, batch, length={wanted}).",
+                f"MultiHeadAttention: there is room for {length} steps in its cache; got {needed_length}.",
+                f"start_decoding(model, batch, length={needed_length}).",
             )
         )
     keys, values = [
@@ -312,7 +312,7 @@ def _check_positions(positions: Any, heads: int, length: int) -> None:
 
 
 def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> Any:
-    """A copy of a model in evaluation mode with a key-value cache, which takes a text in chunks.
+    """A copy of a model in evaluation mode with a key-value cache, which takes a sequence in chunks.
 
     Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `length` steps, it raises;
     compiled code gives NaN.
@@ -331,8 +331,8 @@ def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> An
     def with_cache(layer: Any) -> Any:
         dims = (batch, length, layer.kv_heads, layer.features // layer.heads)
         kind = dtype or layer.dtype or layer.key.weight.dtype
-        made = layer.__copy__()
-        made.cache = Cache({"key": jnp.zeros(dims, kind), "value": jnp.zeros(dims, kind), "at": 0})
-        return made
+        attention = layer.__copy__()
+        attention.cache = Cache({"key": jnp.zeros(dims, kind), "value": jnp.zeros(dims, kind), "at": 0})
+        return attention
 
     return replace(model.eval(), MultiHeadAttention, with_cache)

@@ -56,7 +56,7 @@ class LayerNorm(_Norm):
 
 
 def wide(x: Any) -> Any:
-    """An input for sums: half precision is too coarse, and integers overflow."""
+    """An input converted for summation: half precision is too coarse, and integers overflow."""
     t = type_of(x)
     is_short = t.kind in "iub" or (t.kind == "f" and t.dtype.itemsize < 4)
     return jnp.asarray(x, "float32") if is_short else jnp.asarray(x)
@@ -185,7 +185,7 @@ class InstanceNorm(_Norm):
 
 
 def _check_sizes(layer: Any, t: Any, least: int, places: Any, features: int) -> None:
-    """Raise for an input without the axes that a layer normalizes over, or with one number along them."""
+    """Raise for an input without the axes that a layer normalizes over, or with only one element along them."""
     name = type(layer).__name__
     if t.ndim < least:
         axes = "(batch, *spatial, features)" if least == 3 else "(batch, …, features)"
@@ -263,7 +263,7 @@ class BatchNorm(_Norm):
 
 
 def _batch_axes(t: Any) -> tuple[int, ...]:
-    """The axes that count as batch; raises if there is nothing in it."""
+    """The axes that count as batch; raises if the batch is empty."""
     if t.ndim < 2 or not t.size:
         raise ValueError(
             errors.explained(

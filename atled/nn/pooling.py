@@ -27,11 +27,11 @@ def max_pool(
 
     Args:
         size: the lengths of the window; one number for one axis.
-        stride: steps of the window; None is its size.
+        stride: the stride of the window; None is its size.
         padding: "VALID" for windows inside of the input, "SAME" for as many as inputs divided by the stride,
             (before, after) for each axis, or a number for all.
 
-    At ties, the gradient goes to the first of the largest.
+    At ties, the gradient goes to the first maximum.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -112,8 +112,8 @@ def _avg(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padd
         axes = zip(
             type_of(total).shape[-1 - n : -1], t.shape[-1 - n : -1], pairs[-1 - n : -1], size, stride, strict=True
         )
-        found = [_counts(*axis) for axis in axes]
-        count = math.prod([np.expand_dims(c, tuple(range(1, n + 1 - i))) for i, c in enumerate(found)])
+        counts = [_counts(*axis) for axis in axes]
+        count = math.prod([np.expand_dims(c, tuple(range(1, n + 1 - i))) for i, c in enumerate(counts)])
     return (total / jnp.asarray(count, total.dtype)).astype(_float(x))
 
 
@@ -180,11 +180,11 @@ class _Adaptive(Module):
 
     def __init__(self, size: int | Sequence[int | None]) -> None:
         given = [size] if size is None or isinstance(size, (int, np.integer)) else list(size)
-        found = for_each_axis(type(self).__name__, "size", [1 if n is None else n for n in given], len(given) or 1)
-        self.size = tuple([None if n is None else m for n, m in zip(given, found, strict=True)])
+        lengths = for_each_axis(type(self).__name__, "size", [1 if n is None else n for n in given], len(given) or 1)
+        self.size = tuple([None if n is None else m for n, m in zip(given, lengths, strict=True)])
 
     def __call__(self, x: Any) -> Any:
-        """The output, with as many places as asked for."""
+        """The output, with the requested number of positions."""
         check_places(type(self).__name__, x, len(self.size))
         t, y = type_of(x), wide(x) if self._is_mean else jnp.asarray(x)
         for axis, count in enumerate(self.size, t.ndim - len(self.size) - 1):
@@ -228,7 +228,7 @@ class AdaptiveAvgPool(_Adaptive):
 class AdaptiveMaxPool(_Adaptive):
     """Adaptive max pooling to `size` outputs along each axis, with the windows of `AdaptiveAvgPool`.
 
-    At ties, the gradient is shared by the largest of a window, evenly along each axis, one axis after the other.
+    At ties, the gradient is shared evenly by the maxima of a window, one axis after the other.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -253,7 +253,7 @@ def _all_places(layer: Module, x: Any) -> tuple[int, ...]:
 
 
 class GlobalAvgPool(Module):
-    """The mean over all places of (batch, *spatial, features): (batch, features). Sums are in float32 or wider.
+    """The mean over all positions of (batch, *spatial, features): (batch, features). Sums are in float32 or wider.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -270,7 +270,7 @@ class GlobalAvgPool(Module):
 
 
 class GlobalMaxPool(Module):
-    """The maximum over all places of (batch, *spatial, features): (batch, features).
+    """The maximum over all positions of (batch, *spatial, features): (batch, features).
 
     >>> from atled import nn
     >>> import atled.numpy as jnp

@@ -60,7 +60,7 @@ class RoPE(Module):
         """Rotated queries or keys (…, time, heads, length).
 
         Args:
-            positions: a number for each place in time, (time,) or (…, time); 0, 1, 2 and so on if they are not given.
+            positions: a number for each time step, (time,) or (…, time); 0, 1, 2, … by default.
         """
         t, positions = _placed(self, x, positions)
         wide = dtypes.promote((t.dtype, False), (dtypes.float32, False))[0]
@@ -126,14 +126,14 @@ class RelativePositions(Module):
 
 @functools.lru_cache(64)
 def _numbers(count: int, distance: int) -> np.ndarray:
-    """The numbers of the buckets of distances 0 to `distance`, in integers: logarithms would err at the borders."""
+    """The buckets of distances 0 to `distance`, in integer arithmetic: logarithms would be wrong at the boundaries."""
     exact = count // 2
-    rest, number, found = count - exact, 0, list(range(exact))
+    rest, number, buckets = count - exact, 0, list(range(exact))
     for d in range(exact, distance + 1):
         while number < rest - 1 and d**rest * exact ** (number + 1) >= distance ** (number + 1) * exact**rest:
             number += 1
-        found.append(exact + number)
-    return np.asarray(found, "int32")
+        buckets.append(exact + number)
+    return np.asarray(buckets, "int32")
 
 
 class ALiBi(Module):
@@ -206,8 +206,8 @@ class SinusoidalPositions(Module):
 def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
     """Raise an error for invalid buckets and distances."""
     if buckets < 2 * (1 + bidirectional) or (bidirectional and buckets % 2):
-        wanted = "an even number of 4 or more" if bidirectional else "2 or more"
-        raise ValueError(errors.explained(f"RelativePositions: buckets must be {wanted}; got {buckets}."))
+        requirement = "an even number of 4 or more" if bidirectional else "2 or more"
+        raise ValueError(errors.explained(f"RelativePositions: buckets must be {requirement}; got {buckets}."))
     exact = buckets // (1 + bidirectional) // 2
     if distance <= exact:
         raise ValueError(
@@ -235,7 +235,7 @@ def _placed(layer: RoPE, x: Any, positions: Any) -> tuple[Any, Any]:
 
 
 def _base(name: str, base: float) -> float:
-    """A base that is positive."""
+    """The base, which must be positive."""
     if not base > 0:
         raise ValueError(errors.explained(f"{name}: base must be positive; got {base}.", "base=10000.0."))
     return float(base)

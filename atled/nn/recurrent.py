@@ -59,8 +59,8 @@ class _Cell(Module):
     def start(self, batch: tuple[int, ...] = (), dtype: Any = None) -> Any:
         """The initial state: zeros, by default in the compute dtype of the layer."""
         dtype = dtype or self.dtype or tree.leaves(self)[0].dtype
-        made = [jnp.zeros((*batch, self.features), dtype) for _ in range(1 + self.is_pair)]
-        return tuple(made) if self.is_pair else made[0]
+        states = [jnp.zeros((*batch, self.features), dtype) for _ in range(1 + self.is_pair)]
+        return tuple(states) if self.is_pair else states[0]
 
     def __call__(self, state: Any, x: Any) -> Any:
         """The state after a step, and the output."""
@@ -75,11 +75,11 @@ class _Cell(Module):
         if fits and all([type_of(x).shape[-1:] == (self.features,) for x in parts]):
             return
         name, n = type(self).__name__, self.features
-        wanted = f"a pair (cell, output) of arrays (…, {n})" if self.is_pair else f"an array (…, {n})"
+        expected = f"a pair (cell, output) of arrays (…, {n})" if self.is_pair else f"an array (…, {n})"
         got = ", ".join([describe(x) if not is_array_like(x) else str(type_of(x)) for x in parts])
         raise TypeError(
             errors.explained(
-                f"{name}: the first argument must be the state, {wanted}; got {got or 'nothing'}.",
+                f"{name}: the first argument must be the state, {expected}; got {got or 'nothing'}.",
                 "cell(state, x), from cell.start(x.shape[:-1]).",
             )
         )
@@ -253,7 +253,7 @@ class ConvLSTMCell(_Cell):
         self.dtype = kept(dtype)
 
     def prepared(self, x: Any) -> Any:
-        """What steps need of their inputs, (…, *spatial, features): a convolution."""
+        """The part of a step that depends only on its input, (…, *spatial, features): a convolution."""
         return self._convolved(self.input, x)
 
     def stepped(self, state: tuple[Any, Any], gates: Any) -> tuple[tuple[Any, Any], Any]:

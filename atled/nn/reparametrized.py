@@ -35,11 +35,11 @@ class Reparametrized(Module):
         owner, last = _owner(self.layer, name)
         kind = None if owner is None else settled(owner).kinds.get(last)
         if kind is None or not issubclass(kind, (Param, Frozen)) or not isinstance(getattr(owner, last), Array):
-            found = [n for n, k in settled(layer).kinds.items() if issubclass(k, (Param, Frozen))]
+            param_names = [n for n, k in settled(layer).kinds.items() if issubclass(k, (Param, Frozen))]
             raise ValueError(
                 errors.explained(
                     f"{own}: the layer must have a Param called {name!r}; got a {type(layer).__name__} with "
-                    f"{', '.join(found) or 'none'}.",
+                    f"{', '.join(param_names) or 'none'}.",
                     "name='…', or a path to a layer inside: name='query/weight'.",
                 )
             )
@@ -68,10 +68,10 @@ class Reparametrized(Module):
         >>> nn.WeightNorm(layer).merged()
         Linear(weight=Param f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
         """
-        made = self.layer.__copy__()
-        owner, last = _owner(made, self.name)
+        layer = self.layer.__copy__()
+        owner, last = _owner(layer, self.name)
         setattr(owner, last, self.computed())
-        return made
+        return layer
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The output of the wrapped layer."""
@@ -94,7 +94,7 @@ def _axis(name: str, axis: Any) -> int:
 
 
 def _owner(layer: Any, name: str) -> tuple[Any, str]:
-    """The module that has the array of a path, and the last step of the path; None if there is none."""
+    """The module that owns the array at a path, and the last component of the path; None if there is none."""
     *steps, last = name.split("/")
     for step in steps:
         layer = layer.__dict__.get(step) if isinstance(layer, Module) else None
@@ -105,9 +105,9 @@ class WeightNorm(Reparametrized):
     """Weight normalization: the weight's norm and direction are separate parameters: `weight = scale * direction /
     norm(direction)`.
 
-    Norms are over all axes but one: with `axis=-1`, each output feature of `Linear` and `Conv` has a length of its own.
-    Both are parameters, in place of the layer's own; at first, the weight is what it was. A direction of zeros has no
-    length to be divided by, and gives NaN. PyTorch's `parametrizations.weight_norm`.
+    Norms are over all axes but one: with `axis=-1`, each output feature of `Linear` and `Conv` has its own norm.
+    Both are parameters, in place of the layer's own; initially, the weight is unchanged. A direction of zeros has no
+    norm to be divided by, and gives NaN. PyTorch's `parametrizations.weight_norm`.
 
     Args:
         layer: any module; it is not changed.
@@ -152,9 +152,9 @@ class SpectralNorm(Reparametrized):
         layer: any module; it is not changed.
         name: its parameter, or the path to one in a module inside of it: "cell/state_weight".
         iterations: of the power method, in each call.
-        eps: the least length that vectors are divided by.
-        axis: that of the columns; PyTorch takes the one of outputs, which is -2 for `ConvTranspose`.
-        key: where the first vectors come from; fifteen iterations follow.
+        eps: the smallest norm that vectors are divided by.
+        axis: the column axis; PyTorch uses the output axis, which is -2 for `ConvTranspose`.
+        key: for the initial vectors; fifteen iterations follow.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -186,11 +186,11 @@ class SpectralNorm(Reparametrized):
         self.u, self.v = Buffer(u.astype("float32")), Buffer(v.astype("float32"))
 
     def _matrix(self) -> Any:
-        """The weight, for products: columns last, and rows as many axes as there are."""
+        """The weight with the column axis last, for products; the row axes are not flattened."""
         return stop_gradient(jnp.moveaxis(wide(self.weight), self.axis, -1))
 
     def _unit(self, x: Any, old: Any) -> Any:
-        """A vector of length 1; the old one if it is zero, as products with a weight of zeros are."""
+        """A unit vector; the old one if the vector is zero, as for a weight of zeros."""
         length = jnp.sqrt((x * x).sum())
         return jnp.where(length == 0, old, x / jnp.maximum(length, self.eps))
 

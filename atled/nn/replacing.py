@@ -27,12 +27,12 @@ def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any
     def is_meant(path: str, m: Any) -> bool:
         return isinstance(m, pattern) if isinstance(pattern, type) else names(pattern, path)
 
-    found = [path for path, m in modules(module) if is_meant(path, m)]
-    if not found:
-        said = pattern.__name__ if isinstance(pattern, type) else repr(pattern)
+    matched_paths = [path for path, m in modules(module) if is_meant(path, m)]
+    if not matched_paths:
+        described = pattern.__name__ if isinstance(pattern, type) else repr(pattern)
         raise ValueError(
             errors.explained(
-                f"nn.replace: a pattern must match a module; {said} matches none.",
+                f"nn.replace: a pattern must match a module; {described} matches none.",
                 "one of " + ", ".join([p for p, _ in modules(module) if p][:6]),
             )
         )

@@ -98,9 +98,9 @@ def matches(pattern: str, path: str) -> bool:
     >>> matches("layers/*/weight", "layers/0/weight"), matches("layers", "layers/0/weight"), matches("bias", "weight")
     (True, True, False)
     """
-    wanted, steps = pattern.strip("/").split("/"), path.split("/") if path else []
+    template, steps = pattern.strip("/").split("/"), path.split("/") if path else []
     is_rooted = pattern.startswith("/")
-    return any([_ends(wanted, steps[:n], is_rooted) for n in range(len(steps), -1 if wanted == ["**"] else 0, -1)])
+    return any([_ends(template, steps[:n], is_rooted) for n in range(len(steps), -1 if template == ["**"] else 0, -1)])
 
 
 def _ends(wanted: list[str], steps: list[str], is_rooted: bool) -> bool:
@@ -131,37 +131,37 @@ def paths_of(model: Any) -> list[str]:
 
 
 def paths(structure: tree.Structure) -> list[str]:
-    """The paths of the leaves of a tree, such as `blocks/0/weight`, in order; found once for a structure."""
-    found = _paths.get(structure)
-    if found is None:
+    """The paths of the leaves of a tree, such as `blocks/0/weight`, in order; cached by structure."""
+    leaf_paths = _paths.get(structure)
+    if leaf_paths is None:
         named = tree.leaves_with_path(structure.unflatten(list(range(structure.num_leaves))))
-        found = ["/".join([str(k[0]) for k in path]) for path, _ in named]
+        leaf_paths = ["/".join([str(k[0]) for k in path]) for path, _ in named]
         if len(_paths) >= 64:
             _paths.clear()
-        _paths[structure] = found
-    return found
+        _paths[structure] = leaf_paths
+    return leaf_paths
 
 
 _paths: dict[tree.Structure, list[str]] = {}
 
 
 def depths(structure: tree.Structure, kind: type) -> list[int]:
-    """For each leaf, how many nodes of a class it is in; found once for a structure."""
-    found = _depths.get((structure, kind))
-    if found is None:
-        found = []
+    """For each leaf, the number of enclosing nodes of a class; cached by structure."""
+    leaf_depths = _depths.get((structure, kind))
+    if leaf_depths is None:
+        leaf_depths = []
         waiting = [(structure, 0)]
         while waiting:
             node, depth = waiting.pop()
             if node.kind is None:
-                found.append(depth)
+                leaf_depths.append(depth)
                 continue
             inside = depth + issubclass(node.kind, kind)
             waiting.extend([(child, inside) for child in reversed(node.children)])
         if len(_depths) >= 64:
             _depths.clear()
-        _depths[structure, kind] = found
-    return found
+        _depths[structure, kind] = leaf_depths
+    return leaf_depths
 
 
 _depths: dict[tuple[tree.Structure, type], list[int]] = {}
@@ -198,7 +198,7 @@ def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[
         count[0] += len(named)
         return with_kinds(m, dict.fromkeys(named, kind))
 
-    made = changed(module, change)
+    copy = changed(module, change)
     if not count[0]:
         what = "no parameters" if of is Param else "nothing that is declared by itself"
         raise ValueError(
@@ -207,7 +207,7 @@ def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[
                 "the attribute: the arrays of a list are declared together.",
             )
         )
-    return made
+    return copy
 
 
 def names(pattern: str, path: str) -> bool:
@@ -216,7 +216,7 @@ def names(pattern: str, path: str) -> bool:
 
 
 def cast(module: Any, compute: Any = None, params: Any = None) -> Any:
-    """A copy whose layers compute in another dtype, or whose floating-point arrays are kept in another one.
+    """A copy whose layers compute in another dtype, or whose floating-point arrays are stored in another one.
 
     >>> from atled import nn, random
     >>> nn.cast(nn.Linear(2, 3, key=random.key(0)), compute="bfloat16").dtype
@@ -224,18 +224,18 @@ def cast(module: Any, compute: Any = None, params: Any = None) -> Any:
     """
     if compute is not None:
         dtype = dtypes.canonical(compute)
-        found = [p for p, m in modules(module) if "dtype" in settled(m).statics]
-        if not found:
+        castable = [p for p, m in modules(module) if "dtype" in settled(m).statics]
+        if not castable:
             raise ValueError(errors.explained("nn.cast: no module has a `dtype` to compute in."))
         module = changed(
             module, lambda path, m: with_statics(m, {"dtype": dtype}) if "dtype" in settled(m).statics else m
         )
     if params is None:
         return module
-    wanted = dtypes.canonical(params)
+    param_dtype = dtypes.canonical(params)
     leaves, structure = tree.flatten(module)
-    kept = [
-        x.astype(wanted) if k is not None and issubclass(k, (Param, Frozen)) and type_of(x).kind == "f" else x
+    cast_leaves = [
+        x.astype(param_dtype) if k is not None and issubclass(k, (Param, Frozen)) and type_of(x).kind == "f" else x
         for x, k in zip(leaves, structure.kinds, strict=True)
     ]
-    return structure.unflatten(kept)
+    return structure.unflatten(cast_leaves)

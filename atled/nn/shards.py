@@ -33,7 +33,7 @@ def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) ->
     paths = paths_of(model)
     checked("nn.shardings", rules, paths)
     leaves, structure = tree.flatten(model)
-    found = []
+    leaf_shardings = []
     for path, x, depth in zip(paths, leaves, depths(structure, Stack), strict=True):
         spec = next((s for pattern, s in rules.items() if matches(pattern, path)), PartitionSpec())
         dims = x.shape if isinstance(x, ShapeDtypeStruct) else type_of(x).shape
@@ -54,8 +54,8 @@ def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) ->
             )
         sharding = NamedSharding(mesh, PartitionSpec(*[None] * depth, *spec))
         sharding.check(dims, f"nn.shardings, {path}")
-        found.append(sharding)
-    return structure.unflatten(found)
+        leaf_shardings.append(sharding)
+    return structure.unflatten(leaf_shardings)
 
 
 def creator(make: Callable[[Any], Module], rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:

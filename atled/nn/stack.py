@@ -51,12 +51,12 @@ class Stacked(Module):
 
     def mapped(self, change: Callable[[Any, Any], Any], key: Any = None) -> Any:
         """A copy with each layer replaced by `change(layer, key)`."""
-        made = self.__copy__()
+        stacked = self.__copy__()
         if key is None:
-            made.layers = vmap(lambda layer: change(layer, None))(self.layers)
+            stacked.layers = vmap(lambda layer: change(layer, None))(self.layers)
         else:
-            made.layers = vmap(change)(self.layers, random.split(key, self.count))
-        return made
+            stacked.layers = vmap(change)(self.layers, random.split(key, self.count))
+        return stacked
 
     def assign(self, assigned: dict[int, Any]) -> None:
         """Update leaves of the layers, by number: those that were assigned in a call."""
@@ -69,9 +69,9 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
     """The result of a call, and the leaves of the layer that it assigned, by number."""
     before, structure = tree.flatten(layer)
     y = call()
-    after, kept = tree.flatten(layer)
-    if kept != structure:
-        path, was, now = difference(structure, kept) or ("", "", "")
+    after, structure_after = tree.flatten(layer)
+    if structure_after != structure:
+        path, was, now = difference(structure, structure_after) or ("", "", "")
         raise TypeError(
             errors.explained(
                 f"Stack: a layer must keep its tree in a call; layers{path} was {was}, and is {now}.",
@@ -82,7 +82,7 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
 
 
 class Stack(Stacked):
-    """`count` layers made by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
+    """`count` layers created by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
 
     `layers` is one layer whose arrays have a leading axis for the layer index. A `key` of a call is split into one for
     each.
@@ -105,7 +105,7 @@ class Stack(Stacked):
         self.remat, self.unroll = remat, int(unroll)
 
     def __call__(self, x: Any, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-        """What the last layer gives."""
+        """The output of the last layer."""
         keys = None if key is None else random.split(key, self.count)
 
         def one(x: Any, step: Any) -> Any:

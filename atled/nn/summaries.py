@@ -32,13 +32,13 @@ class Row(NamedTuple):
 
 
 class Summary:
-    """The rows of `summary`, to print; as a table of `rich`, for those who print with that."""
+    """The rows of `summary`, to print; also renders as a `rich` table."""
 
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
 
     def cells(self) -> list[tuple[str, ...]]:
-        """All rows as text, the title first."""
+        """All rows as text, the header first."""
         title = ("path", "layer", "output", "parameters", "bytes", "flops")
         return [title, *[(r.path, r.layer, r.output, *[_short(n) for n in r[3:]]) for r in self.rows]]
 
@@ -102,9 +102,9 @@ def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
         leaves, structure = tree.flatten(m)
         params = [_type(x) for x, k in zip(leaves, structure.kinds, strict=True) if k is not None and k.is_trained]
         held = sum([math.prod(t.shape) * t.dtype.itemsize for t in params])
-        found = calls.get(path, [])
-        output = ", ".join([describe_tree(out) for out, _ in found[:2]]) + (", …" if len(found) > 2 else "")
-        flops = sum([n for _, n in found])
+        records = calls.get(path, [])
+        output = ", ".join([describe_tree(out) for out, _ in records[:2]]) + (", …" if len(records) > 2 else "")
+        flops = sum([n for _, n in records])
         rows.append(Row(path, type(m).__name__, output, sum([t.size for t in params]), held, flops))
     return Summary(rows)
 
@@ -120,7 +120,7 @@ _classes: dict[Any, Any] = {}
 
 
 def _counted(cls: Any) -> Any:
-    """A subclass whose calls are noted with their operations."""
+    """A subclass that records its calls and their flops."""
     if cls not in _classes:
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
@@ -150,7 +150,7 @@ def describe_tree(out: Any) -> str:
 
 
 def _flops(e: Any) -> int:
-    """Operations of an equation."""
+    """The flops of an equation."""
     inner: Sequence[Any] = subprograms(e.op)
     if inner:
         times = e.op.length if isinstance(e.op, Scan) else 1

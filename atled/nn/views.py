@@ -1,4 +1,4 @@
-"""Modules as text, and as a tree to unfold in notebooks."""
+"""Modules as text, and as a collapsible tree in notebooks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lines(form_of: FormOf, x: Any, indent: str, kind: str) -> list[str]:
 
 
 def html(module: Any, form_of: FormOf) -> str:
-    """A module for a notebook: parts unfold at a click."""
+    """A module as HTML for notebooks, with collapsible parts."""
     return f"<div style='font-family: monospace'>{_unfolding(form_of, module, type(module).__name__, '', True)}</div>"
 
 
@@ -70,8 +70,8 @@ def _parts(form_of: FormOf, x: Any, kind: str) -> list[tuple[str, Any, str]] | N
     form = form_of(x)
     if form is not None:
         kinds = {n: k.__name__ for n, k in form.kinds.items()}
-        found = [(n, x.__dict__[n], kinds.get(n, "")) for n in form.names]
-        return [*found, *[(n, v, "") for n, v in form.statics.items()]]
+        children = [(n, x.__dict__[n], kinds.get(n, "")) for n in form.names]
+        return [*children, *[(n, v, "") for n, v in form.statics.items()]]
     if type(x) in (list, tuple, dict) and x:
         items = x.items() if type(x) is dict else enumerate(x)
         return [(str(k), v, kind) for k, v in items]

@@ -39,7 +39,7 @@ class Part(NamedTuple):
     shape: tuple[int, ...] | None = None  # the shape, if it is flat in the other library
 
     def taken(self, found: Mapping[str, Any]) -> np.ndarray:
-        """Our array, from theirs."""
+        """Convert the other library's arrays to atled's."""
         x = sum([_host(found[n]) for n in self.more], _host(found[self.name]))
         if self.piece is not None:
             i, n, axis = self.piece
@@ -127,7 +127,7 @@ def _places(
     """For each leaf of a model, its names in the other library: one, or in a stack one for each layer."""
     inside = {path: m for path, m in walk(model) if isinstance(m, Module)}
     stacks = {path: m.count for path, m in inside.items() if isinstance(m, Stacked)}
-    found, unused = [], set(rules)
+    places, unused = [], set(rules)
     for path in paths_of(model):
         owners = [o for o in inside if path.startswith(f"{o}/") or not o]
         best: tuple[str, Part] | None = None
@@ -143,7 +143,7 @@ def _places(
             if f"{owner}/".startswith(f"{start}/"):
                 names = [f"{stack}/{i}{n[len(start) :]}".strip("/") for i in range(count) for n in names]
         unused -= {rule for rule in rules if any([_begins(rule, n) for n in names])}
-        found.append([(_renamed(n, rules), part) for n in names])
+        places.append([(_renamed(n, rules), part) for n in names])
     if unused:
         raise ValueError(
             errors.explained(
@@ -151,7 +151,7 @@ def _places(
                 f"one of {_some([p for p in inside if p])}; layers of a Stack are numbered: blocks/0.",
             )
         )
-    return found
+    return places
 
 
 def _parts(module: Any, layout: Mapping[type, Mapping[str, Part]]) -> Mapping[str, Part]:
@@ -161,23 +161,23 @@ def _parts(module: Any, layout: Mapping[type, Mapping[str, Part]]) -> Mapping[st
     inner = _parts(module.layer, layout)
     weight = inner.get(module.name, Part(module.name.replace("/", ".")))
     path, _, last = weight.name.rpartition(".")
-    name, found = _joined(path, f"parametrizations.{last}"), {f"layer/{n}": p for n, p in inner.items()}
+    name, entries = _joined(path, f"parametrizations.{last}"), {f"layer/{n}": p for n, p in inner.items()}
     if isinstance(module, WeightNorm):
         parts = {"scale": f"{name}.original0", "direction": f"{name}.original1"}
-        return found | {n: weight._replace(name=there) for n, there in parts.items()}
-    found |= {"weight": weight._replace(name=f"{name}.original")}
+        return entries | {n: weight._replace(name=there) for n, there in parts.items()}
+    entries |= {"weight": weight._replace(name=f"{name}.original")}
     if module.v is None:  # as in gradients
-        return found
+        return entries
     rows = module.v.shape[len(module.u.shape) - 1 :]  # without axes for layers of a stack
     order = weight.order(len(rows) + 1)
     others = [n for i, n in enumerate(order) if i != module.axis % len(order)]
     axes = [sorted(others).index(n) for n in others]
     shape = tuple([rows[axes.index(i)] for i in range(len(rows))])
-    return found | {"u": Part(f"{name}.0._u"), "v": Part(f"{name}.0._v", axes, shape=shape)}
+    return entries | {"u": Part(f"{name}.0._u"), "v": Part(f"{name}.0._v", axes, shape=shape)}
 
 
 def _begins(pattern: str, path: str) -> Any:
-    """A match of a rule's pattern with the first steps of a path."""
+    """The match of a rule's pattern with the first components of a path."""
     return re.match(re.escape(pattern).replace(r"\*", "([^/]+)") + "(?=/|$)", path) if pattern else re.match("", path)
 
 
@@ -219,7 +219,7 @@ def load_state(
     places = _places(model, rules or {}, TORCH if layout is None else layout)
     leaves, structure = tree.flatten(model)
     paths, asked = paths_of(model), set()
-    missing, odd, made = [], [], []
+    missing, odd, new_leaves = [], [], []
     for path, x, there in zip(paths, leaves, places, strict=True):
         full = [p._replace(name=_joined(m, p.name), more=tuple([_joined(m, n) for n in p.more])) for m, p in there]
         names = [n for p in full for n in (p.name, *p.more)]
@@ -236,19 +236,19 @@ def load_state(
         else:
             if value.dtype.kind == "c" and t.kind != "c":
                 raise TypeError(errors.explained(f"nn.load_state: {path} is {t}, and {full[0].name} is complex."))
-            made.append(_placed_like(jnp.asarray(value, t.dtype), x))
+            new_leaves.append(_placed_like(jnp.asarray(value, t.dtype), x))
     spare = [n for n in state if n not in asked and n.rpartition(".")[2] not in _COUNTERS]
     if missing or odd or spare:
-        said = [f"missing: {_some(missing)}"] if missing else []
-        said += [f"of another shape: {_some(odd)}"] if odd else []
-        said += [f"that nothing asks for: {_some(spare)}"] if spare else []
+        problems = [f"missing: {_some(missing)}"] if missing else []
+        problems += [f"of another shape: {_some(odd)}"] if odd else []
+        problems += [f"that nothing asks for: {_some(spare)}"] if spare else []
         raise ValueError(
             errors.explained(
-                f"nn.load_state: names and shapes must be those of the model; {'; '.join(said)}.",
+                f"nn.load_state: names and shapes must be those of the model; {'; '.join(problems)}.",
                 "rules={'our/path': 'their.name'}, or leave the names out of the state.",
             )
         )
-    return structure.unflatten(made)
+    return structure.unflatten(new_leaves)
 
 
 def _placed_like(value: Any, x: Any) -> Any:
@@ -257,11 +257,11 @@ def _placed_like(value: Any, x: Any) -> Any:
 
 
 def _counts(path: str, model: Any) -> tuple[int, ...]:
-    """How many layers the stacks have that a leaf is in, from the outside in."""
-    found = [
+    """The number of layers of each stack that contains a leaf, outermost first."""
+    stacks = [
         (p, m.count) for p, m in walk(model) if isinstance(m, Stacked) and path.startswith(f"{p}/layers/".lstrip("/"))
     ]
-    return tuple([n for _, n in sorted(found, key=lambda item: len(item[0]))])
+    return tuple([n for _, n in sorted(stacks, key=lambda item: len(item[0]))])
 
 
 def _some(names: list[str]) -> str:
@@ -296,13 +296,13 @@ def state(
                 out[name] = None
             for more in part.more:
                 out[_joined(module, more)] = np.zeros_like(own)
-    for name, found in pieces.items():
-        if len({x.shape for x, _ in found}) > 1:
+    for name, arrays in pieces.items():
+        if len({x.shape for x, _ in arrays}) > 1:
             raise ValueError(
                 errors.explained(
-                    f"nn.state: the pieces of {name} must have one shape; got {[x.shape for x, _ in found]}.",
+                    f"nn.state: the pieces of {name} must have one shape; got {[x.shape for x, _ in arrays]}.",
                     "a layout of your own for this class: layout={**weights.TORCH, MyLayer: {...}}.",
                 )
             )
-        out[name] = np.concatenate([x for x, _ in found], found[0][1])
+        out[name] = np.concatenate([x for x, _ in arrays], arrays[0][1])
     return out

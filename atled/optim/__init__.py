@@ -73,8 +73,8 @@ _FILES = {name: file for file, names in _NAMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name in _FILES:
-        found = globals()[name] = getattr(importlib.import_module(f"atled.optim.{_FILES[name]}"), name)
-        return found
+        attribute = globals()[name] = getattr(importlib.import_module(f"atled.optim.{_FILES[name]}"), name)
+        return attribute
     raise AttributeError(f"module 'atled.optim' has no attribute {name!r}")
 
 

@@ -75,7 +75,7 @@ class Average(Wrapper):
         return {"average": like(model, None, split), "count": jnp.zeros((), "int32")}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """What the optimizer gives."""
+        """The inner optimizer's updates; the average includes the new weights if due."""
         own, inner = self.own(state)
         updates, inner = self.inner.update(grads, inner, model, **handed(self.inner, values))
         t, (h, scheduled) = own.step + 1, numbers_at(self, own)
@@ -91,7 +91,7 @@ class Average(Wrapper):
                 decay = h.decay.astype(dtype)
                 share = jnp.where(
                     n == 1, 1, (1 - decay) / (1 - decay**n)
-                )  # bias correction: the first weights do not count more
+                )  # bias correction: the first weights do not count for more
             return jnp.where(is_due, a + share * (_moved(p, u) - a), a)
 
         slots = {"average": mapped(averaged, model, own.slots["average"], model, updates), "count": count}
@@ -121,8 +121,8 @@ def _check_alone(optimizer: Any) -> None:
 def _with(model: Any, parameters: Any) -> Any:
     """A model with other parameters, in its own dtypes."""
     leaves, structure = tree.flatten(model)
-    found = structure.flatten_up_to(parameters)
-    return structure.unflatten([x if y is None else y.astype(x.dtype) for x, y in zip(leaves, found, strict=True)])
+    new_leaves = structure.flatten_up_to(parameters)
+    return structure.unflatten([x if y is None else y.astype(x.dtype) for x, y in zip(leaves, new_leaves, strict=True)])
 
 
 def average(optimizer: Optimizer, decay: Any = None, *, begin: int = 0, every: int = 1) -> Average:
@@ -149,7 +149,7 @@ class Lookahead(Wrapper):
     """Lookahead: every `every` steps, slow weights move a fraction `share` toward the weights, which are reset to them
     (Zhang et al., 2019).
 
-    `s += share (p - s)`, `p = s`. The slow weights are those to use.
+    `s += share (p - s)`, `p = s`. The slow weights are those for evaluation.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -206,7 +206,7 @@ class ScheduleFree(Wrapper):
     """`inner` without a schedule (Defazio et al., 2024): gradients at a point between its own weights and their mean.
 
     `z += u`, with u the update of `inner` for the gradients at y; `x += c (z - x)`, with c the share of this step in
-    the sum of all `rate**power`; `y = b x + (1 - b) z`. The model holds y; `evaluated` gives x, which is to be used.
+    the sum of all `rate**power`; `y = b x + (1 - b) z`. The model holds y; `evaluated` gives x, for inference.
     `inner` has one rate, and no momentum.
 
     >>> from atled import optim
@@ -239,7 +239,7 @@ class ScheduleFree(Wrapper):
         return {"z": like(model, None, split), "total": jnp.zeros((), dtype), "most": jnp.zeros((), dtype)}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """The way of y."""
+        """The updates of y."""
         own, inner = self.own(state)
         updates, inner = self.inner.update(grads, inner, model, **handed(self.inner, values))
         rate = _rate(inner)
@@ -271,15 +271,15 @@ class ScheduleFree(Wrapper):
 def _rate(state: Any) -> Any:
     """The rate of the last step in a state."""
     states = [s for s in tree.leaves(state, is_leaf=lambda s: isinstance(s, State)) if isinstance(s, State)]
-    found = [r for s in states for n, r in {**s.hyper, **s.scheduled}.items() if n == "rate"]
-    if len(found) != 1:
+    rates = [r for s in states for n, r in {**s.hyper, **s.scheduled}.items() if n == "rate"]
+    if len(rates) != 1:
         raise ValueError(
             errors.explained(
-                f"ScheduleFree: the optimizer inside must have one rate; got {len(found)}.",
+                f"ScheduleFree: the optimizer inside must have one rate; got {len(rates)}.",
                 "optim.ScheduleFree(optim.SGD(0.1)).",
             )
         )
-    return found[0]
+    return rates[0]
 
 
 @struct

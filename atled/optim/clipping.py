@@ -55,7 +55,7 @@ def clip(limit: Any) -> Clip:
 
 @struct
 class ClipValues(Rule):
-    """Each number of the gradients, kept between `-limit` and `limit`.
+    """Clips each element of the gradients to [-limit, limit].
 
     >>> part, g = ClipValues(0.5), {"w": jnp.array([0.25, -3.0])}
     >>> part.update(g, part.init(g), g)[0]["w"]
@@ -79,7 +79,7 @@ class ClipValues(Rule):
 
 
 def clip_values(limit: Any) -> ClipValues:
-    """Keeps each number of the gradients between `-limit` and `limit`. NaN stays NaN.
+    """Clips each element of the gradients to [-limit, limit]. NaN stays NaN.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

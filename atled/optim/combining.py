@@ -37,7 +37,7 @@ class Chain(Optimizer):
 
     @property
     def takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the parts take."""
+        """The keyword arguments that the parts take."""
         return tuple(sorted({n for p in self.parts for n in p.takes}))
 
     @property
@@ -60,7 +60,7 @@ class Chain(Optimizer):
         return tuple([p.init(model, split=split) for p in self.parts])
 
     def update(self, grads: Any, state: tuple[Any, ...], model: Any, **values: Any) -> tuple[Any, tuple[Any, ...]]:
-        """What the last part gives."""
+        """The updates of the last part."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
             raise TypeError(
                 errors.explained(
@@ -120,7 +120,7 @@ def chain(*parts: Optimizer) -> Chain:
 
 @struct
 class Groups(Optimizer):
-    """An optimizer for each pattern of paths; the first that matches holds. None leaves parameters as they are.
+    """An optimizer for each pattern of paths; the first match applies. None leaves parameters unchanged.
 
     >>> from atled import optim
     >>> optim.groups({"bias": optim.SGD(0.1), "**": None}).parts[1]
@@ -140,7 +140,7 @@ class Groups(Optimizer):
 
     @property
     def takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the parts take."""
+        """The keyword arguments that the parts take."""
         return tuple(sorted({n for _, p in self.parts if p is not None for n in p.takes}))
 
     def init(self, model: Any, *, split: str | None = None) -> dict[str, Any]:
@@ -166,25 +166,25 @@ class Groups(Optimizer):
             if part is None:
                 continue
             mine = [structure.unflatten(self._own(xs, structure, i)) for xs in (given, leaves)]
-            made, after[pattern] = part.update(mine[0], state[pattern], mine[1], **handed(part, values))
-            for j, u in enumerate(structure.flatten_up_to(made)):
+            part_updates, after[pattern] = part.update(mine[0], state[pattern], mine[1], **handed(part, values))
+            for j, u in enumerate(structure.flatten_up_to(part_updates)):
                 updates[j] = u if u is not None else updates[j]
         return structure.unflatten(updates), after
 
     def evaluated(self, model: Any, state: dict[str, Any]) -> Any:
         """The model for evaluation, with weights averaged by the parts."""
         leaves, structure = tree.flatten(model)
-        made = list(leaves)
+        params = list(leaves)
         for i, (pattern, part) in enumerate(self.parts):
             if part is not None:
                 mine = part.evaluated(structure.unflatten(self._own(leaves, structure, i)), state[pattern])
-                made = [y if x is None else x for x, y in zip(structure.flatten_up_to(mine), made, strict=True)]
-        return structure.unflatten(made)
+                params = [y if x is None else x for x, y in zip(structure.flatten_up_to(mine), params, strict=True)]
+        return structure.unflatten(params)
 
     def _own(self, leaves: list[Any], structure: tree.Structure, number: int) -> list[Any]:
         """The leaves of one group, None in place of others."""
-        found = [next((i for i, (p, _) in enumerate(self.parts) if matches(p, q)), None) for q in paths(structure)]
-        return [x if i == number else None for x, i in zip(leaves, found, strict=True)]
+        owners = [next((i for i, (p, _) in enumerate(self.parts) if matches(p, q)), None) for q in paths(structure)]
+        return [x if i == number else None for x, i in zip(leaves, owners, strict=True)]
 
     def _group(self, path: str) -> None:
         if not any([matches(pattern, path) for pattern, _ in self.parts]):
@@ -219,7 +219,7 @@ def _check_group(pattern: str, part: Any) -> None:
 
 
 def groups(parts: Mapping[str, Optimizer | None]) -> Groups:
-    """An optimizer for each pattern of paths; the first that matches holds, and None leaves parameters as they are.
+    """An optimizer for each pattern of paths; the first match applies, and None leaves parameters unchanged.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

@@ -19,7 +19,7 @@ def _trusted(step: Any, p: Any, trust: Any = 1.0, eps: Any = 0.0) -> Any:
 
 @struct
 class LARS(Decaying):
-    """SGD with momentum whose steps are a fixed share of each array's length (You et al., 2017), for large batches.
+    """SGD with momentum whose steps are a fixed fraction of each array's norm (You et al., 2017), for large batches.
 
     `d = g + decay p`, made `trust |p| / (|d| + eps)` times as long, `u = momentum u + rate d`, `p -= u`.
 
@@ -48,7 +48,7 @@ class LARS(Decaying):
 
 @struct
 class LAMB(AdamW):
-    """AdamW whose steps are as long as each array is, times the rate (You et al., 2020), for large batches.
+    """AdamW whose steps have the norm of each array, times the rate (You et al., 2020), for large batches.
 
     With d Adam's step and its decay, `p -= rate |p| / |d| d`; arrays or steps that are zero take `rate d`.
 
@@ -70,7 +70,7 @@ class LAMB(AdamW):
 
 @struct
 class Adafactor(Decaying):
-    """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices as a row times a column.
+    """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices factored into row and column.
 
     In step t the squares fade by `b = 1 - t**-power`. If the two longest axes of an array both have at least `least`
     entries, only row and column means of the squares are stored; otherwise all squares. Steps are clipped to a root
@@ -114,12 +114,12 @@ class Adafactor(Decaying):
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Row means lack the shorter of the two axes, column means the longer one; unfactored squares have all."""
         both, every = self._factored(dims), tuple(range(len(dims)))
-        found = {"velocity": every} if self.momentum else {}
+        extra = {"velocity": every} if self.momentum else {}
         if both is None:
-            return {"squares": every, **found}
+            return {"squares": every, **extra}
         short, long = both
         return {
-            "rows": tuple([a for a in every if a != short]), "columns": tuple([a for a in every if a != long]), **found,
+            "rows": tuple([a for a in every if a != short]), "columns": tuple([a for a in every if a != long]), **extra,
         }  # fmt: skip
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
@@ -149,5 +149,5 @@ class Adafactor(Decaying):
 
 
 def _rms(x: Any) -> Any:
-    """The root mean square of an array; zero of an empty one."""
+    """The root mean square of an array; zero for an empty one."""
     return jnp.sqrt(jnp.sum(square(x)) / max(x.size, 1))

@@ -92,7 +92,7 @@ class LBFGS(Optimizer):
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, "LBFGS")
 
     def update(self, grads: Any, state: State, model: Any, *, value: Any = None, loss: Any = None) -> tuple[Any, State]:
-        """The step along the direction of the memory."""
+        """The step along the L-BFGS direction."""
         numbers, scheduled = numbers_at(self, state)
         old = state.slots
         g = mapped(lambda z, g: jnp.zeros_like(z) if g is None else wide(g).astype(z.dtype), model, old["last"], grads)
@@ -160,12 +160,12 @@ def _direction(g: Any, memory: dict[str, Any], order: Any, scale: Any) -> Any:
 
 
 def _length(loss: Any, model: Any, direction: Any, value: Any, slope: Any, first: Any, searches: int) -> Any:
-    """How far to go along a direction: where the strong Wolfe conditions hold, or as low as was found; 0 if nowhere."""
+    """The step length along a direction: one that meets the strong Wolfe conditions, else the best one, or 0."""
     both = uphills(loss)
 
     def evaluate(at: Any) -> Point:
         moved = apply(model, mapped(lambda d: at.astype(jnp.abs(d).dtype) * d, model, direction))
-        found, grads = both(moved)
+        new_value, grads = both(moved)
         slopes = mapped(
             lambda d, g: None if g is None else jnp.sum((g.conj() * d).real).astype(slope.dtype),
             model,
@@ -173,19 +173,19 @@ def _length(loss: Any, model: Any, direction: Any, value: Any, slope: Any, first
             grads,
         )
         along = sum(tree.leaves(slopes), jnp.zeros_like(slope))
-        return Point(at, jnp.asarray(found, slope.dtype), along, along)
+        return Point(at, jnp.asarray(new_value, slope.dtype), along, along)
 
     start = Point(jnp.zeros_like(slope), jnp.asarray(value, slope.dtype), slope, slope)
-    found = line_search(evaluate, start, first.astype(slope.dtype), searches)
-    return jnp.where(found.is_done, found.last.at, found.low.at)
+    search = line_search(evaluate, start, first.astype(slope.dtype), searches)
+    return jnp.where(search.is_done, search.last.at, search.low.at)
 
 
 @struct
 class Minimum:
-    """What `minimize` found.
+    """The result of `minimize`.
 
-    `status` is 0 at a minimum, also where rounding leaves no better step, 1 after the largest number of steps, and 5
-    where no step along the gradient goes down. `evaluations` counts values with gradients.
+    `status` is 0 at a minimum, also where rounding allows no better step, 1 after the maximum number of steps, and 5
+    where no step along the gradient decreases f. `evaluations` counts values with gradients.
 
     >>> found = minimize(lambda x: (x - 3) ** 2, jnp.array(0.0))
     >>> round(float(found.x), 3), int(found.status)
@@ -247,14 +247,16 @@ def _minimized(f: Any, x0: Any, args: Any, tolerance: Any, steps: Any, memory: i
         return structure.unflatten([_as(part.reshape(x.shape), x.dtype) for part, x in parts])
 
     eps = float(jnp.finfo(flat.dtype).eps)
-    found = optimize.minimize(
+    result = optimize.minimize(
         lambda v: f(whole(v), *args), flat, method=optimize._LIMITED,
         options={
             "gtol": eps**0.5 if tolerance is None else tolerance, "ftol": -np.inf, "maxcor": memory,
             "maxls": searches, "maxiter": max(200 * flat.size, 1000) if steps is None else steps,
         },
     )  # fmt: skip
-    return Minimum(whole(found.x), found.fun, whole(found.jac), found.success, found.status, found.nit, found.nfev)
+    return Minimum(
+        whole(result.x), result.fun, whole(result.jac), result.success, result.status, result.nit, result.nfev
+    )
 
 
 def _as(x: Any, dtype: Any) -> Any:

@@ -16,7 +16,7 @@ _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 def orthogonalized(x: Any, steps: int = 5, eps: float = 1e-8) -> Any:
     """A matrix with about the same singular vectors whose singular values are between about 0.7 and 1.2.
 
-    Newton and Schulz's iteration `x = a x + (b y + c y y) x` with `y = x x*`, on the matrix divided by its length.
+    The Newton-Schulz iteration `x = a x + (b y + c y y) x` with `y = x x*`, on the matrix divided by its norm.
 
     >>> import atled.numpy as jnp
     >>> from atled import optim
@@ -68,8 +68,8 @@ class Muon(AdamW):
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
         """The numbers for the parameter at a path."""
-        made = AdamW.leaf(self, path, h)
-        return made if made is h else {**made, "adam_decay": 0.0}
+        leaf_numbers = AdamW.leaf(self, path, h)
+        return leaf_numbers if leaf_numbers is h else {**leaf_numbers, "adam_decay": 0.0}
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Matrices have no squares."""
@@ -132,15 +132,15 @@ class SOAP(AdamW):
         return {"first": every, "second": every, **(square if self._is_matrix(dims) else {})}
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """Corrections, what to do with the bases (0 to leave them, 1 to turn, 2 to find them), and the largest step.
+        """Bias corrections, what to do with the bases (0: keep, 1: iterate, 2: compute), and the largest step.
 
         In one basis, no mean is longer than `most` times the root of its mean square; in a turned one it may be.
         """
         turn = jnp.where(t == 1, 2, jnp.where(t % self.every == 0, 1, 0))
-        made, ratio = Adam.derived(self, h, t), h.b1**2 / h.b2
+        corrections, ratio = Adam.derived(self, h, t), h.b1**2 / h.b2
         total = jnp.where(ratio == 1, t, (1 - ratio**t) / jnp.where(ratio == 1, 1, 1 - ratio))
-        most = (1 - h.b1) / made["first"] * jnp.sqrt(total * made["second"] / (1 - h.b2))
-        return {**made, "turn": turn, "most": most}
+        most = (1 - h.b1) / corrections["first"] * jnp.sqrt(total * corrections["second"] / (1 - h.b2))
+        return {**corrections, "turn": turn, "most": most}
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
@@ -165,7 +165,7 @@ class SOAP(AdamW):
 
 
 def _basis(turn: Any, x: Any, basis: Any) -> Any:
-    """Eigenvectors of x, those of the largest values first: as they were, turned towards them, or found."""
+    """Eigenvectors of x, largest eigenvalues first: unchanged, after one orthogonal iteration, or computed anew."""
 
     def turned() -> Any:
         q, r = jnp.linalg.qr(x @ basis)

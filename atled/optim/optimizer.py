@@ -33,7 +33,7 @@ from atled.transforms.vmap import vmap
 
 @struct
 class State:
-    """What an optimizer remembers.
+    """The state of an optimizer.
 
     >>> from atled import optim
     >>> state = optim.SGD(0.5, momentum=0.75).init({"w": jnp.zeros(2)})
@@ -139,8 +139,8 @@ def apply(model: Any, updates: Any) -> Any:
     """
     leaves, structure = tree.flatten(model)
     changes = _matched("apply", structure, updates)
-    made = [x if u is None else (x + u).astype(x.dtype) for x, u in zip(leaves, changes, strict=True)]
-    return structure.unflatten(made)
+    new_leaves = [x if u is None else (x + u).astype(x.dtype) for x, u in zip(leaves, changes, strict=True)]
+    return structure.unflatten(new_leaves)
 
 
 def norm(grads: Any) -> Any:
@@ -212,17 +212,17 @@ class Rule(Optimizer):
         leaves, structure = tree.flatten(model)
         is_trained, names = trained(structure, leaves), paths(structure)
         self.check(names)
-        made: dict[str, list[Any]] = {name: [] for name in self.slots}
+        slot_leaves: dict[str, list[Any]] = {name: [] for name in self.slots}
         for x, is_meant, depth in zip(leaves, is_trained, self._depths(structure, split), strict=True):
             own = self.axes(type_of(x).shape[depth:]) if is_meant else {}
             for name in self.slots:
                 slot = own.get(name)
                 axes = slot if slot is None else (*range(depth), *[a + depth for a in slot])
-                made[name].append(
+                slot_leaves[name].append(
                     None if axes is None else filled(x, self.start(name, x), axes, depth, split, name in self.reals)
                 )
         hyper, scheduled = first_numbers(self, self.numbers, number_dtype(leaves, is_trained))
-        slots = {name: structure.unflatten(xs) for name, xs in made.items()}
+        slots = {name: structure.unflatten(xs) for name, xs in slot_leaves.items()}
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, type(self).__name__)
 
     def _depths(self, structure: tree.Structure, split: str | None) -> list[int]:
@@ -253,8 +253,8 @@ class Rule(Optimizer):
             updates[i], new = rules.of(depth)(g, p, own, numbers)
             for n, x in new.items():
                 after[n][i] = x
-        made = {n: structure.unflatten(xs) for n, xs in after.items()}
-        return structure.unflatten(updates), State(t, state.hyper, made, scheduled, state.of)
+        new_slots = {n: structure.unflatten(xs) for n, xs in after.items()}
+        return structure.unflatten(updates), State(t, state.hyper, new_slots, scheduled, state.of)
 
     def _check(self, path: str, g: Any, dims: tuple[int, ...], depth: int, own: dict[str, Any]) -> None:
         """Raise an error for a gradient or slot whose shape does not fit the parameter."""
@@ -266,9 +266,9 @@ class Rule(Optimizer):
                     "optimizer.init(model) of the model as it is now.",
                 )
             )
-        wanted = [("the gradient", g, dims)]
-        wanted += [(f"the slot {n}", x, (*dims[:depth], *[dims[a + depth] for a in axes[n]])) for n, x in own.items()]
-        for what, x, shape in wanted:
+        expected = [("the gradient", g, dims)]
+        expected += [(f"the slot {n}", x, (*dims[:depth], *[dims[a + depth] for a in axes[n]])) for n, x in own.items()]
+        for what, x, shape in expected:
             got = type_of(x)
             if got.shape != shape:
                 raise ValueError(
@@ -361,13 +361,13 @@ class _Prepared:
         self._found: list[tuple[Any, Any, dict[str, Any]]] = []
 
     def of(self, h: dict[str, Any], dtype: Any) -> dict[str, Any]:
-        for known, d, made in self._found:
+        for known, d, prepared in self._found:
             if d == dtype and all([known[n] is v for n, v in h.items()]):
-                return made
-        made = {n: jnp.asarray(v, dtype) for n, v in h.items()}
-        made |= self._optimizer.derived(_Numbers(made), self._t.astype(dtype))
-        self._found.append((h, dtype, made))
-        return made
+                return prepared
+        prepared = {n: jnp.asarray(v, dtype) for n, v in h.items()}
+        prepared |= self._optimizer.derived(_Numbers(prepared), self._t.astype(dtype))
+        self._found.append((h, dtype, prepared))
+        return prepared
 
 
 def _real(p: Any) -> Any:
@@ -398,7 +398,7 @@ def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
 
 
 def stack_depths(structure: tree.Structure) -> list[int]:
-    """For each leaf, how many stacks it is in: as many of its first axes are axes of layers."""
+    """For each leaf, the number of enclosing stacks, which is the number of its leading layer axes."""
     file = sys.modules.get("atled.nn.stack")  # slow to import; if it is not imported, there are no stacks
     return [0] * structure.num_leaves if file is None else depths(structure, file.Stacked)
 
@@ -407,17 +407,17 @@ def filled(
     x: Any, value: Any, axes: tuple[int, ...], depth: int, split: str | None, is_real: bool = False,
     first: tuple[int, ...] = (),
 ) -> Any:  # fmt: skip
-    """An array with some axes of a parameter, where that is, and not short; split along one more mesh axis, if named.
+    """An array with some axes of a parameter, sharded like it, in float32 or wider; `split` is one more mesh axis.
 
-    It is filled with a number, or a copy of an array like the parameter. The `first` axes are new and not split, nor
-    are those of stacks, of which there are `depth`, split further.
+    It is filled with a number, or a copy of an array like the parameter. The new axes `first` are not split, and the
+    `depth` leading stack axes are not split further.
     """
     dims, dtype = type_of(x).shape, np.dtype(_real(x)) if is_real or _is_short(x) else type_of(x).dtype
     where = _place(x, axes, depth, split)
     if isinstance(value, Array):
-        made = jnp.array(value, dtype, copy=True)
-        made = optimization_barrier(made)[0] if made is value else made  # while recording, a copy is the value itself
-        return made if where is None or where == getattr(made, "sharding", None) else jnp.asarray(made, device=where)
+        slot = jnp.array(value, dtype, copy=True)
+        slot = optimization_barrier(slot)[0] if slot is value else slot  # while recording, a copy is the value itself
+        return slot if where is None or where == getattr(slot, "sharding", None) else jnp.asarray(slot, device=where)
     if where is not None:
         where = NamedSharding(where.mesh, PartitionSpec(*[None] * len(first), *where.spec)) if first else where
         return jnp.full([*first, *[dims[a] for a in axes]], value, dtype, out_sharding=where)
@@ -427,7 +427,7 @@ def filled(
 
 
 def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> NamedSharding | None:
-    """How an array with some axes of a parameter is split: as that one is, each mesh axis once."""
+    """The sharding of an array with some axes of a parameter: that of the parameter, each mesh axis used once."""
     where = getattr(x, "sharding", None)
     if not isinstance(where, NamedSharding):
         return None
@@ -454,15 +454,15 @@ def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> Name
 def like(model: Any, value: Any, split: str | None, first: tuple[int, ...] = ()) -> Any:
     """A tree like the parameters of a model, filled with a number, or with copies of them if that is None."""
     leaves, structure = tree.flatten(model)
-    made = []
+    new_leaves = []
     for x, is_meant, depth in zip(leaves, trained(structure, leaves), stack_depths(structure), strict=True):
         axes, start = tuple(range(type_of(x).ndim)), jnp.asarray(x) if value is None else value
-        made.append(filled(x, start, axes, depth, split, first=first) if is_meant else None)
-    return structure.unflatten(made)
+        new_leaves.append(filled(x, start, axes, depth, split, first=first) if is_meant else None)
+    return structure.unflatten(new_leaves)
 
 
 def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
-    """A function of what trees have at each leaf of a model; None where the first of them has none."""
+    """Map a function over the values of trees at each leaf of a model; None where the first tree has None."""
     structure = tree.structure(model)
     columns = zip(*[structure.flatten_up_to(t) for t in trees], strict=True)
     return structure.unflatten([None if xs[0] is None else f(*xs) for xs in columns])
@@ -471,7 +471,7 @@ def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
 def change(state: Any, **numbers: Any) -> Any:
     """A state with other hyperparameters: the next step uses them, without recompiling.
 
-    A number is changed in all groups. If optimizers of several classes have one of that name, add the class:
+    A hyperparameter is changed in all groups. If optimizers of several classes have one of that name, add the class:
     `change(state, **{"AdamW.decay": 0.1})`. Of two parts of one class in a chain, change the state of one by itself.
 
     >>> from atled import optim
@@ -481,35 +481,35 @@ def change(state: Any, **numbers: Any) -> Any:
     0.5
     """
     places, structure = tree.flatten_with_path(state, is_leaf=lambda x: isinstance(x, State))
-    made = [x for _, x in places]
+    states = [x for _, x in places]
     for name, value in numbers.items():
         if type_of(value).shape != ():
             raise ValueError(errors.explained(f"optim.change: {name} must be one number; got {type_of(value)}."))
-        found = _places(places, name)
-        _check_meaning(name, found, places)
+        indices = _places(places, name)
+        _check_meaning(name, indices, places)
         n = name.rpartition(".")[2]
-        for i in found:
-            hyper = made[i].hyper
-            made[i] = made[i].replace(hyper={**hyper, n: jnp.asarray(value, hyper[n].dtype)})
-    return structure.unflatten(made)
+        for i in indices:
+            hyper = states[i].hyper
+            states[i] = states[i].replace(hyper={**hyper, n: jnp.asarray(value, hyper[n].dtype)})
+    return structure.unflatten(states)
 
 
 def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
-    """Where a hyperparameter is in a state; its name may begin with the optimizer's class. Raises if there is none."""
+    """The indices of states with a hyperparameter, whose name may begin with the optimizer's class. Raises if none."""
     of, _, n = name.rpartition(".")
     states = [(i, x) for i, (_, x) in enumerate(places) if isinstance(x, State) and of in ("", x.of)]
-    found = [i for i, x in states if n in x.hyper]
-    if not found:
+    indices = [i for i, x in states if n in x.hyper]
+    if not indices:
         known = sorted({m for _, x in places if isinstance(x, State) for m in x.hyper})
         why = f"; {name} follows a schedule" if any([n in x.scheduled for _, x in states]) else ""
         raise ValueError(
             errors.explained(f"optim.change: the state has {', '.join(known) or 'nothing'}{why}; got {name}.")
         )
-    return found
+    return indices
 
 
 def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, Any]]) -> None:
-    """Raise if numbers of one name are not the same for several groups."""
+    """Raise if a hyperparameter name is ambiguous: of several classes, or of several parts of a chain."""
     classes = sorted({places[i][1].of for i in found})
     if len(classes) > 1:
         names = [f"{c or 'another optimizer'}.{name}" for c in classes]

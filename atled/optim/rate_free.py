@@ -24,7 +24,7 @@ from atled.optim.rules import square
 
 @struct
 class Prodigy(Optimizer):
-    """Adam that estimates the distance d to a solution, and takes steps to fit (Mishchenko and Defazio, 2024).
+    """Adam that estimates the distance d to a solution and scales its steps by it (Mishchenko and Defazio, 2024).
 
     The rate stays 1, or follows a schedule from 1. With `l = d rate sqrt(1 - b2**t) / (1 - b1**t)`, `b3 = sqrt(b2)`:
     `m = b1 m + (1 - b1) d g`, `v = b2 v + (1 - b2) |d g|**2`, `r = b3 r + l d / d0 g·(p0 - p)`,
@@ -57,8 +57,8 @@ class Prodigy(Optimizer):
         dtype = number_dtype(leaves, trained(structure, leaves))
         hyper, scheduled = first_numbers(self, self.numbers, dtype)
         slots = {n: like(model, 0, split) for n in ("first", "second", "total")}
-        found = {"distance": jnp.asarray(self.initial, dtype), "gain": jnp.zeros((), dtype)}
-        slots |= {"start": like(model, None, split), **found}
+        scalars = {"distance": jnp.asarray(self.initial, dtype), "gain": jnp.zeros((), dtype)}
+        slots |= {"start": like(model, None, split), **scalars}
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, "Prodigy")
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
@@ -89,19 +89,19 @@ class Prodigy(Optimizer):
 
         def step(g: Any, p: Any, m: Any, v: Any, path: str) -> Any:
             is_meant = self.decays is None or matches(self.decays, path)
-            made = m / (jnp.sqrt(v.real) + _as(distance * h.eps, m))
-            return -_as(length, m) * (made + _as(h.decay, m) * wide(p) if is_meant else made)
+            direction = m / (jnp.sqrt(v.real) + _as(distance * h.eps, m))
+            return -_as(length, m) * (direction + _as(h.decay, m) * wide(p) if is_meant else direction)
 
         structure = tree.structure(model)
         names = structure.unflatten(paths(structure))
         updates = mapped(step, model, meant, model, first, second, names)
         slots = {"first": first, "second": second, "total": total, "start": s["start"]}
-        found = {"distance": distance, "gain": gain}
-        return updates, State(state.step + 1, state.hyper, {**slots, **found}, scheduled, state.of)
+        scalars = {"distance": distance, "gain": gain}
+        return updates, State(state.step + 1, state.hyper, {**slots, **scalars}, scheduled, state.of)
 
 
 def _as(number: Any, x: Any) -> Any:
-    """A number to compute with next to an array."""
+    """A number in the real dtype of an array."""
     return number.astype(jnp.abs(x).dtype)
 
 

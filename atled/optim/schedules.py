@@ -85,7 +85,7 @@ def linear(peak: float, steps: int, *, warmup: int = 0, start: float = 0.0, end:
 
 
 def warmup(peak: float, steps: int, *, start: float = 0.0) -> Schedule:
-    """From `start` up to `peak` in `steps` steps, where it stays.
+    """From `start` up to `peak` in `steps` steps, then constant.
 
     >>> from atled import optim
     >>> [float(optim.warmup(1.0, 4)(t)) for t in (0, 1, 4, 9)]
@@ -224,7 +224,7 @@ def one_cycle(
     peak: float, steps: int, *, shape: str = "cosine", warmup: float = 0.3, start: float = 1 / 25,
     end: float = 1e-4, tail: float = 0.15,
 ) -> Schedule:  # fmt: skip
-    """Up to `peak`, down again, and far down: one cycle (Smith and Topin, 2018).
+    """The 1cycle policy: up to `peak`, down again, and then far below the start (Smith and Topin, 2018).
 
     It begins at `start * peak`, reaches the peak after the fraction `warmup` of the steps, and ends at `start * end *
     peak`. The shape "linear" returns to its start before the last fraction `tail` of the steps.
@@ -293,7 +293,7 @@ def restarts(
     peak: float, steps: int, count: int, *, longer: float = 1.0, lower: float = 1.0, warmup: int = 0,
     start: float = 0.0, end: float = 0.0,
 ) -> Schedule:  # fmt: skip
-    """`count` cosines one after the other (SGDR, Loshchilov and Hutter, 2017): the first takes `steps` steps.
+    """`count` cosine cycles in sequence (SGDR, Loshchilov and Hutter, 2017): the first takes `steps` steps.
 
     Each next one is `longer` times as long, and its peak is `lower` times as high.
 
@@ -303,10 +303,10 @@ def restarts(
     """
     if count < 1:
         raise ValueError(errors.explained(f"optim.restarts: count must be 1 or more; got {count}."))
-    made, ends, at = [], [], 0
+    cosines, ends, at = [], [], 0
     for i in range(count):
         length = round(steps * longer**i)
-        made.append(cosine(peak * lower**i, length, warmup=warmup, start=start, end=end))
+        cosines.append(cosine(peak * lower**i, length, warmup=warmup, start=start, end=end))
         at += length
         ends.append(at)
-    return made[0] if count == 1 else joined(made, ends[:-1])
+    return cosines[0] if count == 1 else joined(cosines, ends[:-1])

@@ -70,7 +70,7 @@ class Wrapper(Optimizer):
 
     @property
     def takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the optimizer inside takes."""
+        """The keyword arguments that the inner optimizer takes."""
         return self.inner.takes
 
     @property
@@ -379,7 +379,7 @@ class SAM(Wrapper):
 
     @property
     def takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The loss, and what the optimizer inside takes."""
+        """`loss`, and the keyword arguments that the inner optimizer takes."""
         return tuple(sorted({"loss", *self.inner.takes}))
 
     def update(self, grads: Any, state: Wrapped, model: Any, *, loss: Any, **values: Any) -> tuple[Any, Wrapped]:

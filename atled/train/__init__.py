@@ -25,8 +25,8 @@ _FILES = {
 
 def __getattr__(name: str) -> Any:
     if name in _FILES:
-        found = globals()[name] = getattr(importlib.import_module(f"atled.train.{_FILES[name]}"), name)
-        return found
+        attribute = globals()[name] = getattr(importlib.import_module(f"atled.train.{_FILES[name]}"), name)
+        return attribute
     raise AttributeError(f"module 'atled.train' has no attribute {name!r}")
 
 

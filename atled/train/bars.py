@@ -25,7 +25,7 @@ WINDOW = 10.0  # seconds over which speed is measured
 
 
 class Progress:
-    """A progress bar. Made by `train.progress`."""
+    """A progress bar, created by `train.progress`."""
 
     def __init__(
         self, items: Iterable[Any], start: int, stop: int | None, tokens: Any = None, label: str = "",
@@ -84,16 +84,16 @@ class Progress:
         self.begin()
 
     def show(self, **values: Any) -> None:
-        """Values to show from now on: numbers or arrays, which are looked at when the bar is drawn."""
+        """Values to show from now on: numbers or arrays, which are read when the bar is drawn."""
         self.values.update(values)
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         if self._screen is not None:
             self._screen.say(text)
 
     def close(self) -> None:
-        """Draw the bar a last time, with current values; or erase it."""
+        """Draw the bar one last time, with current values; or erase it."""
         if self._screen is not None:
             self._note(time.perf_counter())
             if self._is_kept:
@@ -109,21 +109,21 @@ class Progress:
 
     def parts(self) -> list[str]:
         """The text beside the bar, most important first."""
-        found = []
+        texts = []
         for name, x in list(self.values.items()):
             if not hasattr(x, "is_ready") or x.is_ready():
                 self.values[name] = x = float(np.asarray(x))
-                found.append(f"{name} {short(x)}")
+                texts.append(f"{name} {short(x)}")
         (then, first, before), (now, step, count) = self._seen[0], self._seen[-1]
         if now > then and step > first:
             rate = (step - first) / (now - then)
-            found.append(f"{short(rate)} steps/s")
+            texts.append(f"{short(rate)} steps/s")
             if count > before:
-                found.append(f"{short((count - before) / (now - then))} tokens/s")
+                texts.append(f"{short((count - before) / (now - then))} tokens/s")
             if self.stop is not None and self.step < self.stop:
-                found.append(f"{duration((self.stop - self.step) / rate)} left")
+                texts.append(f"{duration((self.stop - self.step) / rate)} left")
         used = memory()
-        return [*found, *([f"{used / 1e9:.2f} GB"] if used else [])]
+        return [*texts, *([f"{used / 1e9:.2f} GB"] if used else [])]
 
 
 def progress(
@@ -152,7 +152,7 @@ def progress(
 
 
 def short(x: float) -> str:
-    """A number in few letters: 0.0312, 12.5k."""
+    """A number in a few characters: 0.0312, 12.5k."""
     if x != x or x in (float("inf"), float("-inf")):
         return str(x)
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -162,7 +162,7 @@ def short(x: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as one says them: 45 s, 3:20 min, 2:05 h."""
+    """A human-readable duration: 45 s, 3:20 min, 2:05 h."""
     whole = round(seconds)
     if whole < 100:
         return f"{whole} s"
@@ -262,7 +262,7 @@ def _head(bar: Progress) -> str:
 
 
 def text_of(bar: Progress, room: int, width: int = 24) -> str:
-    """The bar in one line of at most `room` letters: what does not fit is left out, from the end."""
+    """The bar in one line of at most `room` characters: what does not fit is dropped from the end."""
     text = _head(bar)
     width = min(width, room // 5)
     if bar.stop and width:

@@ -11,14 +11,14 @@ from atled.train.logs import records
 
 
 def curves(log: Any, path: Any = None, *, names: Any = None) -> Any:
-    """Curves of what was logged, as a PNG, SVG or PDF file; without a path, a picture that notebooks show.
+    """Plot the logged metrics to a PNG, SVG or PDF file; without a path, returns a figure that notebooks show.
 
-    A metric and the same one of evaluation are in one panel. Many points are drawn pale, with their running mean.
+    A metric and its evaluation counterpart share a panel. Long curves are drawn pale, with their running mean.
     Needs matplotlib: `pip install "atled[plot]"`.
 
     Args:
         log: a directory of a run, a `JSONL` file, or records as `train.records` gives them.
-        names: which metrics to draw; all unless told.
+        names: which metrics to draw; by default all.
 
     >>> from atled import train
     >>> picture = train.curves([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "eval/loss": 1.5}])
@@ -31,8 +31,8 @@ def curves(log: Any, path: Any = None, *, names: Any = None) -> Any:
         raise ImportError(
             errors.explained("train.curves: matplotlib is not installed.", 'pip install "atled[plot]".')
         ) from None
-    found = log if isinstance(log, list) else records(log)
-    points = _points(found)
+    log_records = log if isinstance(log, list) else records(log)
+    points = _points(log_records)
     panels = list(dict.fromkeys([name.removeprefix("eval/") for name in points]))
     panels = [p for p in panels if names is None or p in names or f"eval/{p}" in names]
     if not panels:

@@ -49,9 +49,9 @@ def evaluate(
         size, before = [np.shape(x)[:1] for x in tree.leaves(batch)], size
         is_expected = total is None or size < before  # another function, or a smaller last batch
         with override(explain_compiles=False) if is_expected else contextlib.nullcontext():
-            found = _measured(measure, model, arguments(batch))
+            batch_metrics = _measured(measure, model, arguments(batch))
         with override(explain_compiles=False):
-            total = found if total is None else _merged(total, found)
+            total = batch_metrics if total is None else _merged(total, batch_metrics)
     if total is None:
         raise ValueError(errors.explained("train.evaluate: there must be batches; there are none."))
     return {name: _number(m.result()) for name, m in total.items()}
@@ -66,15 +66,15 @@ def tried(model: Any, measure: Callable[..., Any], batches: Any) -> None:
 
 
 def _metrics(measure: Callable[..., Any], model: Any, batch: tuple[Any, ...]) -> dict[str, Any]:
-    found = measure(model, *batch)
-    if not isinstance(found, dict):
+    measured = measure(model, *batch)
+    if not isinstance(measured, dict):
         raise TypeError(
             errors.explained(
-                f"train.evaluate: measure must give a dict of metrics; got {describe(found)}.",
+                f"train.evaluate: measure must give a dict of metrics; got {describe(measured)}.",
                 'return {"accuracy": metrics.Accuracy().update(scores, labels)}.',
             )
         )
-    return {k: m if isinstance(m, metrics.Metric) else metrics.Mean().update(m) for k, m in found.items()}
+    return {k: m if isinstance(m, metrics.Metric) else metrics.Mean().update(m) for k, m in measured.items()}
 
 
 _measured = jit(_metrics, static_argnums=0)
@@ -87,5 +87,5 @@ def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 
 def _number(x: Any) -> Any:
     """A number, or an array of them."""
-    found = np.asarray(x)
-    return found.item() if not found.ndim else found
+    array = np.asarray(x)
+    return array.item() if not array.ndim else array

@@ -20,7 +20,7 @@ from atled.train.logs import Appended
 
 
 class TensorBoard:
-    """Event files of scalars in a directory, which TensorBoard shows. An existing file is continued.
+    """Event files of scalars in a directory, which TensorBoard shows. An existing file is appended to.
 
     >>> import tempfile
     >>> from atled import train
@@ -42,19 +42,19 @@ class TensorBoard:
 
     def log(self, step: int, values: dict[str, float]) -> None:
         """Write a record."""
-        found = b"".join(
+        summary = b"".join(
             [_text(1, _text(1, k.encode()) + b"\x15" + _float(v)) for k, v in values.items()]
         )  # 0x15: field 2, four bytes
-        self._file.write(_record(_double(1, time.time()) + b"\x10" + _varint(step) + _text(5, found)))
+        self._file.write(_record(_double(1, time.time()) + b"\x10" + _varint(step) + _text(5, summary)))
 
     def rewind(self, step: int) -> None:
         """Remove records after a step, and an incomplete record."""
-        kept = 0
+        cut_at = 0
         for end, at, _ in self.events():
             if at > step:
                 break
-            kept = end
-        self._file.cut(kept)
+            cut_at = end
+        self._file.cut(cut_at)
 
     def flush(self) -> None:
         """Flush the records to disk."""
@@ -85,12 +85,12 @@ def _masked(data: bytes) -> bytes:
 
 
 def _table() -> list[int]:
-    found = []
+    table = []
     for n in range(256):
         for _ in range(8):
             n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
-        found.append(n)
-    return found
+        table.append(n)
+    return table
 
 
 _TABLE = _table()
@@ -109,11 +109,11 @@ def _float(x: float) -> bytes:
 
 
 def _varint(n: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while n > 0x7F:
-        found.append(n & 0x7F | 0x80)
+        encoded.append(n & 0x7F | 0x80)
         n >>= 7
-    return bytes([*found, n])
+    return bytes([*encoded, n])
 
 
 def _double(field: int, x: float) -> bytes:

@@ -27,10 +27,10 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
         return data.to_devices(batches.iterator(workers=workers), sharding), count
     if workers:
         raise TypeError(errors.explained("train.fit: workers are for pipelines of atled.data.", "data.source(list)."))
-    found = iter(batches)
-    if epochs not in (None, 1) and found is batches:
+    iterator = iter(batches)
+    if epochs not in (None, 1) and iterator is batches:
         raise TypeError(errors.explained("train: an iterator has one epoch.", "what it iterates over."))
-    if not hasattr(found, "state"):
+    if not hasattr(iterator, "state"):
         if is_kept:
             raise TypeError(
                 errors.explained(
@@ -39,8 +39,8 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
                     "a pipeline of atled.data, such as data.source(list_of_batches).",
                 )
             )
-        found = _again(batches, found, epochs)
-    return data.to_devices(found, sharding), None
+        iterator = _again(batches, iterator, epochs)
+    return data.to_devices(iterator, sharding), None
 
 
 def _repeated(batches: Pipeline, epochs: int | None) -> tuple[Pipeline, int | None]:
@@ -76,7 +76,7 @@ def _length(batches: Pipeline) -> int | None:
 
 
 def _again(batches: Any, first: Iterator[Any], epochs: int | None) -> Iterator[Any]:
-    """An iterable from its beginning again and again; an iterator has one epoch."""
+    """An iterable, restarted for each epoch; an iterator has one epoch."""
     done = 0
     while True:
         is_empty = True
@@ -112,5 +112,5 @@ def fitting(where: Any) -> Any:
 
 
 def arguments(batch: Any) -> tuple[Any, ...]:
-    """A batch as the arguments of a loss: a tuple is several, everything else is one."""
+    """A batch as the arguments of a loss: a tuple is unpacked, anything else is one argument."""
     return tuple(batch) if isinstance(batch, tuple) else (batch,)

@@ -62,11 +62,11 @@ def fit(
         batches: a pipeline of `atled.data`, which is repeated as long as needed; or any other iterable of batches.
         steps: how many steps in all; or `epochs`, how often to go through the batches. Without either, once.
         key: for losses with a parameter `key`.
-        has_aux: whether the loss gives (value, dict of more metrics).
+        has_aux: whether the loss returns (value, dict of more metrics).
         evaluate: held-out batches; `measure(model, *batch)`, a function as for `train.evaluate`, is applied to them
             every `every` steps and at the end, with averaged weights if there are any. By default, `measure` is the
             loss. Names in the log begin with "eval/".
-        best: a metric, such as "eval/loss", whose best checkpoint is saved and kept; `mode` is "min" (default) or
+        best: a metric, such as "eval/loss", whose best checkpoint is kept; `mode` is "min" (default) or
             "max". With `patience`, the run stops after that many evaluations in a row without improvement.
         checkpoint: a directory, a URL or a `checkpoints.Saver`; saved every `every` steps, or as the saver says, and at
             the end. With a directory, its file `log.jsonl` is the log.
@@ -74,9 +74,9 @@ def fit(
         hooks: functions that are called with the `Run` after each step.
         tokens: tokens per step, or a function of the batch, to show tokens per second.
         sharding: how batches are split: a `NamedSharding`, or a mesh, whose first axis splits them.
-        workers: processes that make batches.
+        workers: the number of data-loading processes.
         micro: parts of a batch that are computed one after the other, for less memory.
-        precision: what layers compute in: "bfloat16", or "float16", for which the loss is scaled.
+        precision: the compute dtype of layers: "bfloat16", or "float16", with loss scaling.
         average: the decay of a running average of weights, with which the model is evaluated.
         nans: what to do if a loss or gradient is not finite. "stop" raises FloatingPointError with the line where it
             comes from. "skip" skips the batch. "back" restores the last checkpoint and continues after the batch. None
@@ -150,7 +150,7 @@ def _check_evaluation(evaluate: Any, measure: Any, patience: int | None, best: s
 
 
 def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None) -> State:
-    """The state after the last step; whatever happens, logs and checkpoints are written and what feeds is closed."""
+    """The state after the last step; in any case, logs and checkpoints are written and the data iterator is closed."""
     try:
         state = run.go()
         run.flush()

@@ -34,7 +34,7 @@ class Logger(Protocol):
     """
 
     def log(self, step: int, values: dict[str, float]) -> None:
-        """Keep the values of a step."""
+        """Log the values of a step."""
         ...
 
 
@@ -53,23 +53,23 @@ class Appended:
         weakref.finalize(self, _close, self._file, self._waiting)
 
     def write(self, data: bytes) -> None:
-        """Write it, soon."""
+        """Write it, buffered."""
         self._waiting.append(data)
         if time.monotonic() - self._last > PAUSE:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Hand everything to the system."""
+        """Pass all buffered bytes to the operating system."""
         self._last = time.monotonic()
         _write(self._file, self._waiting)
 
     def content(self) -> bytes:
-        """All that is in the file."""
+        """The contents of the file."""
         self.pass_on()
         return self.path.read_bytes()
 
     def cut(self, size: int) -> None:
-        """Leave only the first bytes."""
+        """Truncate the file to its first bytes."""
         self.pass_on()
         os.ftruncate(self._file, size)
 
@@ -92,9 +92,9 @@ def _close(file: int, waiting: list[bytes]) -> None:
 
 
 class JSONL:
-    """A file with a line of JSON for each step, `{"step": 1, "loss": 0.5, …}`. A file that is there goes on.
+    """A file with a line of JSON for each step, `{"step": 1, "loss": 0.5, …}`. An existing file is appended to.
 
-    Numbers have all their digits. NaN and infinities, which JSON lacks, are the strings "NaN", "Infinity" and
+    Numbers are written in full precision. NaN and infinities, which JSON lacks, are the strings "NaN", "Infinity" and
     "-Infinity".
 
     >>> import tempfile
@@ -118,13 +118,13 @@ class JSONL:
 
     def rewind(self, step: int) -> None:
         """Remove lines after a step, and an incomplete line."""
-        kept = 0
+        valid_bytes = 0
         for line in self._file.content().splitlines(keepends=True):
-            found = _parsed(line)
-            if found is None or found["step"] > step:
+            record = _parsed(line)
+            if record is None or record["step"] > step:
                 break
-            kept += len(line)
-        self._file.cut(kept)
+            valid_bytes += len(line)
+        self._file.cut(valid_bytes)
 
     def flush(self) -> None:
         """Flush the lines to disk."""
@@ -147,26 +147,26 @@ def records(path: Any) -> list[dict[str, Any]]:
     file = file / "log.jsonl" if file.is_dir() else file
     if not file.exists():
         raise FileNotFoundError(errors.explained(f"train.records: there is no log at {path}."))
-    found = [_parsed(line) for line in file.read_bytes().splitlines(keepends=True)]
-    return [{k: from_plain(v) for k, v in one.items()} for one in found if one is not None]
+    parsed = [_parsed(line) for line in file.read_bytes().splitlines(keepends=True)]
+    return [{k: from_plain(v) for k, v in one.items()} for one in parsed if one is not None]
 
 
 def plain(x: float) -> Any:
-    """A number as JSON has it, or a string."""
+    """A JSON number, or a string for NaN and infinities."""
     if math.isfinite(x):
         return x
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
 def from_plain(x: Any) -> Any:
-    """What `plain` was given."""
+    """The inverse of `plain`."""
     return float(x) if x in ("NaN", "Infinity", "-Infinity") else x
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     """A parsed line; None if it is incomplete."""
     try:
-        found = json.loads(line) if line.endswith(b"\n") else None
+        record = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("step"), int) else None
+    return record if isinstance(record, dict) and isinstance(record.get("step"), int) else None

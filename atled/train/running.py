@@ -83,7 +83,7 @@ class Run:
         self.metrics: dict[str, Any] = {}
         self.values: dict[str, float] = {}
         self.best_value: float | None = None
-        self.waited = 0  # evaluations since the best value was seen
+        self.waited = 0  # evaluations since the best value
         self._sent: collections.deque[_Sent] = collections.deque()
         self._extra: dict[int, dict[str, float]] = {}  # what hooks log
         self._hooked = self.step  # the last step whose hooks have run
@@ -232,10 +232,10 @@ class Run:
 
     def _evaluate(self) -> bool:
         """Measure the model; whether it is the best so far."""
-        found = evaluate(
+        results = evaluate(
             self.state.evaluated(), self.measure, self.held_out, sharding=self.sharding, progress=self.bar.is_shown
         )
-        self.values |= {f"eval/{k}": float(v) for k, v in found.items() if isinstance(v, (int, float))}
+        self.values |= {f"eval/{k}": float(v) for k, v in results.items() if isinstance(v, (int, float))}
         self.bar.show(**{k: v for k, v in self.values.items() if k.startswith("eval/")})
         return self.best is not None and self._compare(self.best)
 
@@ -264,14 +264,14 @@ class Run:
         """Resume from the last checkpoint."""
         if self.saver is None:
             return
-        found = self.saver.restore(like=self.state)
-        if found is not None:
-            self._check(found)
-            self._go_to(found)
-            self.batches.restore(found.more["data"])
+        restored = self.saver.restore(like=self.state)
+        if restored is not None:
+            self._check(restored)
+            self._go_to(restored)
+            self.batches.restore(restored.more["data"])
             self._is_over = self.patience is not None and self.waited >= self.patience
         self._rewind(self.step)
-        if found is None and self.nans == "back":
+        if restored is None and self.nans == "back":
             self._save(force=True)
 
     def _check(self, found: Restored) -> None:
@@ -305,7 +305,7 @@ class Run:
         self.bar.back_to(found.step)
 
     def flush(self) -> None:
-        """Let loggers write what they have."""
+        """Flush all loggers."""
         for logger in self.loggers:
             if hasattr(logger, "flush"):
                 logger.flush()
@@ -353,7 +353,7 @@ class Run:
             )
 
     def _heal(self, sent: _Sent, values: dict[str, float]) -> bool:
-        """Stop, skip or go back: the state is the one before the bad step."""
+        """Handle a non-finite step: stop, skip, or go back. The state is the one before that step."""
         later = list(self._sent)[1:]
         self._sent.clear()
         self._held = jnp.asarray(False)
@@ -372,7 +372,7 @@ class Run:
         return self._go_back(sent, says)
 
     def _look(self, batch: Any) -> str:
-        """The origin of the NaN, for the first few only."""
+        """Locate the origin of a NaN, for the first few only."""
         self._looks += 1
         if self._looks > LOOKS:
             return ""
@@ -380,10 +380,10 @@ class Run:
         more = {"key": self.state.step_key()} if must else {}
         try:
             whole = gradients(self.loss, has_aux=self.has_aux)
-            found = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
+            origin = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
         except Exception as error:  # errors here must not stop the run
             return f" Where it comes from could not be found: {error}"
-        return f"\n{found}" if found is not None else " Op by op, everything is finite."
+        return f"\n{origin}" if origin is not None else " Op by op, everything is finite."
 
     def _skip(self, sent: _Sent, values: dict[str, float], says: str) -> None:
         self._skipped += 1
@@ -397,12 +397,12 @@ class Run:
 
     def _go_back(self, sent: _Sent, says: str) -> bool:
         assert self.saver is not None
-        found = self.saver.restore(like=self.state)
-        if found is None or self._backs[found.step] >= BACKS:
+        restored = self.saver.restore(like=self.state)
+        if restored is None or self._backs[restored.step] >= BACKS:
             raise FloatingPointError(errors.explained(f"{says}\n  Going back {BACKS} times did not help."))
-        self._backs[found.step] += 1
-        warnings.warn(f"{says}\n  Back to step {found.step}, and on after the batch.", stacklevel=2)
-        self._go_to(found)
+        self._backs[restored.step] += 1
+        warnings.warn(f"{says}\n  Back to step {restored.step}, and on after the batch.", stacklevel=2)
+        self._go_to(restored)
         self.batches.restore(sent.place)
-        self._rewind(found.step)
+        self._rewind(restored.step)
         return False

@@ -54,7 +54,7 @@ class State(nn.Module):
 
         Args:
             value: that of the loss, for optimizers that take it, such as `optim.plateau`; others ignore it.
-            loss: a function of the model, for optimizers that look elsewhere, such as `optim.SAM`.
+            loss: a function of the model, for optimizers that evaluate the loss at other points, such as `optim.SAM`.
 
         >>> from atled import nn, optim, random, train
         >>> state = train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1))
@@ -62,10 +62,10 @@ class State(nn.Module):
         >>> int(state.apply(model, grads).step)
         1
         """
-        made = self.__copy__()
-        made.model, made.memory = self.optimizer.step(model, grads, self.memory, value=value, loss=loss)
-        made.step = self.step + 1
-        return made
+        new_state = self.__copy__()
+        new_state.model, new_state.memory = self.optimizer.step(model, grads, self.memory, value=value, loss=loss)
+        new_state.step = self.step + 1
+        return new_state
 
     def evaluated(self) -> Any:
         """The model for evaluation: in `eval` mode, with averaged parameters if the optimizer has any.

@@ -21,7 +21,7 @@ _count = 0  # runs so far; the same in all processes
 
 
 class Stopping:
-    """Catches signals while a run goes on. `decided(step)` says whether it ends after that step."""
+    """Catches signals during a run. `decided(step)` says whether the run ends after that step."""
 
     def __init__(self, catches_ctrl_c: bool) -> None:
         global _count

@@ -85,7 +85,7 @@ def selection(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
-    """An array in the shape of the losses; only axes of length 1 are made longer."""
+    """An array broadcast to the shape of the losses along axes of length 1."""
     dims = type_of(x).shape
     if len(dims) not in (0, len(shape)) or any([d not in (1, n) for d, n in zip(dims, shape)]):
         raise ValueError(

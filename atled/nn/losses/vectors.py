@@ -15,14 +15,14 @@ from atled.transforms.grad import stop_gradient
 
 
 def _vectors(name: str, where: Any, **vectors: Any) -> tuple[Any, ...]:
-    """Vectors of the same shape along the last axis, in float32 or wider, and the mask of what is selected."""
+    """Vectors of the same shape along the last axis, in float32 or wider, and the mask of selected vectors."""
     (first, x), *others = vectors.items()
     x = numbers(name, first, x)
     if not x.ndim:
         raise ValueError(errors.explained(f"losses.{name}: {first} must have an axis for its features; got {x.type}."))
-    made = [x, *[alike(name, n, y, x, first) for n, y in others]]
+    operands = [x, *[alike(name, n, y, x, first) for n, y in others]]
     mask = selection(name, where, x.shape[:-1])
-    return *chosen(mask, *made, more=1), mask
+    return *chosen(mask, *operands, more=1), mask
 
 
 def _unit(x: Any) -> Any:
@@ -48,7 +48,7 @@ def _signs(name: str, labels: Any, shape: tuple[int, ...], mask: Any) -> Any:
 
 
 def _by_sign(labels: Any, same: Any, apart: Any) -> Any:
-    """One of two losses by the labels; NaN where a label is none."""
+    """One of two losses, by the labels; NaN for invalid labels."""
     if labels.dtype == bool:
         return jnp.where(labels, same, apart)
     return jnp.where(labels == 1, same, jnp.where(labels == -1, apart, np.asarray(np.nan, same.dtype)))
