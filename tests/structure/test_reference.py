@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import pathlib
 import re
@@ -52,6 +53,18 @@ def test_fewer_and_fewer_without_an_example():
 def test_what_is_said_of_a_value_is_of_one_that_is_there():
     lasts = {last for some in REFERENCE.namespaces().values() for last in some}
     assert sorted(set(REFERENCE.WORDS) - lasts) == []
+
+
+@pytest.mark.parametrize("name", REFERENCE.written_examples())
+def test_examples_in_the_file(name):
+    module, _, last = name.rpartition(".")
+    assert last in REFERENCE.namespaces()[module], f"{name} is not public"
+    text = REFERENCE.written_examples()[name]
+    assert text in [e.example for e in ENTRIES[module] if e.name == name], "its docstring has an example, too"
+    failures: list[str] = []
+    example = doctest.DocTestParser().get_doctest(text + "\n", {}, name, str(REFERENCE.EXAMPLES), 0)
+    doctest.DocTestRunner(verbose=False).run(example, out=failures.append)
+    assert not failures, "".join(failures)
 
 
 def test_arguments_become_a_list():
