@@ -456,7 +456,18 @@ def inline(program: Program, operands: Sequence[Any]) -> list[Any]:
 
 
 class ProgramError(AssertionError):
-    """A program is ill-formed: a bug in a transformation or in an op's rule, not in user code."""
+    """A program is ill-formed: a bug in a transformation or in an op's rule, not in user code.
+
+    >>> import atled
+    >>> from atled.errors import JaxprTypeError
+    >>> from atled.extend.core import check_jaxpr
+    >>> program = atled.make_jaxpr(lambda x: x + 1)(1.0)
+    >>> try:
+    ...     check_jaxpr(Program((), program.equations, program.outputs))  # its input was left out
+    ... except JaxprTypeError as error:
+    ...     print(error)
+    check: equation 0 (add) uses a variable before it is defined.
+    """
 
 
 def check(program: Program) -> None:

@@ -49,6 +49,11 @@ class ForkError(RuntimeError):
     """The engine was used in a child made by fork. Its threads do not exist in the child, so work would hang.
 
     Start processes with `multiprocessing.get_context("spawn")`, or fork before the first array is made.
+
+    >>> import multiprocessing
+    >>> from atled import errors
+    >>> issubclass(errors.ForkError, RuntimeError), multiprocessing.get_context("spawn").get_start_method()
+    (True, 'spawn')
     """
 
 
