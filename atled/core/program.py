@@ -255,7 +255,13 @@ class Program:
 
 
 class RecordTracer(Tracer):
-    """A variable of a program being recorded."""
+    """A variable of a program being recorded.
+
+    >>> import atled
+    >>> from atled.interpreters.partial_eval import DynamicJaxprTracer
+    >>> program = atled.make_jaxpr(lambda x: print(isinstance(x, DynamicJaxprTracer)) or x + 1)(1.0)
+    True
+    """
 
     __slots__ = ("variable",)  # not `var`, which is a method of arrays
 

@@ -235,7 +235,14 @@ def engine_version() -> str:
 
 
 def default_device() -> Any:
-    """The device that new arrays go to."""
+    """The device that new arrays go to.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.extend.backend import get_default_device
+    >>> with atled.default_device(atled.devices()[-1]):
+    ...     get_default_device() == jnp.ones(3).device == atled.devices()[-1]
+    True
+    """
     chosen = scope().default_device
     if chosen is not None:
         return devices(chosen)[0] if isinstance(chosen, str) else chosen
