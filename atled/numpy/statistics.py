@@ -196,8 +196,8 @@ percentile = _quantile_function(
     """As `quantile`, with shares in percent.
 
     >>> import atled.numpy as jnp
-    >>> percentile(jnp.arange(5.0), jnp.array([30, 50]))
-    Array([1.2, 2. ], dtype=float32)
+    >>> percentile(jnp.arange(5.0), jnp.array([25, 50]))
+    Array([1., 2.], dtype=float32)
     """,
 )
 nanquantile = _quantile_function(
