@@ -186,6 +186,11 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
     ...     free.bind(("127.0.0.1", 0))
     ...     port = free.getsockname()[1]
     >>> server = start_server(port)
+    >>> try:
+    ...     start_server(port)
+    ... except RuntimeError as error:
+    ...     print(error)
+    profiler.start_server: there is a server already; stop_server ends it.
     >>> stop_server()
     """
     with _lock:
