@@ -199,6 +199,18 @@ def breakpoint(
 
     Works under `jit`, `vmap`, `grad` and in loops. `c` continues, `q` ends the program, `h` lists all commands. JAX's
     arguments for the debugger and frames are accepted without effect: the frame is the caller's.
+
+    >>> import atled, io
+    >>> out = io.StringIO()
+    >>> @atled.jit
+    ... def f(x):
+    ...     y = x + 1
+    ...     breakpoint(stdin=io.StringIO("p y"), stdout=out)  # without these, the terminal
+    ...     return y * 2
+    >>> f(3).block_until_ready()
+    Array(8, dtype=int32, weak_type=True)
+    >>> [line for line in out.getvalue().splitlines() if "array" in line]
+    ['(atled) array(4, dtype=int32)']
     """
     del filter_frames, num_frames, ordered, token, kwargs
     if backend not in (None, "cli"):

@@ -34,7 +34,13 @@ __all__ = [
 
 
 class Service:
-    """A coordinator run by another process, such as a supervisor. Made by `serve`."""
+    """A coordinator run by another process, such as a supervisor. Made by `serve`.
+
+    >>> service = serve(num_processes=2)
+    >>> service.address.startswith("127.0.0.1:"), service.present, service.gone
+    (True, [], {})
+    >>> service.shutdown()
+    """
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -100,6 +106,11 @@ def initialize(
 
     Raises:
         TimeoutError: if not all processes join; it lists the missing ranks.
+
+    >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)  # of n processes, each gives its own process_id
+    >>> is_initialized()
+    True
+    >>> shutdown()
     """
     _check_system()
     launcher, detected = cluster.detect(os.environ)
@@ -237,6 +248,11 @@ def shutdown(timeout: float = 30) -> None:
 
     Drops the devices and all compiled programs, so that `initialize` may follow. Remaining arrays can be read but not
     used: keep values as NumPy arrays. If a process is lost, it does not wait.
+
+    >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
+    >>> shutdown()
+    >>> is_initialized()
+    False
     """
     world = processes.world()
     late = None
@@ -292,12 +308,22 @@ def _world(function: str) -> processes.World:
 
 
 def barrier(name: str = "barrier", timeout: float = 60, ranks: Sequence[int] = ()) -> None:
-    """Wait for all processes, or for `ranks`; raises TimeoutError that lists the missing ranks."""
+    """Wait for all processes, or for `ranks`; raises TimeoutError that lists the missing ranks.
+
+    >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
+    >>> barrier("data is ready", timeout=10)  # returns when all processes are here
+    >>> shutdown()
+    """
     processes.exchange(_world("barrier"), f"barrier {name}", b"", timeout, ranks)
 
 
 def sync(name: str = "sync") -> None:
-    """Wait for all processes without a time limit; raises PeerLost if one is lost."""
+    """Wait for all processes without a time limit; raises PeerLost if one is lost.
+
+    >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
+    >>> sync("step 100")  # returns when all processes are here, however long that takes
+    >>> shutdown()
+    """
     processes.exchange(_world("sync"), f"sync {name}", b"", 10 * 365 * 86400)
 
 
@@ -305,6 +331,12 @@ def broadcast(x: Any, source: int = 0, timeout: float = 300) -> Any:
     """Broadcast the tree of rank `source` to all processes, as NumPy arrays.
 
     Every process gives a tree of the same structure, shapes and dtypes; the values of the others do not matter.
+
+    >>> import numpy as np
+    >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
+    >>> broadcast({"seed": np.array([7])})
+    {'seed': array([7])}
+    >>> shutdown()
     """
     world = _world("broadcast")
     if not isinstance(source, int) or not 0 <= source < world.member.size:
@@ -314,7 +346,14 @@ def broadcast(x: Any, source: int = 0, timeout: float = 300) -> Any:
 
 
 def gather(x: Any, timeout: float = 300) -> Any:
-    """The trees of all processes, stacked along a new first axis, as NumPy arrays; every process gets them all."""
+    """The trees of all processes, stacked along a new first axis, as NumPy arrays; every process gets them all.
+
+    >>> import numpy as np
+    >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
+    >>> gather(np.array([1.5, 2.5]))  # with n processes: n rows
+    array([[1.5, 2.5]])
+    >>> shutdown()
+    """
     world = _world("gather")
     trees = _collected(world, "gather", x, timeout, lambda rank: True, True)
     return tree.map(lambda *leaves: np.stack(leaves), *trees)
@@ -368,7 +407,14 @@ def _from_bytes(data: bytes, like: list[np.ndarray], structure: Any) -> Any:
 
 
 class Store:
-    """A key-value store shared by all processes. `distributed.store` is that of the current run."""
+    """A key-value store shared by all processes. `distributed.store` is that of the current run.
+
+    >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
+    >>> store.set("best", "0.91")
+    >>> store.get("best"), store.try_get("worst"), [store.increment("tickets") for _ in range(2)]
+    (b'0.91', None, [1, 2])
+    >>> shutdown()
+    """
 
     def set(self, key: str, value: bytes | str, *, overwrite: bool = True) -> None:
         """Store a value; text is encoded as UTF-8."""

@@ -57,6 +57,14 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
     `fn` is a capsule, or a dictionary of capsules by stage: `instantiate`, `prepare`, `initialize`, `execute`. The
     function of a name cannot be changed afterwards.
+
+    >>> import atled, numpy as np
+    >>> from jaxlib.cpu import _lapack  # has compiled functions
+    >>> _lapack.initialize()
+    >>> register_ffi_target("my_cholesky", _lapack.registrations()["lapack_spotrf_ffi"])
+    >>> results = (atled.ShapeDtypeStruct((1, 1), "float32"), atled.ShapeDtypeStruct((), "int32"))
+    >>> ffi_call("my_cholesky", results)(np.float32([[9]]), uplo=np.uint8(ord("L")))
+    (Array([[3.]], dtype=float32), Array(0, dtype=int32))
     """
     _only_cpu("register_ffi_target", platform)
     foreign.register_target(name, fn, api_version, **kwargs)
@@ -66,13 +74,27 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
     """Register a C++ type of which functions keep objects between calls.
 
     `type_registration` has capsules with pointers to the type's number, `type_id`, and to its description, `type_info`.
+
+    >>> number, info = ctypes.c_int64(0), (ctypes.c_void_p * 4)()  # here, a type without functions
+    >>> where = {"type_id": pycapsule(ctypes.addressof(number)), "type_info": pycapsule(ctypes.addressof(info))}
+    >>> register_ffi_type("my_state", where)
+    >>> number.value > 0  # the engine has given it a number
+    True
     """
     _only_cpu("register_ffi_type", platform)
     foreign.register_type(name, type_registration)
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """The old form of `register_ffi_type`, which the engine no longer takes."""
+    """The old form of `register_ffi_type`, which the engine no longer takes.
+
+    >>> try:
+    ...     register_ffi_type_id("state", 1)
+    ... except ValueError as error:
+    ...     print(error)
+    register_ffi_type_id: the engine needs more than a number of a type.
+      try: register_ffi_type('state', {'type_id': ..., 'type_info': ...}, 'cpu').
+    """
     raise ValueError(
         "register_ffi_type_id: the engine needs more than a number of a type."
         f"\n  try: register_ffi_type({name!r}, {{'type_id': ..., 'type_info': ...}}, {platform!r})."
@@ -83,6 +105,12 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Declare that a function is batched over leading axes, so that each device may call it for its shard of a batch.
 
     The batch axes are those that `vmap` adds to all arguments, as with `vmap_method="broadcast_all"`.
+
+    >>> import atled, atled.numpy as jnp
+    >>> register_ffi_target_as_batch_partitionable("normalize")
+    >>> call = ffi_call("normalize", atled.ShapeDtypeStruct((3,), "float32"), vmap_method="broadcast_all")
+    >>> atled.eval_shape(atled.vmap(call), jnp.ones((8, 3)))  # each device may get some of the 8 rows
+    ShapeDtypeStruct(shape=(8, 3), dtype=float32)
     """
     foreign.register_batched(name)
 
@@ -202,6 +230,15 @@ def ffi_call(
     `"broadcast_all"` are one call with one more leading axis. Layouts name the axes from the slowest to the fastest;
     arrays are converted to them first. `input_output_aliases` says which results are written over which arguments;
     where an argument is still needed, the compiler hands over a copy.
+
+    >>> import atled, numpy as np
+    >>> from jaxlib.cpu import _lapack  # has compiled functions
+    >>> _lapack.initialize()
+    >>> register_ffi_target("my_factor", _lapack.registrations()["lapack_spotrf_ffi"])
+    >>> results = (atled.ShapeDtypeStruct((1, 1), "float32"), atled.ShapeDtypeStruct((), "int32"))
+    >>> factor = atled.jit(lambda x: ffi_call("my_factor", results)(x, uplo=np.uint8(ord("L")))[0])
+    >>> factor(np.float32([[9]]))
+    Array([[3.]], dtype=float32)
     """
     try:
         return _caller(
@@ -307,6 +344,16 @@ def build_ffi_lowering_function(
 
     Types and layouts, row by row, follow from the context. Layouts are from the fastest axis on, unlike those of
     `ffi_call`. Parameters of the primitive are attributes.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> from atled.interpreters import mlir
+    >>> root = Primitive("root")
+    >>> _ = root.def_abstract_eval(lambda x: x)
+    >>> call = build_ffi_lowering_function("my_root", has_side_effect=True)
+    >>> _ = mlir.register_lowering(root, lambda ctx, x: [call(ctx, x).result])
+    >>> "my_root" in atled.jit(root.bind).lower(1.0).as_text()
+    True
     """
 
     def write(ctx: Any, *operands: Any, **params: Any) -> Any:
@@ -351,7 +398,17 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """A rule for `interpreters.mlir.register_lowering` that calls a registered function; see the function above."""
+    """A rule for `interpreters.mlir.register_lowering` that calls a registered function; see the function above.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> from atled.interpreters import mlir
+    >>> root = Primitive("root")
+    >>> _ = root.def_abstract_eval(lambda x: x)
+    >>> _ = mlir.register_lowering(root, ffi_lowering("my_root"))
+    >>> "my_root" in atled.jit(root.bind).lower(1.0).as_text()
+    True
+    """
     write = build_ffi_lowering_function(
         call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
         backend_config=backend_config, skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args,

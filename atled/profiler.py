@@ -43,6 +43,15 @@ def start_trace(
         create_perfetto_link: not supported: it would serve the file to a web page.
         create_perfetto_trace: write `perfetto_trace.json.gz`, too, for ui.perfetto.dev.
         profiler_options: a `ProfileOptions`, the trace levels of Python, host and devices.
+
+    >>> import os, tempfile, atled.numpy as jnp
+    >>> place = tempfile.TemporaryDirectory()
+    >>> start_trace(place.name, create_perfetto_trace=True)
+    >>> _ = jnp.ones(3).block_until_ready()
+    >>> stop_trace()
+    >>> "perfetto_trace.json.gz" in [name for _, _, names in os.walk(place.name) for name in names]
+    True
+    >>> place.cleanup()
     """
     if create_perfetto_link:
         raise NotImplementedError(
@@ -60,7 +69,15 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """End the profile, and write it."""
+    """End the profile, and write it.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     start_trace(place)
+    ...     stop_trace()
+    ...     os.listdir(place)
+    ['plugins']
+    """
     with _lock:
         if not _session:
             raise RuntimeError("profiler.stop_trace: no profile was begun.\n  try: profiler.start_trace(directory).")
@@ -87,7 +104,15 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[None]:
-    """A `with` block that is profiled, as between `start_trace` and `stop_trace`."""
+    """A `with` block that is profiled, as between `start_trace` and `stop_trace`.
+
+    >>> import os, tempfile, atled.numpy as jnp
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with trace(place):
+    ...         _ = jnp.ones(3).block_until_ready()
+    ...     os.listdir(f"{place}/plugins")
+    ['profile']
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -141,13 +166,33 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 
 def save_device_memory_profile(filename: Any, backend: str | None = None) -> None:
-    """Write `device_memory_profile` to a file."""
+    """Write `device_memory_profile` to a file.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     save_device_memory_profile(f"{place}/memory.prof")  # for `pprof -web memory.prof`
+    ...     os.path.getsize(f"{place}/memory.prof") > 0
+    True
+    """
     with open(filename, "wb") as out:
         out.write(device_memory_profile(backend))
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Let viewers on this machine ask for profiles at a port, until `stop_server`."""
+    """Let viewers on this machine ask for profiles at a port, until `stop_server`.
+
+    >>> import socket
+    >>> with socket.socket() as free:
+    ...     free.bind(("127.0.0.1", 0))
+    ...     port = free.getsockname()[1]
+    >>> server = start_server(port)
+    >>> try:
+    ...     start_server(port)
+    ... except RuntimeError as error:
+    ...     print(error)
+    profiler.start_server: there is a server already; stop_server ends it.
+    >>> stop_server()
+    """
     with _lock:
         if _server:
             raise RuntimeError("profiler.start_server: there is a server already; stop_server ends it.")
@@ -158,7 +203,14 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
 
 def stop_server() -> None:
-    """End the server of `start_server`."""
+    """End the server of `start_server`.
+
+    >>> try:
+    ...     stop_server()
+    ... except RuntimeError as error:
+    ...     print(error)
+    profiler.stop_server: there is no server.
+    """
     with _lock:
         if not _server:
             raise RuntimeError("profiler.stop_server: there is no server.")

@@ -58,5 +58,9 @@ def parsed(name: str) -> tuple[str, str, tuple[int, ...]]:
 
 
 def chips() -> dict[str, list[str]]:
-    """The chips that are known, by platform."""
+    """The chips that are known, by platform.
+
+    >>> "v5p" in chips()["tpu"], "h100" in chips()["cuda"]
+    (True, True)
+    """
     return {"tpu": list(_chips.TPUS), "cuda": list(_chips.GPUS)}

@@ -1,11 +1,15 @@
 """The pages of the API reference, one for each public namespace, written from signatures and docstrings.
 
+Constants, dtypes, aliases and functions that are made by others have no docstring of their own: what is said of them is
+in `WORDS`, and their examples are in `reference_examples.txt`.
+
 `pages()` gives Markdown by file name; the site takes it when it is built, and nothing of it is committed. What is
 public is what `tests/structure/public_names.txt` lists. `entries()` gives the same as data, which a test looks at.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pathlib
@@ -16,6 +20,7 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NAMES = ROOT / "tests" / "structure" / "public_names.txt"
+EXAMPLES = ROOT / "scripts" / "reference_examples.txt"  # of what cannot have a docstring
 
 PORTED = "For programs written for JAX"
 FOR_PORTED = (
@@ -178,10 +183,30 @@ def entries(namespace: str) -> list[Entry]:
 def _entry(namespace: str, last: str, value: Any) -> Entry:
     kind = _kind(value)
     text = _docstring(value, last)
-    example = text[text.index(">>>") :] if ">>>" in text else ""
-    before = text[: text.index(">>>")].rstrip() if example else text
+    before, mark, rest = text.partition(">>>")
+    before, example = before.rstrip(), mark + rest or _written_example(f"{namespace}.{last}", value)
     summary, _, details = before.partition("\n\n")
     return Entry(f"{namespace}.{last}", kind, _signature(f"{namespace}.{last}", value), summary, details, example)
+
+
+@functools.cache
+def written_examples() -> dict[str, str]:
+    """The examples in the file, by public name: a name behind a hash, and the lines up to the next one."""
+    blocks = re.split(r"^# ", EXAMPLES.read_text(), flags=re.M)[1:]
+    return {name: example.strip() for name, _, example in (block.partition("\n") for block in blocks)}
+
+
+def _written_example(name: str, value: Any) -> str:
+    """That of the name, or of another name of the same object."""
+    every = written_examples()
+    if name in every or isinstance(value, (int, float, str, types.NoneType)):
+        return every.get(name, "")
+    return next((example for other, example in every.items() if _named(other) is value), "")
+
+
+def _named(name: str) -> Any:
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
 
 
 def _kind(value: Any) -> str:

@@ -87,7 +87,16 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """The contents of a checkpoint: arrays by path, files with their sizes, and the writer's metadata."""
+    """The contents of a checkpoint: arrays by path, files with their sizes, and the writer's metadata.
+
+    >>> import tempfile, numpy as np
+    >>> from atled import checkpoints
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     checkpoints.save(f"{place}/step_1", {"w": np.zeros((2, 3))})
+    ...     found = checkpoints.manifest(f"{place}/step_1")
+    >>> {path: str(entry) for path, entry in found.arrays.items()}
+    {'w': 'float64[2,3]'}
+    """
 
     arrays: dict[str, Entry]
     files: dict[str, int]

@@ -255,7 +255,13 @@ class Program:
 
 
 class RecordTracer(Tracer):
-    """A variable of a program being recorded."""
+    """A variable of a program being recorded.
+
+    >>> import atled
+    >>> from atled.interpreters.partial_eval import DynamicJaxprTracer
+    >>> program = atled.make_jaxpr(lambda x: print(isinstance(x, DynamicJaxprTracer)) or x + 1)(1.0)
+    True
+    """
 
     __slots__ = ("variable",)  # not `var`, which is a method of arrays
 
@@ -456,7 +462,18 @@ def inline(program: Program, operands: Sequence[Any]) -> list[Any]:
 
 
 class ProgramError(AssertionError):
-    """A program is ill-formed: a bug in a transformation or in an op's rule, not in user code."""
+    """A program is ill-formed: a bug in a transformation or in an op's rule, not in user code.
+
+    >>> import atled
+    >>> from atled.errors import JaxprTypeError
+    >>> from atled.extend.core import check_jaxpr
+    >>> program = atled.make_jaxpr(lambda x: x + 1)(1.0)
+    >>> try:
+    ...     check_jaxpr(Program((), program.equations, program.outputs))  # its input was left out
+    ... except JaxprTypeError as error:
+    ...     print(error)
+    check: equation 0 (add) uses a variable before it is defined.
+    """
 
 
 def check(program: Program) -> None:

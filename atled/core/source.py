@@ -46,7 +46,14 @@ def _positions(code: CodeType) -> list[Any]:
 
 
 class Source:
-    """A place in the user's code."""
+    """A place in the user's code.
+
+    >>> import atled
+    >>> from atled.extend.source_info_util import SourceInfo
+    >>> equation = atled.make_jaxpr(lambda x: x + 1)(1.0).eqns[0]
+    >>> isinstance(equation.source_info, SourceInfo), equation.source_info.line
+    (True, 1)
+    """
 
     __slots__ = ("code", "lasti")
     is_backward: ClassVar[bool] = False  # marks ops of the backward pass for that location

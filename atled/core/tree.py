@@ -325,7 +325,15 @@ def data_of(structure: Structure) -> Any:
 
 
 class TreeError(ValueError):
-    """Two trees have different structures; the message names the path where they differ."""
+    """Two trees have different structures; the message names the path where they differ.
+
+    >>> from atled import tree
+    >>> try:
+    ...     tree.map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 1})
+    ... except TreeError as error:
+    ...     print(str(error).splitlines()[0])
+    tree: structures differ at the root: expected ('a', 'b'), got ('a',).
+    """
 
 
 def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 class DictKey(NamedTuple):
-    """A path key into a dict."""
+    """A path key into a dict.
+
+    >>> from atled.tree import flatten_with_path
+    >>> [(path, str(path[0])) for path, _ in flatten_with_path({"w": 1})[0]]
+    [((DictKey(key='w'),), "['w']")]
+    """
 
     key: Any
 
@@ -25,7 +30,12 @@ class DictKey(NamedTuple):
 
 
 class SequenceKey(NamedTuple):
-    """A path key into a list or tuple."""
+    """A path key into a list or tuple.
+
+    >>> from atled.tree import flatten_with_path
+    >>> [path for path, _ in flatten_with_path([5, 7])[0]]
+    [(SequenceKey(idx=0),), (SequenceKey(idx=1),)]
+    """
 
     idx: int
 
@@ -34,7 +44,12 @@ class SequenceKey(NamedTuple):
 
 
 class GetAttrKey(NamedTuple):
-    """A path key to an attribute."""
+    """A path key to an attribute.
+
+    >>> from atled.tree_util import keystr
+    >>> keystr((GetAttrKey("layers"), SequenceKey(0), GetAttrKey("weight")))
+    '.layers[0].weight'
+    """
 
     name: str
 
@@ -57,7 +72,12 @@ class FieldKey(GetAttrKey):
 
 
 class FlattenedIndexKey(NamedTuple):
-    """A path key into a custom node that defines no keys."""
+    """A path key into a custom node that defines no keys.
+
+    >>> from atled.tree_util import keystr
+    >>> keystr((DictKey("model"), FlattenedIndexKey(1)))
+    "['model'][<flat index 1>]"
+    """
 
     key: int
 
@@ -175,6 +195,16 @@ def register_dataclass(
 
     Without names, every field is a child unless its metadata says `static=True`. Fields in `drop_fields` are dropped
     when flattening and get their default when rebuilt. A class that is not a dataclass needs both lists of names.
+
+    >>> import dataclasses
+    >>> from atled.tree import leaves
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Point:
+    ...     x: float
+    ...     name: str = dataclasses.field(metadata={"static": True})
+    >>> leaves(Point(1.5, "start"))
+    [1.5]
     """
     import dataclasses  # slow to load, and few need it
 
@@ -235,6 +265,13 @@ def static(**kwargs: Any) -> Any:
 
 
 def register_static(cls: type) -> type:
-    """Make instances of `cls` nodes without children: static while tracing, compared by value."""
+    """Make instances of `cls` nodes without children: static while tracing, compared by value.
+
+    >>> from atled.tree import leaves
+    >>> @register_static
+    ... class Mode(str): ...
+    >>> leaves([Mode("train"), 1.0])
+    [1.0]
+    """
     register_node(cls, lambda x: ((), x), lambda x, _: x)
     return cls

@@ -155,6 +155,10 @@ def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
 
     A row group is read as a whole, and the last eight are cached. So shuffling rows of many large groups is slow: write
     small groups, or keep the order.
+
+    >>> from atled import data
+    >>> rows = data.parquet(["a.parquet", "b.parquet"], columns=["text", "label"])  # doctest: +SKIP
+    >>> batches = rows.shuffle(0).batch(32)  # doctest: +SKIP
     """
     package, checked_paths = _package("parquet", "pyarrow.parquet", "parquet"), paths_checked("parquet", paths)
     groups, counts, names = [], [0], None
@@ -179,7 +183,12 @@ def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
 
 
 def array_record(paths: Any) -> Pipeline:
-    """The records of ArrayRecord files, as bytes."""
+    """The records of ArrayRecord files, as bytes.
+
+    >>> import json
+    >>> from atled import data
+    >>> examples = data.array_record(["a.array_record"]).map(json.loads)  # doctest: +SKIP
+    """
     package = _package("array_record", "array_record.python.array_record_data_source", "array_record")
     checked_paths = paths_checked("array_record", paths)
     name = f"array_record {os.path.basename(checked_paths[0])}, {len(checked_paths)} files"

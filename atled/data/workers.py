@@ -29,6 +29,13 @@ class WorkerLost(RuntimeError):  # noqa: N818
 
     The iterator keeps its position, after the last returned batch; the next call restarts the workers. If a record
     makes a decoder crash, it will do so again: `workers=0` shows where.
+
+    >>> from atled import data
+    >>> try:
+    ...     raise data.WorkerLost("worker 3 was killed")
+    ... except data.WorkerLost as error:
+    ...     print(error)
+    worker 3 was killed
     """
 
 

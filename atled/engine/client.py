@@ -49,6 +49,11 @@ class ForkError(RuntimeError):
     """The engine was used in a child made by fork. Its threads do not exist in the child, so work would hang.
 
     Start processes with `multiprocessing.get_context("spawn")`, or fork before the first array is made.
+
+    >>> import multiprocessing
+    >>> from atled import errors
+    >>> issubclass(errors.ForkError, RuntimeError), multiprocessing.get_context("spawn").get_start_method()
+    (True, 'spawn')
     """
 
 
@@ -230,7 +235,14 @@ def engine_version() -> str:
 
 
 def default_device() -> Any:
-    """The device that new arrays go to."""
+    """The device that new arrays go to.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.extend.backend import get_default_device
+    >>> with atled.default_device(atled.devices()[-1]):
+    ...     get_default_device() == jnp.ones(3).device == atled.devices()[-1]
+    True
+    """
     chosen = scope().default_device
     if chosen is not None:
         return devices(chosen)[0] if isinstance(chosen, str) else chosen

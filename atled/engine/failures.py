@@ -10,7 +10,15 @@ from atled.engine import execute
 
 
 class ExecutionError(RuntimeError):
-    """A computation failed on the device, asynchronously; the message names the line that launched it."""
+    """A computation failed on the device, asynchronously; the message names the line that launched it.
+
+    >>> import atled.numpy as jnp
+    >>> try:
+    ...     jnp.zeros(2**45).block_until_ready()
+    ... except ExecutionError as error:
+    ...     print(str(error).splitlines()[0])
+    execution failed: RESOURCE_EXHAUSTED: Out of memory allocating 140737488355328 bytes.
+    """
 
 
 def failed(buffer: Any, error: Exception) -> RuntimeError:

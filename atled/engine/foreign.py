@@ -84,7 +84,12 @@ def clear_transform(name: str, stage: int) -> bool:
 
 
 def include_dir() -> str:
-    """The folder of the headers that jaxlib brings."""
+    """The folder of the headers that jaxlib brings.
+
+    >>> import os
+    >>> os.path.exists(os.path.join(include_dir(), "xla", "ffi", "api", "ffi.h"))
+    True
+    """
     return os.path.join(os.path.abspath(next(iter(jaxlib.__path__))), "include")
 
 

@@ -21,7 +21,11 @@ from atled.engine.placement import Spread, Where, device_list, devices_of, on_de
 
 
 class Topology:
-    """A topology to compile for: its devices, and the memory of each."""
+    """A topology to compile for: its devices, and the memory of each.
+
+    >>> Topology("tpu v5p:2x2x1", "tpu", (), 95 * 2**30)
+    Topology('tpu v5p:2x2x1', 0 devices, 95.00 GiB each)
+    """
 
     __slots__ = ("devices", "memory", "name", "platform")
 

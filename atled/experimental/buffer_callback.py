@@ -18,7 +18,11 @@ __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
 
 class ExecutionStage(enum.Enum):
-    """The stage at which a callback runs; always execution here."""
+    """The stage at which a callback runs; always execution here.
+
+    >>> ExecutionContext().stage
+    <ExecutionStage.EXECUTE: 3>
+    """
 
     INSTANTIATE = 0
     PREPARE = 1
@@ -27,7 +31,14 @@ class ExecutionStage(enum.Enum):
 
 
 class ExecutionContext:
-    """What a function may ask about the call."""
+    """What a function may ask about the call.
+
+    >>> import atled, numpy as np
+    >>> def f(context, out):
+    ...     np.asarray(out)[...] = context.stage.value
+    >>> int(buffer_callback(f, atled.ShapeDtypeStruct((), "int32"))()) == ExecutionStage.EXECUTE.value
+    True
+    """
 
     stage = ExecutionStage.EXECUTE
 

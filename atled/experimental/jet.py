@@ -148,12 +148,30 @@ class Taylor(Interpreter):
 
 
 def def_deriv(prim: Any, deriv: Callable[..., Any]) -> None:
-    """Register the derivative of a user-defined primitive of one array, as a function of that array."""
+    """Register the derivative of a user-defined primitive of one array, as a function of that array.
+
+    >>> import atled.numpy as jnp
+    >>> from atled.extend.core import Primitive
+    >>> sine = Primitive("sine")
+    >>> _ = sine.def_impl(jnp.sin), sine.def_abstract_eval(lambda x: x)
+    >>> def_deriv(sine, jnp.cos)
+    >>> jet(sine.bind, (0.0,), ((1.0, 0.0),))  # sin(0), cos(0), -sin(0)
+    (Array(0., dtype=float32, weak_type=True), [Array(1., dtype=float32), Array(0., dtype=float32)])
+    """
     _slopes[prim] = deriv
 
 
 def def_comp(prim: Any, comp: Callable[..., Any], **kwargs: Any) -> None:
-    """Register the decomposition of a user-defined primitive: a function of its operands and parameters."""
+    """Register the decomposition of a user-defined primitive: a function of its operands and parameters.
+
+    >>> import atled.numpy as jnp
+    >>> from atled.extend.core import Primitive
+    >>> cube = Primitive("cube")
+    >>> _ = cube.def_abstract_eval(lambda x: x)
+    >>> def_comp(cube, lambda x: x * x * x)
+    >>> jet(cube.bind, (2.0,), ((1.0, 0.0),))  # the value, then 3 x**2 and 6 x
+    (Array(8., dtype=float32, weak_type=True), [Array(12., dtype=float32), Array(12., dtype=float32)])
+    """
     _composed[prim] = lambda *operands, **params: comp(*operands, **kwargs, **params)
 
 

@@ -31,7 +31,12 @@ def _size(size: Size, *parameters: Any) -> tuple[int, ...]:
 
 
 class StatefulPRNG:
-    """A key and a counter; each draw uses a new key. See `stateful_rng`."""
+    """A key and a counter; each draw uses a new key. See `stateful_rng`.
+
+    >>> rng = stateful_rng(0)
+    >>> isinstance(rng, StatefulPRNG), bool(rng.random() == rng.random())
+    (True, False)
+    """
 
     def __init__(self, base_key: Array, counter: Ref) -> None:
         if not (isinstance(base_key, Array) and dtypes.issubdtype(base_key.dtype, dtypes.prng_key)):

@@ -144,7 +144,15 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Array, Array, Array]:
-    """As `lstm`, with weights as `unpack_lstm_weights` gives them."""
+    """As `lstm`, with weights as `unpack_lstm_weights` gives them.
+
+    >>> sizes = (2, 3, 1)  # inputs, states, layers
+    >>> w = unpack_lstm_weights(jnp.zeros(get_num_params_in_lstm(*sizes, False)), *sizes, False)
+    >>> x, start = jnp.ones((1, 4, 2)), jnp.zeros((1, 1, 3))
+    >>> y, h, c = lstm_ref(x, start, start, *w, jnp.array([4]), *sizes, 0.0, False)
+    >>> y.shape, h.shape
+    ((1, 4, 3), (1, 1, 3))
+    """
     if type_of(seq_lengths).dtype != np.int32:
         raise NotImplementedError(f"lstm: seq_lengths must be int32; got {type_of(seq_lengths)}.")
     if dropout != 0.0:

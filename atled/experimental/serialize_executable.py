@@ -99,6 +99,11 @@ def deserialize_and_load(
         out_tree: the tree of the results.
         backend: the platform, or a client.
         execution_devices: devices to run on, as many as it was compiled for, instead of those.
+
+    >>> import atled
+    >>> compiled = atled.jit(lambda x: x + 1).lower(1.0).compile()
+    >>> deserialize_and_load(*serialize(compiled))(2.0)
+    Array(3., dtype=float32, weak_type=True)
     """
     start = len(_MAGIC) + 32
     if (

@@ -112,7 +112,13 @@ class MappingsGenerator:
 
 @dataclasses.dataclass(frozen=True)
 class SourceMapDump:
-    """A text that was generated, and its map."""
+    """A text that was generated, and its map.
+
+    >>> import atled.numpy as jnp
+    >>> (dump,) = generate_sourcemaps(jnp.sin, filter_passes("jaxpr"))(1.0)
+    >>> dump.pass_name, "sin" in dump.generated_code
+    ('jaxpr', True)
+    """
 
     source_map: SourceMap
     generated_code: str
@@ -121,7 +127,13 @@ class SourceMapDump:
 
 @dataclasses.dataclass(frozen=True)
 class Pass:
-    """A stage: `compile_fn(folder, f, args, kwargs, **options)`, and what makes a `SourceMapDump` of its result."""
+    """A stage: `compile_fn(folder, f, args, kwargs, **options)`, and what makes a `SourceMapDump` of its result.
+
+    >>> (program,) = filter_passes("jaxpr")
+    >>> made = program.compile_fn("", lambda x: x + 1, (1.0,), {})
+    >>> program.name, program.generate_dump(made).pass_name
+    ('jaxpr', 'jaxpr')
+    """
 
     name: str
     compile_fn: Callable[..., Any]
@@ -132,7 +144,15 @@ _passes: dict[str, Pass] = {}
 
 
 def register_pass(pass_: Pass) -> None:
-    """Add a stage."""
+    """Add a stage.
+
+    >>> (program,) = filter_passes("jaxpr")
+    >>> try:
+    ...     register_pass(program)
+    ... except ValueError as error:
+    ...     print(error)
+    register_pass: there is a stage 'jaxpr' already.
+    """
     if pass_.name in _passes:
         raise ValueError(f"register_pass: there is a stage {pass_.name!r} already.")
     _passes[pass_.name] = pass_
@@ -148,7 +168,11 @@ def all_passes() -> Sequence[Pass]:
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """The stages with names that match from their beginning on."""
+    """The stages with names that match from their beginning on.
+
+    >>> [p.name for p in filter_passes("hlo:o")]
+    ['hlo:original', 'hlo:optimized']
+    """
     return [p for name, p in _passes.items() if re.match(regex, name)]
 
 
@@ -172,14 +196,22 @@ def generate_sourcemaps(f: Callable[..., Any], passes: Sequence[Pass], **pass_kw
 
 
 def compile_with_env(f: Any, f_args: Any, f_kwargs: Any, env_flags: Any, compiler_flags: Any) -> None:
-    """Compile a function with other settings, those of `config`, for what the compiler then writes."""
+    """Compile a function with other settings, those of `config`, for what the compiler then writes.
+
+    >>> import atled.numpy as jnp
+    >>> compile_with_env(lambda x: x @ x, (jnp.eye(2),), {}, {"matmul_precision": "highest"}, {})
+    """
     refuse_options("compile_with_env", compiler_flags)
     with config.override(**env_flags):
         jit(lambda *args, **kwargs: f(*args, **kwargs)).lower(*f_args, **f_kwargs).compile()
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """The name of a file as maps have it: as it is; no setting cuts it."""
+    """The name of a file as maps have it: as it is; no setting cuts it.
+
+    >>> canonicalize_filename("/home/me/train.py")
+    '/home/me/train.py'
+    """
     return file_name
 
 
@@ -226,7 +258,14 @@ _NAMED = re.compile(r'#loc(\d*) = loc\((?:"((?:[^"\\]|\\.)*)":(\d+):(\d+)|(?:"(?
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """The map of a module's text, which must have its places, as `as_text(debug_info=True)` writes them."""
+    """The map of a module's text, which must have its places, as `as_text(debug_info=True)` writes them.
+
+    >>> import atled
+    >>> text = atled.jit(lambda x: x + 1).lower(1.0).as_text(debug_info=True)
+    >>> found = create_mlir_sourcemap(text)
+    >>> len(found.mappings) == len(text.split(chr(10)))
+    True
+    """
     places: dict[str, Any] = {}  # by number: a place, or the number of another
     for number, file, line, column, other in _NAMED.findall(mlir_dump):
         places[number] = (file, int(line), int(column)) if file else other

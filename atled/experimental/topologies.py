@@ -15,7 +15,11 @@ __all__ = ["Device", "TopologyDescription", "get_attached_topology", "get_topolo
 
 
 class TopologyDescription:
-    """The devices of a machine."""
+    """The devices of a machine.
+
+    >>> get_attached_topology().devices[0].platform
+    'cpu'
+    """
 
     def __init__(self, devices: list[Any]) -> None:
         self.devices = devices
@@ -36,6 +40,12 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
 
     Raises:
         ValueError: if there is no machine of that name.
+
+    >>> try:
+    ...     get_topology_desc("v5p:3x", platform="tpu")
+    ... except ValueError as error:
+    ...     print(error)
+    topologies.get: expected a name such as 'tpu v5p:8x8x16' or 'cuda h100 1x32x8'; got 'tpu v5p:3x'.
     """
     return TopologyDescription(list(topologies.get(f"{platform or 'tpu'} {topology_name}", **kwargs).devices))
 

@@ -18,17 +18,31 @@ _caches: list[Any] = []  # of others, that are about backends
 
 
 def get_backend(platform: str | None = None) -> Any:
-    """The client of a platform, or of the default one."""
+    """The client of a platform, or of the default one.
+
+    >>> get_backend("cpu").platform, get_backend("cpu").device_count() > 0
+    ('cpu', True)
+    """
     return client.devices(platform)[0].client
 
 
 def backends() -> dict[str, Any]:
-    """All clients by platform."""
+    """All clients by platform.
+
+    >>> "cpu" in backends()
+    True
+    """
     return dict(client.clients())
 
 
 def clear_backends() -> None:
-    """Drop the clients; the next use of a device creates new ones."""
+    """Drop the clients; the next use of a device creates new ones.
+
+    >>> before = get_backend("cpu")
+    >>> clear_backends()
+    >>> get_backend("cpu") is before
+    False
+    """
     client.reset()
     for cache in _caches:
         cache.cache_clear()

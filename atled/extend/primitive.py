@@ -181,7 +181,21 @@ def _to_front(x: Any, axis: int) -> Any:
 
 
 class ModuleContext(NamedTuple):
-    """The module context of a lowering rule."""
+    """The module context of a lowering rule.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> from atled.interpreters import mlir
+    >>> same = Primitive("same")
+    >>> _ = same.def_abstract_eval(lambda x: x)
+    >>> def rule(ctx, x):
+    ...     print(ctx.module_context.platforms)
+    ...     return [x]
+    >>> _ = mlir.register_lowering(same, rule)
+    >>> atled.jit(same.bind)(3.0)
+    ('cpu',)
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     build: Any
 
@@ -192,7 +206,21 @@ class ModuleContext(NamedTuple):
 
 
 class Lowering:
-    """The equation context of a lowering rule, as in `interpreters.mlir`."""
+    """The equation context of a lowering rule, as in `interpreters.mlir`.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> from atled.interpreters import mlir
+    >>> double = Primitive("double")
+    >>> _ = double.def_abstract_eval(lambda x: x)
+    >>> def rule(ctx: mlir.LoweringRuleContext, x):
+    ...     print(ctx.avals_in, ctx.avals_out, ctx.platforms)
+    ...     return mlir.lower_fun(lambda x: 2 * x, multiple_results=False)(ctx, x)
+    >>> _ = mlir.register_lowering(double, rule)
+    >>> atled.jit(double.bind)(3.0)
+    [~f32[]] [~f32[]] ('cpu',)
+    Array(6., dtype=float32, weak_type=True)
+    """
 
     def __init__(self, build: Any, primitive: Any, avals_in: Sequence[Any], avals_out: Sequence[Any]) -> None:
         self.build, self.primitive = build, primitive

@@ -12,7 +12,11 @@ __all__ = ["PipelineStage", "clear_hlo_module_transformation", "register_hlo_mod
 
 
 class PipelineStage(enum.Enum):
-    """When modules are handed over: before operations are put in an order, or after it."""
+    """When modules are handed over: before operations are put in an order, or after it.
+
+    >>> [stage.name for stage in PipelineStage]
+    ['PRE_SCHEDULER', 'POST_SCHEDULER']
+    """
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
@@ -29,6 +33,13 @@ def register_hlo_module_transformation(
 
     Several of one stage are called in the order of their registration. While there are any, compiled programs are not
     kept on disk.
+
+    >>> import atled
+    >>> sizes = []
+    >>> register_hlo_module_transformation(lambda module: sizes.append(len(module)), name="sizes")
+    >>> _ = atled.jit(lambda x: x * 3)(1.0)
+    >>> clear_hlo_module_transformation("sizes"), sizes[0] > 0
+    (True, True)
     """
     if _is_cpu("register_hlo_module_transformation", stage, platforms):
         foreign.register_transform(name, stage.value, callback)
@@ -38,7 +49,12 @@ def register_hlo_module_transformation(
 def clear_hlo_module_transformation(
     name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER, platforms: Sequence[str] | str | None = None
 ) -> bool:
-    """Unregister a function; returns whether there was one of that name."""
+    """Unregister a function; returns whether there was one of that name.
+
+    >>> register_hlo_module_transformation(lambda module: None, name="look")
+    >>> clear_hlo_module_transformation("look"), clear_hlo_module_transformation("look")
+    (True, False)
+    """
     found = _is_cpu("clear_hlo_module_transformation", stage, platforms) and foreign.clear_transform(name, stage.value)
     clear_caches()
     return found

@@ -17,7 +17,15 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Collective:
-    """One collective of a compiled program."""
+    """One collective of a compiled program.
+
+    >>> import atled
+    >>> n = atled.device_count()
+    >>> split = atled.sharding.NamedSharding(atled.make_mesh((n,), ("data",)), atled.sharding.P("data"))
+    >>> found = atled.inspect.collectives(lambda x: x.sum())(atled.device_put(atled.numpy.ones(8 * n), split))
+    >>> {row.kind for row in found.rows} == ({"all-reduce"} if n > 1 else set())
+    True
+    """
 
     kind: str  # "all-reduce", …
     axes: tuple[Any, ...]  # mesh axes that it runs over

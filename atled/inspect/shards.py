@@ -27,7 +27,13 @@ class Side(NamedTuple):
 
 
 class Picture:
-    """Where the parts of an array are. Print it, show it in a notebook, or `save` it as an SVG."""
+    """Where the parts of an array are. Print it, show it in a notebook, or `save` it as an SVG.
+
+    >>> import atled
+    >>> picture = atled.inspect.sharding(atled.device_put(atled.numpy.ones((4, 2)), atled.devices()[0]))
+    >>> isinstance(picture, Picture), picture.svg()[:4]
+    (True, '<svg')
+    """
 
     def __init__(self, what: str, shape: tuple[int, ...], sharding: Sharding, color: bool | None) -> None:
         self.shape, self.sharding, self.color = shape, sharding, color

@@ -15,7 +15,12 @@ from atled.staging.jit import jit
 
 
 class Collectives:
-    """Every collective of a compiled program: `rows`, a table when printed, and `expect` for tests."""
+    """Every collective of a compiled program: `rows`, a table when printed, and `expect` for tests.
+
+    >>> import atled
+    >>> print(atled.inspect.collectives(lambda x: x * 2)(atled.numpy.ones(8)).expect(all_reduce=0))
+    <lambda> runs on one device: no collectives
+    """
 
     def __init__(self, name: str, mesh: Mesh | None, rows: Sequence[Collective]) -> None:
         self.name, self.mesh, self.rows = name, mesh, tuple(rows)

@@ -72,7 +72,14 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 def get_primitive_transpose(p: Any) -> Callable[..., Any]:
-    """The rule that was registered for a primitive."""
+    """The rule that was registered for a primitive.
+
+    >>> from atled.extend.core import Primitive
+    >>> triple = Primitive("triple")
+    >>> deflinear(triple, lambda ct: [3 * ct])
+    >>> get_primitive_transpose(triple)(2.0, UndefinedPrimal(type_of(1.0)))
+    [6.0]
+    """
     if p not in primitive_transposes:
         raise NotImplementedError(f"Transpose rule for '{p}' not implemented.")
     return primitive_transposes[p]
@@ -86,7 +93,16 @@ def _sum(primitive: Any, out: Any, terms: Sequence[Any]) -> Any:
 
 
 def defjvp(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
-    """Register, for each operand, a function of its tangent and all operands; the terms are added."""
+    """Register, for each operand, a function of its tangent and all operands; the terms are added.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> square = Primitive("square")
+    >>> _ = square.def_impl(lambda x: x * x)
+    >>> defjvp(square, lambda t, x: 2 * x * t)
+    >>> atled.jvp(square.bind, (3.0,), (1.0,))
+    (9.0, 6.0)
+    """
 
     def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
@@ -97,7 +113,16 @@ def defjvp(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
-    """As `defjvp`, for functions of the tangent, the result and all operands."""
+    """As `defjvp`, for functions of the tangent, the result and all operands.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.extend.core import Primitive
+    >>> exp = Primitive("exp")
+    >>> _ = exp.def_impl(jnp.exp)
+    >>> defjvp2(exp, lambda t, result, x: result * t)  # the derivative is the result itself
+    >>> atled.jvp(exp.bind, (0.0,), (3.0,))
+    (Array(1., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
+    """
 
     def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
@@ -108,7 +133,16 @@ def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """Declare that a primitive is linear in all operands, and how it is transposed, given cotangent and operands."""
+    """Declare that a primitive is linear in all operands, and how it is transposed, given cotangent and operands.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> triple = Primitive("triple")
+    >>> _ = triple.def_impl(lambda x: 3 * x), triple.def_abstract_eval(lambda x: x)
+    >>> deflinear2(triple, lambda ct, x: [triple.bind(ct)])
+    >>> atled.grad(triple.bind)(1.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
@@ -122,12 +156,30 @@ def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
 
 
 def deflinear(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """As `deflinear2`, for a function of the cotangent alone."""
+    """As `deflinear2`, for a function of the cotangent alone.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> triple = Primitive("triple")
+    >>> _ = triple.def_impl(lambda x: 3 * x), triple.def_abstract_eval(lambda x: x)
+    >>> deflinear(triple, lambda ct: [triple.bind(ct)])
+    >>> atled.grad(triple.bind)(1.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
     deflinear2(primitive, lambda cotangent, *_, **params: transpose_rule(cotangent, **params))
 
 
 def defbilinear(prim: Any, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]) -> None:
-    """Declare that a primitive is linear in each of two operands, and how it is transposed by each."""
+    """Declare that a primitive is linear in each of two operands, and how it is transposed by each.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> times = Primitive("times")
+    >>> _ = times.def_impl(lambda x, y: x * y), times.def_abstract_eval(lambda x, y: x)
+    >>> defbilinear(times, lambda ct, x, y: ct * y, lambda ct, x, y: ct * x)
+    >>> atled.grad(times.bind, argnums=(0, 1))(2.0, 5.0)
+    (Array(5., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
     defjvp(
         prim,
         lambda t, x, y, **params: prim.bind(t, y, **params),

@@ -60,7 +60,16 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 
 def defvectorized(prim: Any) -> None:
-    """Declare that a primitive of one batched operand works on more axes as it does on fewer."""
+    """Declare that a primitive of one batched operand works on more axes as it does on fewer.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.extend.core import Primitive
+    >>> sine = Primitive("sine")
+    >>> _ = sine.def_impl(jnp.sin)
+    >>> defvectorized(sine)
+    >>> atled.vmap(sine.bind)(jnp.zeros(3))
+    Array([0., 0., 0.], dtype=float32)
+    """
 
     def rule(args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         if len({d for d in dims if d is not None}) > 1 or any(d is None for d in dims):
@@ -71,7 +80,16 @@ def defvectorized(prim: Any) -> None:
 
 
 def defbroadcasting(prim: Any) -> None:
-    """Declare that a primitive works on each element, so operands are brought to one shape."""
+    """Declare that a primitive works on each element, so operands are brought to one shape.
+
+    >>> import atled, atled.numpy as jnp
+    >>> from atled.extend.core import Primitive
+    >>> plus = Primitive("plus")
+    >>> _ = plus.def_impl(jnp.add)
+    >>> defbroadcasting(plus)
+    >>> atled.vmap(plus.bind, in_axes=(0, None))(jnp.arange(3), 10)
+    Array([10, 11, 12], dtype=int32)
+    """
 
     def rule(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         rank = max(type_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True))

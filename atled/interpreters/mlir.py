@@ -71,14 +71,32 @@ token_type = hlo.TokenType.get
 def register_lowering(
     prim: Any, rule: Callable[..., Any], platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> Callable[..., Any]:
-    """Register the lowering of a primitive, for one platform or for all."""
+    """Register the lowering of a primitive, for one platform or for all.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> negate = Primitive("negate")
+    >>> _ = negate.def_abstract_eval(lambda x: x)
+    >>> _ = register_lowering(negate, lambda ctx, x: [hlo.negate(x)])
+    >>> atled.jit(negate.bind)(2.0)
+    Array(-2., dtype=float32, weak_type=True)
+    """
     del inline, cacheable
     lowerings[prim, platform] = rule
     return rule
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., Any]:
-    """A lowering rule made from a traced function."""
+    """A lowering rule made from a traced function.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> triple = Primitive("triple")
+    >>> _ = triple.def_abstract_eval(lambda x: x)
+    >>> _ = register_lowering(triple, lower_fun(lambda x: 3 * x, multiple_results=False))
+    >>> atled.jit(triple.bind)(2.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
 
     def rule(context: Any, *values: Any, **params: Any) -> list[Any]:
         def flat(*operands: Any) -> list[Any]:
@@ -129,7 +147,16 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
-    """A constant, as a value of the module that is being built. Each is written anew; its type is that of the value."""
+    """A constant, as a value of the module that is being built. Each is written anew; its type is that of the value.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> answer = Primitive("answer")
+    >>> _ = answer.def_abstract_eval(lambda: ArrayType((), np.dtype("int32")))
+    >>> _ = register_lowering(answer, lambda ctx: [ir_constant(np.int32(42))])
+    >>> atled.jit(answer.bind)()
+    Array(42, dtype=int32)
+    """
     del const_lowering
     for kind in type(val).__mro__:
         if kind in _constant_handlers:
@@ -145,12 +172,31 @@ _constant_handlers: dict[type, ConstantHandler] = {}
 
 
 def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
-    """Register how `ir_constant` writes values of a class: a function of the value and the requested type or None."""
+    """Register how `ir_constant` writes values of a class: a function of the value and the requested type or None.
+
+    >>> import atled, fractions
+    >>> from atled.extend.core import Primitive
+    >>> register_constant_handler(fractions.Fraction, lambda value, aval: ir_constant(np.float32(value)))
+    >>> half = Primitive("half")
+    >>> _ = half.def_abstract_eval(lambda: ArrayType((), np.dtype("float32")))
+    >>> _ = register_lowering(half, lambda ctx: [ir_constant(fractions.Fraction(1, 2))])
+    >>> atled.jit(half.bind)()
+    Array(0.5, dtype=float32)
+    """
     _constant_handlers[type_] = handler_fun
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[Any, ...]:
-    """The values that stand for a constant: one."""
+    """The values that stand for a constant: one.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> primes = Primitive("primes")
+    >>> _ = primes.def_abstract_eval(lambda: ArrayType((3,), np.dtype("int32")))
+    >>> _ = register_lowering(primes, lambda ctx: ir_constants(np.int32([2, 3, 5])))
+    >>> atled.jit(primes.bind)()
+    Array([2, 3, 5], dtype=int32)
+    """
     return (ir_constant(val, const_lowering=const_lowering, aval=aval),)
 
 
@@ -185,7 +231,16 @@ def ir_attribute(val: Any) -> Any:
 
 
 def shape_tensor(ctx: Any, sizes: Any) -> Any:
-    """Lengths as a value of the module: a vector of 32-bit integers."""
+    """Lengths as a value of the module: a vector of 32-bit integers.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> lengths = Primitive("lengths")
+    >>> _ = lengths.def_abstract_eval(lambda x: ArrayType((len(x.shape),), np.dtype("int32")))
+    >>> _ = register_lowering(lengths, lambda ctx, x: [shape_tensor(ctx, ctx.avals_in[0].shape)])
+    >>> atled.jit(lengths.bind)(atled.numpy.ones((5, 7)))
+    Array([5, 7], dtype=int32)
+    """
     return ir_constant(np.asarray([int(n) for n in sizes], np.int32))
 
 
@@ -261,7 +316,17 @@ def module_to_bytecode(module: Any) -> bytes:
 
 
 def core_call_lowering(ctx: Any, *args: Any, name: str, backend: Any = None, call_jaxpr: Any) -> list[Any]:
-    """A rule that writes the program of a call where it is called."""
+    """A rule that writes the program of a call where it is called.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> program = atled.make_jaxpr(lambda x: x * 3)(1.0)
+    >>> triple = Primitive("triple")
+    >>> _ = triple.def_abstract_eval(lambda x: x)
+    >>> _ = register_lowering(triple, lambda ctx, x: core_call_lowering(ctx, x, name="triple", call_jaxpr=program))
+    >>> atled.jit(triple.bind)(2.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
     del name, backend
     given = [ir_constant(np.asarray(c)) for c in call_jaxpr.consts]
     return ctx.inlined(call_jaxpr, [*given, *args])
@@ -283,6 +348,17 @@ def emit_python_callback(
     """Write a call of a Python function of NumPy arrays, which gives a sequence of them, and give its values.
 
     With an effect, it comes after all others so far; `token`, which is given back, does not say it.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> root = Primitive("root")
+    >>> _ = root.def_abstract_eval(lambda x: x)
+    >>> def rule(ctx, x):
+    ...     host = lambda x: (np.sqrt(x),)
+    ...     return emit_python_callback(ctx, host, None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=False)[0]
+    >>> _ = register_lowering(root, rule)
+    >>> atled.jit(root.bind)(9.0)
+    Array(3., dtype=float32, weak_type=True)
     """
     del returns_token, partitioned, sharding
     host = Host(callback, [type_of(t) for t in result_avals], getattr(callback, "__name__", "callback"))
@@ -302,7 +378,18 @@ def jaxpr_subcomp(
     const_lowering: Any = None,
     outer_traceback: Any = None,
 ) -> tuple[list[Any], Any]:
-    """The values that the equations of a program give, written where the module is being built; tokens as they were."""
+    """The values that the equations of a program give, written where the module is being built; tokens as they were.
+
+    >>> import atled
+    >>> from atled.extend.core import Primitive
+    >>> program = atled.make_jaxpr(lambda x: x * 3)(1.0)
+    >>> triple = Primitive("triple")
+    >>> _ = triple.def_abstract_eval(lambda x: x)
+    >>> rule = lambda ctx, x: jaxpr_subcomp(ctx.module_context, program, None, None, [], x)[0]
+    >>> _ = register_lowering(triple, rule)
+    >>> atled.jit(triple.bind)(2.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
     del name_stack, dim_var_values, const_lowering, outer_traceback
     given = [*consts_for_constvars, *args]
     values = [BuilderValue(v, t) for v, t in zip(given, jaxpr.input_types, strict=True)]
@@ -323,6 +410,11 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
     """Copy all functions of one module into another, as private ones; the name that `main` has there.
 
     That is `sym_name`, with a number if the name is taken. Nothing in `dst_module` is renamed.
+
+    >>> import atled
+    >>> one, other = (atled.jit(f).lower(1.0).compiler_ir() for f in (lambda x: x + 1, lambda x: x * 2))
+    >>> merge_mlir_modules(one, "helper", other), "func.func private @helper" in str(one)
+    ('helper', True)
     """
     there = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
     here = ir.SymbolTable(src_module.operation)

@@ -98,7 +98,15 @@ def trace_to_jaxpr_nounits(
 
 
 def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **_: Any) -> tuple[Program, list[Any], list[Any]]:
-    """The program of a function of values of which all are unknown, the types of its results, and its constants."""
+    """The program of a function of values of which all are unknown, the types of its results, and its constants.
+
+    >>> import atled
+    >>> from atled.extend.linear_util import wrap_init
+    >>> fun = wrap_init(lambda x: [x * 2])
+    >>> program, types, consts = trace_to_jaxpr_dynamic(fun, [atled.typeof(1.0)])
+    >>> [e.primitive.name for e in program.eqns], types
+    (['mul'], [~f32[]])
+    """
     program, out, consts = trace_to_jaxpr_nounits(fun, [PartialVal.unknown(t) for t in in_avals], instantiate=True)
     return program, [p.get_aval() for p in out], consts
 

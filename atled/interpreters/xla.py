@@ -14,6 +14,11 @@ Backend = xla_client.Client
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
-    """Compile a primitive by itself, and run it."""
+    """Compile a primitive by itself, and run it.
+
+    >>> from atled.extend.core.primitives import sin_p
+    >>> apply_primitive(sin_p, 0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
     out = jit(partial(bind, prim.op_of(params)))(*args)
     return list(out) if prim.multiple_results else out

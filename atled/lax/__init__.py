@@ -233,7 +233,12 @@ from atled.transforms.grad import stop_gradient  # noqa: F401
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes bits."""
+    """How `rng_bit_generator` makes bits.
+
+    >>> state, bits = rng_bit_generator(iota("uint64", 3), (4,), algorithm=RandomAlgorithm.RNG_PHILOX)
+    >>> bits.shape, bits.dtype
+    ((4,), dtype('uint32'))
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -241,7 +246,11 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves go."""
+    """Where halves go.
+
+    >>> [float(round(2.5, method)) for method in RoundingMethod]
+    [3.0, 2.0]
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -257,7 +266,13 @@ def round(x: _ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_F
 
 
 def bitcast_convert_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
-    """The bits of x read as another dtype."""
+    """The bits of x read as another dtype.
+
+    >>> bitcast_convert_type(full((2,), -1, "int32"), "uint32")
+    Array([4294967295, 4294967295], dtype=uint32)
+    >>> bitcast_convert_type(full((2,), 1, "int32"), "int16").shape  # narrower: a new last axis
+    (2, 2)
+    """
     return _conversion.bitcast_convert(operand, new_dtype)
 
 
@@ -280,7 +295,11 @@ def convert_element_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
 
 
 def bitcast(operand: _ArrayLike, new_dtype: Any) -> _Array:
-    """The bits of x read as another dtype."""
+    """The bits of x read as another dtype.
+
+    >>> bitcast(full((), 1.0), "uint32") == 0x3F800000
+    Array(True, dtype=bool)
+    """
     return bitcast_convert_type(operand, new_dtype)
 
 
@@ -344,7 +363,11 @@ def dot(
 
 
 def batch_matmul(lhs: _ArrayLike, rhs: _ArrayLike, precision: Any = None) -> _Array:
-    """Matrix products for each index of the leading axes."""
+    """Matrix products for each index of the leading axes.
+
+    >>> batch_matmul(full((5, 2, 3), 1.0), full((5, 3, 4), 1.0)).shape
+    (5, 2, 4)
+    """
     n = _type_of(lhs).ndim
     lead = tuple(range(n - 2))
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (lead, lead)), precision)
@@ -360,32 +383,62 @@ def reduce_sum(operand: _ArrayLike, axes: Sequence[int], *, out_sharding: Any = 
 
 
 def reduce_prod(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
-    """The product over axes."""
+    """The product over axes.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_prod(jnp.array([[1, 5], [4, 2]]), (1,))
+    Array([5, 8], dtype=int32)
+    """
     return _reduction.reduce_prod(operand, tuple(axes))
 
 
 def reduce_max(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
-    """The largest element over axes."""
+    """The largest element over axes.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_max(jnp.array([[1, 5], [4, 2]]), (1,))
+    Array([5, 4], dtype=int32)
+    """
     return _reduction.reduce_max(operand, tuple(axes))
 
 
 def reduce_min(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
-    """The smallest element over axes."""
+    """The smallest element over axes.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_min(jnp.array([[1, 5], [4, 2]]), (0,))
+    Array([1, 2], dtype=int32)
+    """
     return _reduction.reduce_min(operand, tuple(axes))
 
 
 def reduce_and(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
-    """The bitwise and over axes: for bools, whether all hold."""
+    """The bitwise and over axes: for bools, whether all hold.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_and(jnp.array([[True, True], [True, False]]), (1,))
+    Array([ True, False], dtype=bool)
+    """
     return _reduction.reduce_and(operand, tuple(axes))
 
 
 def reduce_or(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
-    """The bitwise or over axes: for bools, whether any holds."""
+    """The bitwise or over axes: for bools, whether any holds.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_or(jnp.array([[0b01, 0b10], [0b00, 0b10]]), (1,))
+    Array([3, 2], dtype=int32)
+    """
     return _reduction.reduce_or(operand, tuple(axes))
 
 
 def reduce_xor(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
-    """The bitwise exclusive or over axes."""
+    """The bitwise exclusive or over axes.
+
+    >>> import atled.numpy as jnp
+    >>> reduce_xor(jnp.array([True, True, True]), (0,))  # whether an odd number holds
+    Array(True, dtype=bool)
+    """
     return _reduction.reduce_xor(operand, tuple(axes))
 
 
@@ -393,7 +446,12 @@ def rng_bit_generator(
     key: Any, shape: Sequence[int], dtype: Any = _np.uint32, algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *,
     out_sharding: Any = None,
 ) -> tuple[_Array, _Array]:  # fmt: skip
-    """The next state of a generator, and random bits; the default algorithm is Threefry."""
+    """The next state of a generator, and random bits; the default algorithm is Threefry.
+
+    >>> state, bits = rng_bit_generator(iota("uint64", 2), (2, 3))
+    >>> bits.shape, bits.dtype, state.shape
+    ((2, 3), dtype('uint32'), (2,))
+    """
     name = RandomAlgorithm(algorithm).name if not isinstance(algorithm, str) else algorithm
     chosen = {"RNG_DEFAULT": "THREE_FRY", "RNG_THREE_FRY": "THREE_FRY", "RNG_PHILOX": "PHILOX"}.get(name, name)
     state, bits = _random.rng_bit_generator(key, tuple(shape), _dtypes.canonical(dtype), chosen)
@@ -401,12 +459,22 @@ def rng_bit_generator(
 
 
 def argmax(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
-    """The position of the first largest element along an axis."""
+    """The position of the first largest element along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> argmax(jnp.array([[1, 5, 5], [7, 2, 3]]), 1, "int32")
+    Array([1, 0], dtype=int32)
+    """
     return _reduction.argmax(operand, _check_axis("argmax", axis, _type_of(operand).ndim), index_dtype)
 
 
 def argmin(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
-    """The position of the first smallest element along an axis."""
+    """The position of the first smallest element along an axis.
+
+    >>> import atled.numpy as jnp
+    >>> argmin(jnp.array([[4, 1, 1], [7, 2, 0]]), 1, "int32")
+    Array([1, 2], dtype=int32)
+    """
     return _reduction.argmin(operand, _check_axis("argmin", axis, _type_of(operand).ndim), index_dtype)
 
 
@@ -448,12 +516,23 @@ def top_k(operand: _ArrayLike, k: int, *, axis: int = -1) -> tuple[_Array, _Arra
 
 
 def fft(x: _ArrayLike, fft_type: Any, fft_lengths: Sequence[int]) -> _Array:
-    """A Fourier transform of the last axes."""
+    """A Fourier transform of the last axes.
+
+    >>> import atled.numpy as jnp
+    >>> fft(jnp.array([1.0, 0.0, -1.0, 0.0]), "rfft", (4,))
+    Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
+    """
     return _fft.fft(x, str(getattr(fft_type, "name", fft_type)).upper(), tuple(fft_lengths))
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """A tree unchanged, behind an optimization barrier."""
+    """A tree unchanged, behind an optimization barrier.
+
+    >>> import atled
+    >>> f = atled.jit(lambda x: optimization_barrier(x + 1) * 2)  # the two ops are not fused
+    >>> f(3.0)
+    Array(8., dtype=float32, weak_type=True)
+    """
     leaves, structure = _tree.flatten(operand)
     return structure.unflatten(_shape.optimization_barrier(*leaves)) if leaves else operand
 

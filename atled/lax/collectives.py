@@ -57,7 +57,12 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pvary(x: Any, axis_name: Any) -> Any:
-    """A replicated value as a varying one along named axes: the identity."""
+    """A replicated value as a varying one along named axes: the identity.
+
+    >>> import atled, atled.numpy as jnp
+    >>> atled.vmap(lambda x: x + pvary(1, "i"), axis_name="i")(jnp.arange(3))
+    Array([1, 2, 3], dtype=int32)
+    """
     return _over_tree(collectives.pvary, x, axis_name, None)
 
 
@@ -65,6 +70,10 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """A value as one that varies along named axes, or as one that is summed up: the value itself.
 
     Types do not track how values vary, so it is the identity. "unreduced" is not supported.
+
+    >>> import atled, atled.numpy as jnp
+    >>> atled.vmap(lambda x: x + pcast(1, "i", to="varying"), axis_name="i")(jnp.arange(3))
+    Array([1, 2, 3], dtype=int32)
     """
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced'; got {to!r}.")
@@ -192,5 +201,12 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """An axis exchanged with a named one of the same length."""
+    """An axis exchanged with a named one of the same length.
+
+    >>> import atled, atled.numpy as jnp
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> atled.vmap(lambda row: pswapaxes(row, "i", 0), axis_name="i")(x)  # the transpose
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

@@ -19,7 +19,12 @@ from atled.ops.placing import placed
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """An array repeated along new leading axes."""
+    """An array repeated along new leading axes.
+
+    >>> broadcast(iota("int32", 3), (2,))
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     t = type_of(operand)
     out = _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
     return placed(out, out_sharding, "broadcast")
@@ -38,30 +43,53 @@ def broadcast_in_dim(
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that shapes broadcast to."""
+    """The shape that shapes broadcast to.
+
+    >>> broadcast_shapes((2, 1), (1, 3), (3,))
+    (2, 3)
+    """
     return _broadcast_shapes(*shapes)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
-    """0, 1, 2, ... along one axis of a shape."""
+    """0, 1, 2, ... along one axis of a shape.
+
+    >>> broadcasted_iota("int32", (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     return placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
 
 
 def iota(dtype: Any, size: int) -> Array:
-    """0, 1, 2, ..."""
+    """0, 1, 2, ...
+
+    >>> iota("float32", 4)
+    Array([0., 1., 2., 3.], dtype=float32)
+    """
     return _shape.iota(dtype, (size,), 0)
 
 
 def reshape(
     operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """The same elements in another shape, after the axes were brought into the order of `dimensions`."""
+    """The same elements in another shape, after the axes were brought into the order of `dimensions`.
+
+    >>> reshape(broadcasted_iota("int32", (2, 3), 1), (6,))
+    Array([0, 1, 2, 0, 1, 2], dtype=int32)
+    >>> reshape(broadcasted_iota("int32", (2, 3), 1), (6,), dimensions=(1, 0))  # columns first
+    Array([0, 0, 1, 1, 2, 2], dtype=int32)
+    """
     x = operand if dimensions is None else transpose(operand, dimensions)
     return placed(_shape.reshape(x, new_sizes), out_sharding, "reshape")
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """The axes in another order."""
+    """The axes in another order.
+
+    >>> transpose(full((2, 3, 5), 0), (2, 0, 1)).shape
+    (5, 2, 3)
+    """
     return _shape.transpose(operand, permutation)
 
 
@@ -102,14 +130,22 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Axes of length one taken away."""
+    """Axes of length one taken away.
+
+    >>> squeeze(full((1, 3, 1), 0), (0, 2)).shape
+    (3,)
+    """
     dims = type_of(array).shape
     gone = check_axes("squeeze", tuple(dimensions), len(dims))
     return _shape.reshape(array, [n for i, n in enumerate(dims) if i not in gone])
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """New axes of length one."""
+    """New axes of length one.
+
+    >>> expand_dims(iota("int32", 3), (0, 2)).shape
+    (1, 3, 1)
+    """
     dims = type_of(array).shape
     total = len(dims) + len(dimensions)
     new = check_axes("expand_dims", tuple(dimensions), total)
@@ -129,7 +165,12 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
-    """An array with one value everywhere."""
+    """An array with one value everywhere.
+
+    >>> full((2, 2), 7)
+    Array([[7, 7],
+           [7, 7]], dtype=int32)
+    """
     value = (
         fill_value
         if dtype is None and hasattr(fill_value, "dtype")
@@ -140,13 +181,21 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
 
 def full_like(x: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
-    """One value everywhere, like another array."""
+    """One value everywhere, like another array.
+
+    >>> full_like(iota("int32", 3), 7), full_like(iota("int32", 3), 7, "float32")
+    (Array([7, 7, 7], dtype=int32), Array([7., 7., 7.], dtype=float32))
+    """
     t = type_of(x)
     return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype, sharding=sharding)
 
 
 def zeros_like_array(x: ArrayLike) -> Array:
-    """Zeros like another array."""
+    """Zeros like another array.
+
+    >>> zeros_like_array(iota("int32", 3))
+    Array([0, 0, 0], dtype=int32)
+    """
     return full_like(x, 0)
 
 

@@ -60,7 +60,12 @@ def convolve(
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
-    """The cross-correlation of two 1-d arrays, of which the second is conjugated; modes as in `convolve`."""
+    """The cross-correlation of two 1-d arrays, of which the second is conjugated; modes as in `convolve`.
+
+    >>> import atled.numpy as jnp
+    >>> correlate(jnp.array([1, 2, 3, 4]), jnp.array([1, 10]))  # 1 * 1 + 2 * 10, ...
+    Array([21, 32, 43], dtype=int32)
+    """
     x, y = _sliding_operands("correlate", a, v, mode)
     y = conversion.conj(y) if type_of(y).kind == "c" else y
     if type_of(x).size < type_of(y).size:

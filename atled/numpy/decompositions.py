@@ -188,7 +188,13 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
 @library_function
 def eig(a: ArrayLike) -> EigResult:
-    """Eigenvalues and eigenvectors of a square matrix. Unlike NumPy's they are always complex."""
+    """Eigenvalues and eigenvectors of a square matrix. Unlike NumPy's they are always complex.
+
+    >>> import atled.numpy as jnp
+    >>> values, vectors = eig(jnp.array([[0.0, -1.0], [1.0, 0.0]]))  # a quarter turn
+    >>> values
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
     (x,), _ = matrices("eig", a, square=True)
     return EigResult(*bind(spectral.Eig(True), x))
 

@@ -60,7 +60,12 @@ def diff(
 
 @library_function
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """Differences of neighbours in the flat array, with values put before and after them."""
+    """Differences of neighbours in the flat array, with values put before and after them.
+
+    >>> import atled.numpy as jnp
+    >>> ediff1d(jnp.array([1, 4, 9]), to_begin=0)
+    Array([0, 3, 5], dtype=int32)
+    """
     t = operand_type("ediff1d", ary)
     if t.kind == "b":
         raise TypeError(f"ediff1d: bools have no difference; got {t}.\n  try: diff(x), which says where they change.")

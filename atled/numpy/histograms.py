@@ -134,6 +134,12 @@ def histogramdd(
     """How many points fall into each cell of a grid of bins, and the edges along each axis.
 
     The sample has one row for each point, or is a list with the coordinates of all points for each axis.
+
+    >>> import atled.numpy as jnp
+    >>> points = jnp.array([[0.1, 0.1, 0.9], [0.2, 0.3, 0.8]])  # two points in three dimensions
+    >>> counts, edges = histogramdd(points, bins=2, range=3 * ((0, 1),))
+    >>> counts.shape, counts[0, 0, 1], edges[0]
+    ((2, 2, 2), Array(2., dtype=float32), Array([0. , 0.5, 1. ], dtype=float32))
     """
     if isinstance(sample, (list, tuple)):
         columns = [asarray(x) for x in sample]
@@ -163,7 +169,15 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """How many points (x, y) fall into each cell of a grid of bins, and the edges along both axes."""
+    """How many points (x, y) fall into each cell of a grid of bins, and the edges along both axes.
+
+    >>> import atled.numpy as jnp
+    >>> x, y = jnp.array([0.1, 0.2, 0.9]), jnp.array([0.1, 0.8, 0.9])
+    >>> counts, edges_of_x, edges_of_y = histogram2d(x, y, bins=2, range=((0, 1), (0, 1)))
+    >>> counts
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
+    """
     if isinstance(bins, (list, tuple)):
         bins = bins if len(bins) == 2 else [asarray(bins)] * 2
     elif operand_type("histogram2d", bins).size > 2:  # the edges of both axes

@@ -200,7 +200,16 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Array:
 
 @library_function(static=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of a as a map from its axes from `ind` on to those before."""
+    """The inverse of a as a map from its axes from `ind` on to those before.
+
+    >>> import atled.numpy as jnp
+    >>> a = jnp.eye(6).reshape(6, 2, 3) * 2
+    >>> tensorinv(a, ind=1).shape
+    (2, 3, 6)
+    >>> jnp.tensordot(tensorinv(a, ind=1), jnp.ones(6), 1)  # the x with jnp.tensordot(a, x, 2) == 1
+    Array([[0.5, 0.5, 0.5],
+           [0.5, 0.5, 0.5]], dtype=float32)
+    """
     t = operand_type("tensorinv", a)
     rows, columns = t.shape[:ind], t.shape[ind:]
     if ind <= 0 or prod(rows) != prod(columns):

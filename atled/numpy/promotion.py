@@ -94,7 +94,14 @@ _warned: set[Any] = set()
 
 
 class MixedWidthWarning(UserWarning):
-    """An op mixed 32-bit and 64-bit arrays, and the result has 64 bits. Convert one of them, or ignore the warning."""
+    """An op mixed 32-bit and 64-bit arrays, and the result has 64 bits. Convert one of them, or ignore the warning.
+
+    >>> import warnings, atled.numpy as jnp
+    >>> with warnings.catch_warnings(record=True, action="always") as found:
+    ...     _ = jnp.ones(2, "float32") + jnp.ones(2, "float64")
+    >>> str(found[0].message).splitlines()[0]
+    'f32[2] and f64[2] meet, and the result is float64; convert one of them with .astype to choose the width.'
+    """
 
 
 def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:

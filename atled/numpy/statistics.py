@@ -189,9 +189,39 @@ quantile = _quantile_function(
     Array(1.2, dtype=float32)
     """,
 )
-percentile = _quantile_function("percentile", False, True, "As `quantile`, with shares in percent.")
-nanquantile = _quantile_function("nanquantile", True, False, "As `quantile`, leaving NaN out; NaN if nothing is left.")
-nanpercentile = _quantile_function("nanpercentile", True, True, "As `nanquantile`, with shares in percent.")
+percentile = _quantile_function(
+    "percentile",
+    False,
+    True,
+    """As `quantile`, with shares in percent.
+
+    >>> import atled.numpy as jnp
+    >>> percentile(jnp.arange(5.0), jnp.array([25, 50]))
+    Array([1., 2.], dtype=float32)
+    """,
+)
+nanquantile = _quantile_function(
+    "nanquantile",
+    True,
+    False,
+    """As `quantile`, leaving NaN out; NaN if nothing is left.
+
+    >>> import atled.numpy as jnp
+    >>> nanquantile(jnp.array([0.0, jnp.nan, 1.0, 2.0]), 0.25)
+    Array(0.5, dtype=float32)
+    """,
+)
+nanpercentile = _quantile_function(
+    "nanpercentile",
+    True,
+    True,
+    """As `nanquantile`, with shares in percent.
+
+    >>> import atled.numpy as jnp
+    >>> nanpercentile(jnp.array([0.0, jnp.nan, 1.0, 2.0]), 25)
+    Array(0.5, dtype=float32)
+    """,
+)
 
 
 def median(
@@ -211,7 +241,12 @@ def median(
 def nanmedian(
     a: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """As `median`, leaving NaN out; NaN if nothing is left."""
+    """As `median`, leaving NaN out; NaN if nothing is left.
+
+    >>> import atled.numpy as jnp
+    >>> nanmedian(jnp.array([3.0, jnp.nan, 1.0, 2.0]))
+    Array(2., dtype=float32)
+    """
     axis = tuple(axis) if isinstance(axis, list) else axis
     refuse_out("nanmedian", out)
     return _quantile(a, 0.5, None, "nanmedian", axis, "midpoint", bool(keepdims), True, False)
@@ -276,7 +311,13 @@ def cov(
 
 @library_function(static=("rowvar", "dtype"))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None) -> Array:
-    """The correlation of variables, one for each row: covariances over the standard deviations."""
+    """The correlation of variables, one for each row: covariances over the standard deviations.
+
+    >>> import atled.numpy as jnp
+    >>> corrcoef(jnp.array([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
     c = cov(x, y, rowvar=rowvar, dtype=dtype)
     t = type_of(c)
     if t.ndim == 0:

@@ -20,7 +20,15 @@ PLAIN_PRECISIONS = ("DEFAULT", "HIGH", "HIGHEST")
 
 
 class DotAlgorithm(NamedTuple):
-    """The algorithm of a dot product: operand precisions, accumulation type, number of components."""
+    """The algorithm of a dot product: operand precisions, accumulation type, number of components.
+
+    >>> from atled import lax
+    >>> preset = lax.DotAlgorithmPreset.BF16_BF16_F32_X3  # three products of parts in bfloat16, summed in float32
+    >>> lax.dot(lax.full((2, 3), 1.0), lax.full((3,), 2.0), precision=preset)
+    Array([6., 6.], dtype=float32)
+    >>> DotAlgorithm("bfloat16", "bfloat16", "float32", num_primitive_operations=3).accumulation_type
+    'float32'
+    """
 
     lhs_precision_type: Any
     rhs_precision_type: Any

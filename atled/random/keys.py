@@ -25,6 +25,14 @@ class KeyReuseWarning(UserWarning):
     """A random key was used twice, which repeats the same random numbers.
 
     Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
+
+    >>> import warnings
+    >>> from atled import random
+    >>> key = random.key(0)
+    >>> with warnings.catch_warnings(record=True, action="always") as found:
+    ...     _ = random.normal(key), random.normal(key)
+    >>> [w.category.__name__ for w in found]
+    ['KeyReuseWarning']
     """
 
 

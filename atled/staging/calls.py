@@ -127,7 +127,18 @@ def shared_for(f: Callable[..., Any], options: Options) -> Shared:
 
 
 def clear_caches() -> None:
-    """Drop all traces and all compiled programs in memory."""
+    """Drop all traces and all compiled programs in memory.
+
+    >>> import atled
+    >>> traces = []
+    >>> f = atled.jit(lambda x: traces.append("traced") or x + 1)
+    >>> for clear in (False, False, True):
+    ...     if clear:
+    ...         clear_caches()
+    ...     _ = f(1)
+    >>> traces  # once, and again after the caches were dropped
+    ['traced', 'traced']
+    """
     for shared in _everyone():
         shared.clear()
     _forget_equals()

@@ -25,7 +25,13 @@ WINDOW = 10.0  # seconds over which speed is measured
 
 
 class Progress:
-    """A progress bar, created by `train.progress`."""
+    """A progress bar, created by `train.progress`.
+
+    >>> from atled import train
+    >>> bar = train.progress(["a", "b"], stop=2, show=False)
+    >>> [(batch, bar.step) for batch in bar], isinstance(bar, Progress)
+    ([('a', 0), ('b', 1)], True)
+    """
 
     def __init__(
         self, items: Iterable[Any], start: int, stop: int | None, tokens: Any = None, label: str = "",

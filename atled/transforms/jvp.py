@@ -14,7 +14,16 @@ from atled.transforms.masks import Masked
 
 
 class JvpTracer(Tracer):
-    """A primal value and its tangent."""
+    """A primal value and its tangent.
+
+    >>> import atled
+    >>> from atled.interpreters import ad
+    >>> def f(x):
+    ...     print(isinstance(x, ad.JVPTracer), x.primal, x.tangent)
+    ...     return x
+    >>> _ = atled.jvp(f, (1.0,), (5.0,))
+    True 1.0 5.0
+    """
 
     __slots__ = ("primal", "tangent")
 
@@ -30,7 +39,13 @@ class JvpTracer(Tracer):
 
 
 class Jvp(Interpreter):
-    """Applies `jvp` rules. Ops that no tangent reaches go to the interpreters below, so their values stay concrete."""
+    """Applies `jvp` rules. Ops that no tangent reaches go to the interpreters below, so their values stay concrete.
+
+    >>> import atled
+    >>> from atled.interpreters import ad
+    >>> _ = atled.jvp(lambda x: print(isinstance(x.interpreter, ad.JVPTrace)) or x, (1.0,), (1.0,))
+    True
+    """
 
     __slots__ = ("masks",)
     transform = "differentiation"

@@ -46,6 +46,10 @@ class PeerLost(RuntimeError):  # noqa: N818
 
     Arrays with shards on it are lost. The remaining processes can continue together: each calls
     `distributed.shutdown()` and then `distributed.initialize` with the new number of processes.
+
+    >>> from atled.distributed import PeerLost
+    >>> PeerLost("rank 3 was lost: its process ended", ranks=[3]).ranks
+    (3,)
     """
 
     def __init__(self, message: str, ranks: Sequence[int] = ()) -> None:
@@ -57,6 +61,13 @@ class ProgramMismatch(RuntimeError):  # noqa: N818
     """The processes launched different programs, or the same ones in a different order; the message names both.
 
     A program over several processes runs when all of them launch it. They must launch the same ones in the same order.
+
+    >>> from atled.distributed import ProgramMismatch
+    >>> try:
+    ...     raise ProgramMismatch("rank 0 launched train, and rank 1 launched evaluate")
+    ... except RuntimeError as error:
+    ...     print(error)
+    rank 0 launched train, and rank 1 launched evaluate
     """
 
 

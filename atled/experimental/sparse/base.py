@@ -25,15 +25,39 @@ C_ = TypeVar("C_", bound=type)
 
 
 class SparseEfficiencyError(ValueError):
-    """The operation would store far more numbers than the array has."""
+    """The operation would store far more numbers than the array has.
+
+    >>> import atled.numpy as jnp
+    >>> from atled.experimental import sparse
+    >>> x = sparse.BCOO.fromdense(jnp.eye(3))
+    >>> try:
+    ...     sparse.bcoo_update_layout(x, n_batch=1)
+    ... except sparse.SparseEfficiencyError as error:
+    ...     print(str(error).splitlines()[0])
+    bcoo_update_layout: n_batch from 0 to 1 stores many zeros for an array of the shape (3, 3).
+    """
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """The operation stores far more numbers than the array has."""
+    """The operation stores far more numbers than the array has.
+
+    >>> import warnings, atled.numpy as jnp
+    >>> from atled.experimental import sparse
+    >>> x = sparse.BCOO.fromdense(jnp.eye(3))
+    >>> with warnings.catch_warnings(record=True, action="always") as found:
+    ...     _ = sparse.bcoo_update_layout(x, n_batch=1, on_inefficient="warn")
+    >>> found[0].category.__name__
+    'SparseEfficiencyWarning'
+    """
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A product that a library of the GPU could take, were its operands ordered otherwise. It is never given here."""
+    """A product that a library of the GPU could take, were its operands ordered otherwise. It is never given here.
+
+    >>> from atled.experimental import sparse
+    >>> issubclass(sparse.CuSparseEfficiencyWarning, sparse.SparseEfficiencyWarning)
+    True
+    """
 
 
 class SparseInfo(NamedTuple):

@@ -77,7 +77,13 @@ class ClosedJaxpr(metaclass=_Closing):
 
 
 class DropVar(Var):
-    """An unused result, in JAX. Programs here have none: unused results are ordinary variables."""
+    """An unused result, in JAX. Programs here have none: unused results are ordinary variables.
+
+    >>> import atled
+    >>> program = atled.make_jaxpr(lambda x: (x + 1, x)[1])(1.0)
+    >>> any([isinstance(v, DropVar) for e in program.eqns for v in e.outvars])
+    False
+    """
 
 
 def check_jaxpr(jaxpr: Program) -> None:
@@ -188,7 +194,20 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_
 
 
 class Trace(Interpreter):
-    """A user-defined transformation: `process_primitive(primitive, values, params)` says what becomes of an op."""
+    """A user-defined transformation: `process_primitive(primitive, values, params)` says what becomes of an op.
+
+    >>> from atled import lax
+    >>> class Counting(Trace):
+    ...     seen = ()
+    ...     def process_primitive(self, primitive, values, params):
+    ...         self.seen += (primitive.name,)
+    ...         return values[0]  # instead of the result
+    >>> trace = Counting()
+    >>> with set_current_trace(trace):
+    ...     _ = lax.mul(lax.sin(1.0), 2.0)
+    >>> trace.seen
+    ('sin', 'mul')
+    """
 
     def __init__(self) -> None:
         super().__init__(state.level + 1)
@@ -213,7 +232,15 @@ def take_current_trace() -> Iterator[Interpreter]:
 
 @contextlib.contextmanager
 def set_current_trace(trace: Interpreter) -> Iterator[None]:
-    """A block in which ops go to this transformation."""
+    """A block in which ops go to this transformation.
+
+    >>> import atled.numpy as jnp
+    >>> with take_current_trace() as outside:
+    ...     pass
+    >>> with set_current_trace(outside):
+    ...     jnp.sin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
     if trace.level <= state.level:  # one further out, for a while
         before = state.base, state.level
         state.base, state.level = trace, trace.level
@@ -228,11 +255,23 @@ def set_current_trace(trace: Interpreter) -> Iterator[None]:
 
 
 class Effect:
-    """The base class of effects."""
+    """The base class of effects.
+
+    >>> class Writes(Effect):
+    ...     pass
+    >>> effects = frozenset({Writes()})
+    >>> effects == no_effects
+    False
+    """
 
 
 class TraceTag:
-    """Tells traces of one transformation from those of another."""
+    """Tells traces of one transformation from those of another.
+
+    >>> one, other = TraceTag(), TraceTag()
+    >>> one is other
+    False
+    """
 
 
 class DebugInfo(NamedTuple):

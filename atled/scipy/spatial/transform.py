@@ -325,7 +325,14 @@ class Rotation:
 
 
 class Slerp:
-    """A rotation that turns evenly from each of some rotations to the next, as a function of time; made by `init`."""
+    """A rotation that turns evenly from each of some rotations to the next, as a function of time; made by `init`.
+
+    >>> import atled.numpy as jnp
+    >>> ends = Rotation.from_rotvec(jnp.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
+    >>> turning = Slerp.init(jnp.array([0.0, 2.0]), ends)
+    >>> turning(1.0).as_rotvec()
+    Array([0. , 0. , 0.5], dtype=float32)
+    """
 
     __slots__ = ("rotations", "rotvecs", "timedelta", "times")
 
