@@ -253,6 +253,8 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
         return False
     if isinstance(a, type) and issubclass(a, np.generic) and a not in _CONCRETE:
         return np.issubdtype(a, b) if isinstance(b, type) else False
+    if isinstance(b, type) and issubclass(b, (np.flexible, np.object_)):  # no dtype of arrays, so NumPy's to say
+        return np.issubdtype(a, b)
     a = canonical(a)
     if isinstance(b, type) and issubclass(b, np.generic) and b not in _CONCRETE:
         return a.type is not None and any(issubclass(c, b) for c in (a.type, _STANDIN[kind(a)]))

@@ -446,15 +446,22 @@ def rng_bit_generator(
     key: Any, shape: Sequence[int], dtype: Any = _np.uint32, algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *,
     out_sharding: Any = None,
 ) -> tuple[_Array, _Array]:  # fmt: skip
-    """The next state of a generator, and random bits; the default algorithm is Threefry.
+    """The next state of a generator, and random bits; the default algorithm depends on the platform (CPU: Philox).
+
+    The state is a vector of uint64, or four words of uint32.
 
     >>> state, bits = rng_bit_generator(iota("uint64", 2), (2, 3))
     >>> bits.shape, bits.dtype, state.shape
     ((2, 3), dtype('uint32'), (2,))
     """
     name = RandomAlgorithm(algorithm).name if not isinstance(algorithm, str) else algorithm
-    chosen = {"RNG_DEFAULT": "THREE_FRY", "RNG_THREE_FRY": "THREE_FRY", "RNG_PHILOX": "PHILOX"}.get(name, name)
-    state, bits = _random.rng_bit_generator(key, tuple(shape), _dtypes.canonical(dtype), chosen)
+    chosen = {"RNG_DEFAULT": "DEFAULT", "RNG_THREE_FRY": "THREE_FRY", "RNG_PHILOX": "PHILOX"}.get(name, name)
+    words = _asarray(key)
+    is_narrow = words.dtype == _np.uint32 and words.shape == (4,)  # as JAX's "rbg" keys: two words of 64 bits
+    seed = bitcast_convert_type(words.reshape(2, 2), _np.uint64) if is_narrow else words
+    state, bits = _random.rng_bit_generator(seed, tuple(shape), _dtypes.canonical(dtype), chosen)
+    if is_narrow:
+        state = bitcast_convert_type(state, _np.uint32).reshape(4)
     return state, _placed(bits, out_sharding, "rng_bit_generator")
 
 

@@ -207,7 +207,7 @@ class Lowered(_Stage):
 
     def compile(
         self,
-        topology: topologies.Topology | None = None,
+        topology: topologies.Topology | dict[str, Any] | None = None,
         effort: float | None = None,
         *,
         compiler_options: dict[str, Any] | None = None,
@@ -222,6 +222,8 @@ class Lowered(_Stage):
         """
         from atled.engine import topology as topologies  # rarely needed
 
+        if isinstance(topology, dict):  # JAX's first parameter
+            topology, compiler_options = None, topology
         refuse_options("compile", compiler_options)
         program, where, module = self._program, self._where, self._module
         if topology is not None and topologies.of(where) is None:

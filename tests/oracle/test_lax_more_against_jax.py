@@ -375,3 +375,28 @@ def test_functions_at_positions_that_do_not_fit():
         x, places, lambda v: v * v, numbers, update_shape=(2,), unique_indices=True
     )
     np.testing.assert_allclose(atled.grad(lambda x: unique(x).sum())(jnp.array([3.0, 4.0, 5.0])), [6.0, 1.0, 10.0])
+
+
+@pytest.mark.parametrize("algorithm", ["RNG_DEFAULT", "RNG_PHILOX", "RNG_THREE_FRY"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+def test_bits_of_the_generator(algorithm, dtype):
+    """The same bits and the same next state, also from keys of four words."""
+    words = np.asarray([7, 8, 9, 10], "uint32")
+    for mine, theirs in zip(
+        atled.lax.rng_bit_generator(words, (2, 5), dtype, algorithm=atled.lax.RandomAlgorithm[algorithm]),
+        jax.lax.rng_bit_generator(words, (2, 5), dtype, algorithm=jax.lax.RandomAlgorithm[algorithm]),
+        strict=True,
+    ):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(np.asarray(mine), np.asarray(theirs))
+
+
+@pytest.mark.parametrize("dtype, kind", [("U8", "character"), ("S4", "flexible"), ("O", "object_"), ("f4", "flexible")])
+def test_kinds_that_arrays_do_not_have(dtype, kind):
+    assert atled.numpy.issubdtype(dtype, getattr(np, kind)) == jax.numpy.issubdtype(dtype, getattr(np, kind))
+
+
+def test_compiler_options_in_jaxs_place():
+    with pytest.raises(NotImplementedError, match="compiler_options"):
+        atled.jit(lambda x: x).lower(1.0).compile({"xla_cpu_enable_fast_math": True})
+    assert atled.jit(lambda x: x).lower(1.0).compile({})(1.0) == 1.0
