@@ -23,7 +23,7 @@ __all__ = [
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """All-gather over processes, as NumPy arrays: stacked along a new axis, or concatenated.
 
-    Arrays that are split over processes come whole.
+    Arrays that are sharded over processes are returned whole.
 
     >>> process_allgather(np.arange(2))
     array([[0, 1]])
@@ -129,7 +129,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 
 def _mapped(values: Any, specs: Any, f: Any) -> Any:
-    """A function of each leaf and its spec; `specs` is a prefix of the tree."""
+    """Apply a function to each leaf and its spec; `specs` is a prefix of the tree."""
     is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
     flat, prefix = tree.flatten(specs, is_leaf=is_spec)
     leaves, structure = tree.flatten(values)

@@ -12,7 +12,7 @@ __all__ = ["set_xla_metadata"]
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
-    """The arrays of a tree; `kwargs` become frontend attributes of the operations that produce them.
+    """The arrays of a tree, unchanged; `kwargs` become frontend attributes of the operations that produce them.
 
     Attributes do not apply to derivatives, nor to function arguments, which no operation produces.
 
