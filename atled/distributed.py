@@ -41,12 +41,12 @@ class Service:
 
     @property
     def address(self) -> str:
-        """What processes give to `initialize`."""
+        """The address that processes pass to `initialize`."""
         return self._hub.address
 
     @property
     def present(self) -> list[int]:
-        """The ranks that are there."""
+        """The ranks that have joined."""
         return sorted(self._hub.members)
 
     @property
@@ -270,7 +270,7 @@ def _at_exit() -> None:
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with contextlib.suppress(ProgramMismatch):  # said below
+            with contextlib.suppress(ProgramMismatch):  # reported below
                 shutdown()
         if world.member.mismatch:  # the results are wrong, and atexit functions cannot set the exit status
             print(f"distributed: {world.member.mismatch}", file=sys.stderr)
@@ -393,7 +393,7 @@ class Store:
         self._ask("delete", {"key": key})
 
     def increment(self, key: str, by: int = 1) -> int:
-        """Add to a counter, initially zero, and return the sum, atomically: no two processes get the same."""
+        """Add to a counter, initially zero, and return the sum, atomically: no two processes get the same value."""
         message, _ = self._ask("increment", {"key": key, "by": by})
         if message.get("error"):
             raise ValueError(f"distributed.store.increment: the value of {key!r} is not an integer.")

@@ -139,7 +139,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """A reference to an array of a type, with any values.
+    """A reference to an array of a given type, with unspecified values.
 
     >>> empty_ref(ArrayType((2,), "float32")).shape
     (2,)
@@ -148,7 +148,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 
 def freeze(ref: Ref) -> Array:
-    """The array of a reference, which cannot be used afterwards.
+    """Take the array out of a reference, which cannot be used afterwards.
 
     >>> float(freeze(new_ref(2.0)))
     2.0

@@ -1,4 +1,4 @@
-"""NumPy's functions that keep all elements and move them: reshape, transpose, broadcast, flip, roll."""
+"""NumPy's functions that rearrange elements: reshape, transpose, broadcast, flip, roll."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _ops_reshape, _ops_transpose = shape.reshape, shape.transpose
 
 @library_function(static=("order", "out_sharding"), is_thin=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """The elements in one row.
+    """The array flattened to one axis.
 
     >>> ravel(asarray([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], dtype=int32)
@@ -85,7 +85,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 @library_function(static=("axes",), is_thin=True)
 def transpose(a: ArrayLike, axes: Any = None) -> Array:
-    """The axes in another order; reversed by default.
+    """The array with permuted axes; reversed by default.
 
     >>> transpose(np.ones((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
@@ -178,7 +178,7 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
 
 @library_function(static=("axis",), is_thin=True)
 def squeeze(a: ArrayLike, axis: Any = None) -> Array:
-    """Axes of length one taken away.
+    """Remove axes of length one.
 
     >>> squeeze(np.ones((1, 3, 1))).shape
     (3,)
@@ -293,7 +293,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 @library_function(static=("axis",), is_thin=True)
 def flip(m: ArrayLike, axis: Any = None) -> Array:
-    """The order along axes turned around.
+    """Reverse the order along axes.
 
     >>> flip(asarray([1, 2, 3]))
     Array([3, 2, 1], dtype=int32)
@@ -344,7 +344,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 @library_function(static=("axis",))
 def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
-    """Roll by amounts that may be data: a doubled axis, and a window into it."""
+    """Roll by amounts that may be traced: a doubled axis, and a window into it."""
     out = a
     for n, at in enumerate(axis):
         length = type_of(out).shape[at]
@@ -370,7 +370,7 @@ def _roll_flat(a: Any, shifts: tuple[Any, ...]) -> Any:
 
 
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
-    """Elements moved along axes; what falls off comes back at the other end.
+    """Roll elements along axes; those shifted off one end reappear at the other.
 
     >>> roll(asarray([1, 2, 3, 4]), 1)
     Array([4, 1, 2, 3], dtype=int32)

@@ -210,8 +210,7 @@ def _betaln(a: Any, b: Any) -> Any:
 
 @library_function
 def betaln(a: Any, b: Any) -> Array:
-    """The logarithm of the absolute value of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are
-    huge.
+    """The log of the absolute value of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
 
     >>> round(float(betaln(1e4, 1e4)), 1)
     -13866.3
