@@ -156,7 +156,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
     if isinstance(value, Tracer):
         raise NotImplementedError(
             errors.explained(
-                "debug.inspect_array_sharding: what is being compiled has no sharding yet.",
+                "debug.inspect_array_sharding: an array in compiled code has no sharding yet.",
                 "f.lower(...).compile().output_shardings, or inspect.collectives.",
             )
         )

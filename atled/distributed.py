@@ -374,13 +374,13 @@ class Store:
         """Store a value; text is encoded as UTF-8."""
         data = value.encode() if isinstance(value, str) else bytes(value)
         if self._ask("set", {"key": key, "overwrite": overwrite}, data)[0].get("error"):
-            raise KeyError(f"distributed.store.set: the key {key!r} is there already, and overwrite=False.")
+            raise KeyError(f"distributed.store.set: the key {key!r} is already set, and overwrite=False.")
 
     def get(self, key: str, timeout: float = 60) -> bytes:
         """The value of a key; waits until it is set."""
         message, data = self._ask("get", {"key": key, "timeout": timeout})
         if message.get("error"):
-            raise TimeoutError(f"distributed.store.get: nobody has set {key!r} within {timeout:g} s.")
+            raise TimeoutError(f"distributed.store.get: {key!r} was not set within {timeout:g} s.")
         return data
 
     def try_get(self, key: str, default: Any = None) -> Any:

@@ -170,7 +170,7 @@ def export(
         foreign = sorted({a or b for a, b in _CUSTOM_CALL.findall(text)} - allowed)
         if foreign:
             raise ValueError(
-                f"export: {trace.name} calls {', '.join(foreign)}, which may mean something else elsewhere."
+                f"export: {trace.name} calls {', '.join(foreign)}, which another process may define differently."
                 f"\n  try: disabled_checks=[DisabledSafetyCheck.custom_call({foreign[0]!r})]."
             )
         count = len(trace.captured)
@@ -196,7 +196,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         raise ValueError("export: these bytes are not an exported function.")
     payload = blob[start:]
     if hashlib.sha256(payload).digest() != blob[len(_MAGIC) : start]:
-        raise ValueError("export: the exported function is damaged: its checksum does not fit.")
+        raise ValueError("export: the exported function is damaged: its checksum does not match.")
     (length,) = struct.unpack_from("<Q", payload)
     header = json.loads(payload[8 : 8 + length])
     at, captured = 8 + length, []

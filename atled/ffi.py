@@ -125,7 +125,7 @@ class FfiCall(Op):
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         for t in types:
             if t.kind == "k":
-                raise TypeError(f"ffi_call: random keys are not taken; got {t}.\n  try: random.key_data(key).")
+                raise TypeError(f"ffi_call: random keys are not supported; got {t}.\n  try: random.key_data(key).")
         return self.types
 
     def lower(self, build: Any, *operands: Any) -> Any:

@@ -60,12 +60,12 @@ class Ref:
 
     def _check(self) -> Array:
         if self._value is None:
-            raise ValueError(errors.explained("ref: it was frozen, and cannot be used any more."))
+            raise ValueError(errors.explained("ref: it was frozen and can no longer be used."))
         if state.base is not self._home:
             raise NotImplementedError(
                 errors.explained(
                     "ref: a function that is compiled or repeated uses a reference from outside.",
-                    "give the function ref[...], let it return the new array, and write that to the ref outside.",
+                    "pass ref[...] to the function, return the new array, and write that to the ref outside.",
                 )
             )
         return self._value

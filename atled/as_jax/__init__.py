@@ -140,7 +140,7 @@ def install() -> None:
         return
     if loaded is not None:
         raise ImportError(
-            "atled.as_jax: the real jax is loaded already, and two cannot have one name."
+            "atled.as_jax: the real jax is already imported."
             "\n  try: import atled.as_jax before anything that imports jax, or python -m atled.as_jax script.py."
         )
     sys.meta_path.insert(0, Finder())

@@ -21,7 +21,7 @@ class _Absent:
 
     def bind(self, *_: Any, **__: Any) -> Any:
         """Not supported."""
-        raise NotImplementedError("jax.experimental.hijax: types of a program's own are not offered by atled.as_jax.")
+        raise NotImplementedError("jax.experimental.hijax: custom types are not supported by atled.as_jax.")
 
 
 class HiPrimitive(_Absent):

@@ -60,5 +60,5 @@ def with_layout_constraint(x: Any, layouts: Layout) -> Any:
     (2, 3)
     """
     if not layouts.is_row_by_row:
-        raise NotImplementedError(f"with_layout_constraint: arrays lie row by row here; got {layouts}.")
+        raise NotImplementedError(f"with_layout_constraint: arrays are always row-major here; got {layouts}.")
     return x

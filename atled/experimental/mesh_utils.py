@@ -75,7 +75,7 @@ def create_hybrid_device_mesh(
         raise ValueError(
             errors.explained(
                 f"create_hybrid_device_mesh: {tuple(dcn_mesh_shape)} must have as many axes as {tuple(mesh_shape)}, "
-                f"and a place for each of {len(groups)} groups."
+                f"and {len(groups)} positions, one for each group."
             )
         )
     whole = np.empty((*dcn_mesh_shape, *mesh_shape), dtype=object)

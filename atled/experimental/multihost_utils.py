@@ -49,7 +49,7 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray:
     if not tiled:
         return stacked
     if not own.ndim:
-        raise ValueError(errors.explained("process_allgather: numbers cannot be put end to end.", "tiled=False."))
+        raise ValueError(errors.explained("process_allgather: scalars cannot be concatenated.", "tiled=False."))
     return np.concatenate(list(stacked))
 
 

@@ -50,13 +50,13 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     """
     ready, traced = compiled._executable, compiled._traced._traced
     if not isinstance(ready, Executable):
-        raise ValueError(f"serialize: {traced.name} is compiled for {ready.topology.name}, of which no device is here.")
+        raise ValueError(
+            f"serialize: {traced.name} is compiled for {ready.topology.name}, and no such device is attached."
+        )
     try:
         digest(ready.program)
     except NotPortable as error:
-        raise ValueError(
-            f"serialize: {traced.name} holds {error}, which means something in this process only."
-        ) from None
+        raise ValueError(f"serialize: {traced.name} holds {error}, which is only valid in this process.") from None
     if traced.captured:
         raise NotImplementedError(
             f"serialize: {traced.name} closes over {len(traced.captured)} arrays, which its code does not hold."

@@ -101,7 +101,7 @@ class MappingsGenerator:
     def new_segment(self, *seg: int) -> None:
         """Record the source of the text that starts at a column."""
         if not self._lines:
-            raise RuntimeError("new_segment: a line must be begun first, with new_group().")
+            raise RuntimeError("new_segment: call new_group() first, to begin a line.")
         self._lines[-1].append(tuple([n - b for n, b in zip(seg, self._before)]))
         self._before[: len(seg)] = seg
 

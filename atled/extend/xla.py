@@ -49,5 +49,5 @@ def _is_cpu(where: str, stage: PipelineStage, platforms: Sequence[str] | str | N
         raise TypeError(f"{where}: stage is a PipelineStage; got {stage!r}.")
     named = ["cpu"] if platforms is None else [platforms] if isinstance(platforms, str) else list(platforms)
     if any([p != "cpu" for p in named]):
-        raise NotImplementedError(f"{where}: only modules for cpu are handed over; got {named}.")
+        raise NotImplementedError(f"{where}: only modules for cpu are supported; got {named}.")
     return bool(named)

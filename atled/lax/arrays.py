@@ -201,7 +201,7 @@ def ragged_dot(
             f"ragged_dot: rows (m, k), matrices (g, k, n) and g sizes of groups are needed; got {a}, {b} and {g}."
         )
     if group_offset is not None:
-        raise NotImplementedError("ragged_dot: group_offset is not there; slice rhs and group_sizes.")
+        raise NotImplementedError("ragged_dot: group_offset is not supported; slice rhs and group_sizes.")
     result_dtype = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
     product = _ragged_dot(lhs, rhs, group_sizes, contraction.precision_name(precision), result_dtype)
     return placed(product, out_sharding, "ragged_dot")

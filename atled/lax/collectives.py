@@ -16,7 +16,7 @@ from atled.ops import collectives, shape
 def _no_groups(groups: Any) -> None:
     if groups is not None:
         raise NotImplementedError(
-            f"axis_index_groups: collectives over a part of an axis are not there; got {groups}."
+            f"axis_index_groups: collectives over part of an axis are not supported; got {groups}."
             "\n  try: a mesh, or two vmaps, with one axis more, and the collective over that."
         )
 
@@ -69,7 +69,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced'; got {to!r}.")
     if to == "unreduced":
-        raise NotImplementedError("pcast: values whose sum is still to be taken are not there; got to='unreduced'.")
+        raise NotImplementedError("pcast: unreduced values are not supported; got to='unreduced'.")
     return pvary(x, axis_name)
 
 

@@ -73,7 +73,7 @@ def qr(
 ) -> tuple[Array, Array]:
     """Q and R with Q R = x. `use_magma` applies to GPUs only."""
     if pivoting:
-        raise NotImplementedError("qr: columns are not exchanged here, so pivoting must be False; got True.")
+        raise NotImplementedError("qr: pivoting is not supported; got pivoting=True.")
     return bind(_linalg.Qr(full_matrices), x)
 
 
@@ -141,7 +141,7 @@ def schur(
 ) -> list[Array]:
     """The Schur form, and the unitary matrix that makes it."""
     if sort_eig_vals or select_callable is not None:
-        raise NotImplementedError("schur: eigenvalues are not sorted here, so sort_eig_vals must be False; got True.")
+        raise NotImplementedError("schur: sorting is not supported; got sort_eig_vals=True.")
     return list(bind(spectral.Schur(), x))[: 2 if compute_schur_vectors else 1]
 
 
@@ -160,9 +160,7 @@ def tridiagonal_solve(
 ) -> Array:
     """x such that A x = b for a tridiagonal A."""
     if perturb_singular:
-        raise NotImplementedError(
-            "tridiagonal_solve: a singular matrix is not changed here; got perturb_singular=True."
-        )
+        raise NotImplementedError("tridiagonal_solve: perturb_singular=True is not supported.")
     return bind(matrices_ops.TridiagonalSolve(), dl, d, du, b)
 
 
@@ -239,7 +237,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     if t.shape[-1] > permutation_size:
         raise ValueError(
             errors.explained(
-                f"lu_pivots_to_permutation: there are at most as many exchanges as rows; got {t.shape[-1]} for "
+                f"lu_pivots_to_permutation: there cannot be more exchanges than rows; got {t.shape[-1]} for "
                 f"{permutation_size}."
             )
         )

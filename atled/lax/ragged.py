@@ -148,7 +148,7 @@ def ragged_dot_general(
     Array([1., 2.], dtype=float32)
     """
     if group_offset is not None:
-        raise NotImplementedError("ragged_dot_general: group_offset is not there; slice rhs and group_sizes.")
+        raise NotImplementedError("ragged_dot_general: group_offset is not supported; slice rhs and group_sizes.")
     numbers = ragged_dot_dimension_numbers
     lhs, rhs = promote_dtypes("ragged_dot_general", lhs, rhs)
     x, g = type_of(lhs), type_of(group_sizes)
@@ -178,7 +178,9 @@ def _scaled(side: str, x: Any, scale: Any, contracting: Sequence[int]) -> Any:
         return x
     t, s = type_of(x), type_of(scale)
     if s.ndim != t.ndim:
-        raise TypeError(errors.explained(f"scaled_dot: {side}_scale has as many axes as {side}, {t.ndim}; got {s}."))
+        raise TypeError(
+            errors.explained(f"scaled_dot: {side}_scale must have the number of axes of {side}, {t.ndim}; got {s}.")
+        )
     for a, (n, k) in enumerate(zip(t.shape, s.shape, strict=True)):
         if a not in contracting and n != k:
             raise TypeError(

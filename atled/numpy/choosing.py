@@ -154,7 +154,9 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
     """
     conditions, choices = list(condlist), list(choicelist)
     if not conditions or len(conditions) != len(choices):
-        raise ValueError(f"select: as many conditions as choices are needed; got {len(conditions)} and {len(choices)}.")
+        raise ValueError(
+            f"select: conditions and choices must have the same length; got {len(conditions)} and {len(choices)}."
+        )
     types = [operand_type("select", c) for c in conditions]
     if any(t.kind != "b" for t in types):
         raise TypeError(f"select: conditions must be of bools; got {', '.join(map(str, types))}.")

@@ -41,7 +41,7 @@ def diff(
     """
     t = operand_type("diff", a)
     if n < 0:
-        raise ValueError(f"diff: differences are taken 0 times or more; got n={n}.")
+        raise ValueError(f"diff: n must not be negative; got n={n}.")
     if t.ndim == 0:
         raise ValueError("diff: a 0-d array has no neighbours.")
     at = check_axis("diff", axis, t.ndim)

@@ -303,7 +303,9 @@ def put_along_axis(
     if i.type.kind not in "iu":
         raise TypeError(f"put_along_axis: indices must be integers; got {i.type}.")
     if i.ndim != x.ndim:
-        raise ValueError(f"put_along_axis: array and indices must have as many axes; got {x.type} and {i.type}.")
+        raise ValueError(
+            f"put_along_axis: array and indices must have the same number of axes; got {x.type} and {i.type}."
+        )
     out = _put_along_axis(x, i, values if not isinstance(values, (list, tuple)) else asarray(values), at, kinds[mode])
     return shape.reshape(out, full.shape)
 
@@ -332,7 +334,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     _refuse_in_place("place", inplace)
     x, m = asarray(arr), asarray(mask)
     if m.size != x.size:
-        raise ValueError(f"place: array and mask must have as many elements; got {x.type} and {m.type}.")
+        raise ValueError(f"place: array and mask must have the same number of elements; got {x.type} and {m.type}.")
     values = asarray(vals, x.dtype)
     if values.size == 0:
         if m.size == 0:

@@ -129,7 +129,7 @@ def _call(name: str, kind: str, a: Any, s: Any, axes: Any, norm: str | None) -> 
         axes = tuple(range(t.ndim)) if s is None else tuple(range(t.ndim - len(s), t.ndim))
     checked_axes = check_axes(name, tuple(axes), t.ndim)
     if s is not None and len(s) != len(checked_axes):
-        raise ValueError(f"{name}: as many lengths as axes are needed; got {s} for axes {tuple(axes)}.")
+        raise ValueError(f"{name}: one length for each axis is needed; got {s} for axes {tuple(axes)}.")
     if kind in ("RFFT", "IRFFT") and not checked_axes:
         raise ValueError(f"{name}: at least one axis is needed; got {t}.")
     return _transform(a, kind, s, checked_axes, norm)

@@ -136,7 +136,7 @@ def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
             lengths = tuple(dims[axis : axis + mask.ndim])
             if len(lengths) != mask.ndim or any([m not in (n, 0) for m, n in zip(mask.shape, lengths, strict=True)]):
                 raise IndexError(
-                    f"index: a mask has the lengths of the axes that it stands for; got {mask} at axis {axis} of an "
+                    f"index: a mask must have the lengths of the axes that it indexes; got {mask} at axis {axis} of an "
                     f"array of shape {tuple(dims)}."
                 )
             out.extend([np.asarray(i, np.int32) for i in np.nonzero(_known_mask(e))])

@@ -139,7 +139,7 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
         y = shape.reshape(y, (*type_of(y).shape, 1))
     m = type_of(x).shape[-2]
     if type_of(y).ndim < 2 or type_of(y).shape[-2] != m:
-        raise ValueError(f"lstsq: {type_of(a)} and {type_of(b)} must have as many rows.")
+        raise ValueError(f"lstsq: {type_of(a)} and {type_of(b)} must have the same number of rows.")
     eps = float(dtypes.finfo(result_dtype).eps)
     inverse, s, is_large = _pseudoinverse(x, eps if rcond is not None and rcond < 0 else rcond, eps)
     p, y = broadcast_leading("lstsq", inverse, y)
@@ -205,7 +205,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     t = operand_type("tensorinv", a)
     rows, columns = t.shape[:ind], t.shape[ind:]
     if ind <= 0 or prod(rows) != prod(columns):
-        raise ValueError(f"tensorinv: the axes of {t} before and after {ind} must hold as many elements.")
+        raise ValueError(f"tensorinv: the axes of {t} before and after {ind} must hold the same number of elements.")
     out = inv(shape.reshape(a, (prod(rows), prod(columns))))
     return shape.reshape(out, (*columns, *rows))
 

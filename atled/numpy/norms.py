@@ -101,7 +101,7 @@ def _norm(x: Any, ord: Any, axis: tuple[int, ...] | None, keepdims: bool, is_vec
     axes = check_axes("norm", axis, t.ndim)
     if axis is None and ord is not None and not is_vector and t.ndim not in (1, 2):
         raise ValueError(
-            f"norm: an axis is needed for {t} and order {ord!r}; without one, vectors and matrices are taken."
+            f"norm: an axis is needed for {t} and order {ord!r}; without one, x must be a vector or a matrix."
         )
     if len(axes) not in (1, 2) and not is_vector and axis is not None:
         raise ValueError(f"norm: one axis, or two for matrices, are needed; got {axis}.")

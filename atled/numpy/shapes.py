@@ -140,7 +140,7 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     t = operand_type("moveaxis", a)
     sources, targets = (check_axes("moveaxis", v, t.ndim) for v in (source, destination))
     if len(sources) != len(targets):
-        raise ValueError(f"moveaxis: as many sources as destinations are needed; got {source} and {destination}.")
+        raise ValueError(f"moveaxis: source and destination must have the same length; got {source} and {destination}.")
     order = [i for i in range(t.ndim) if i not in sources]
     for target, s in sorted(zip(targets, sources, strict=True)):
         order.insert(target, s)
@@ -187,7 +187,7 @@ def squeeze(a: ArrayLike, axis: Any = None) -> Array:
     axes = tuple(i for i, n in enumerate(t.shape) if n == 1) if axis is None else check_axes("squeeze", axis, t.ndim)
     if any(t.shape[i] != 1 for i in axes):
         raise ValueError(
-            f"squeeze: only axes of length one can be taken away; got {t} and axis {axis}.\n  try: {_singletons(t)}"
+            f"squeeze: only axes of length one can be removed; got {t} and axis {axis}.\n  try: {_singletons(t)}"
         )
     return shape.reshape(a, [n for i, n in enumerate(t.shape) if i not in axes])
 

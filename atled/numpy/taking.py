@@ -110,7 +110,7 @@ def take_along_axis(
     if x.ndim != i.ndim:
         raise ValueError(
             errors.explained(
-                f"take_along_axis: array and indices must have as many axes; got {x.type} and {i.type}.",
+                f"take_along_axis: array and indices must have the same number of axes; got {x.type} and {i.type}.",
                 _with_axis(x.type, i.type, axis)
                 or "numpy.expand_dims(indices, axis) for the missing axis, or numpy.take.",
             )

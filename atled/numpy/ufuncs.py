@@ -83,7 +83,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
         """Apply the function elementwise to arrays, which broadcast."""
         if out is not None or where is not None:
-            raise NotImplementedError(f"{self.__name__}: `out` and `where` are not there; numpy.where chooses.")
+            raise NotImplementedError(f"{self.__name__}: `out` and `where` are not supported; use numpy.where.")
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__}: {self.nin} operands are needed; got {len(args)}.")
         if self._is_own:

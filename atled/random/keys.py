@@ -124,7 +124,7 @@ def _unwrap(keys: Any) -> Any:
 
 def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
     if impl is not None and dtype is not None:
-        raise ValueError(f"random.{name}: the generator is given as dtype or as impl; got both.")
+        raise ValueError(f"random.{name}: give the generator as dtype or as impl, not both.")
     generator = dtype if impl is None else impl
     if generator is not None and generator is not dtypes.key_dtype and generator not in ("threefry2x32", "fry"):
         raise NotImplementedError(f"random.{name}: the generator is threefry2x32; got {generator!r}.")

@@ -193,10 +193,6 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, 
             raise ValueError(f"sph_harm_y: {name} must be whole numbers; got {type_of(v)}.")
     if n_max is None:
         if isinstance(n, Tracer):
-            raise ValueError(
-                errors.explained(
-                    "sph_harm_y: the largest degree must be known before n is; got a traced n.", "n_max=..., a number."
-                )
-            )
+            raise ValueError(errors.explained("sph_harm_y: n_max is required if n is traced.", "n_max=..., a number."))
         n_max = int(np.max(np.asarray(n), initial=0))
     return _sph_harm(n, m, theta, phi, n_max.__index__())

@@ -113,8 +113,8 @@ class RegularGridInterpolator:
     def _check_bounds(self, x: Any) -> None:
         if any([isinstance(v, Tracer) for v in (x, *self.grid)]):
             raise errors.ConcretizationTypeError(
-                "RegularGridInterpolator: bounds_error needs values, which points have not while they are traced."
-                "\n  try: bounds_error=False, and fill_value=nan to see what was outside."
+                "RegularGridInterpolator: bounds_error needs concrete points; got traced ones."
+                "\n  try: bounds_error=False, and fill_value=nan to mark points outside."
             )
         for i, p in enumerate(self.grid):
             at = np.asarray(x)[..., i]

@@ -448,7 +448,7 @@ def eigh_tridiagonal(
         raise ValueError(f"eigh_tridiagonal: select is 'a' or 'i'; got {select!r}.")
     if select == "v":
         raise NotImplementedError(
-            "eigh_tridiagonal: how many eigenvalues lie between others is not known before; got select='v'."
+            "eigh_tridiagonal: select='v' is not supported, because the number of results depends on values."
             "\n  try: select='i', or all of them, and a mask."
         )
     first, last = 0, None

@@ -113,7 +113,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
     if types[1].shape[-2:] != (n, n) or types[2].shape[-2:] != (m, n):
         got = ", ".join(str(type_of(v)) for v in (a, b, c))
         raise ValueError(
-            f"solve_sylvester: A and B must be square, and C must have as many rows and columns; got {got}."
+            f"solve_sylvester: A and B must be square, and C must have the rows of A and the columns of B; got {got}."
         )
     lead = broadcast_shapes(*[t.shape[:-2] for t in types])
     x, y, z = (broadcast_to(v, (*lead, *t.shape[-2:])) for v, t in zip((x, y, z), types, strict=True))

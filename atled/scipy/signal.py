@@ -34,7 +34,7 @@ def _check_mode(name: str, mode: Any) -> None:
 def _signals(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     s, t = operand_type(name, in1), operand_type(name, in2)
     if s.ndim != t.ndim:
-        raise ValueError(f"{name}: both signals must have as many axes; got {s} and {t}.")
+        raise ValueError(f"{name}: both signals must have the same number of axes; got {s} and {t}.")
     if s.size == 0 or t.size == 0:
         raise ValueError(f"{name}: signals must not be empty; got {s} and {t}.")
     x, y = promote_inexact(name, in1, in2)

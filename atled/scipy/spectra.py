@@ -68,7 +68,7 @@ def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any
     if isinstance(window, (str, tuple)):
         n = min(256, length) if nperseg is None else int(nperseg)
         if n > length:
-            warnings.warn(f"{name}: nperseg={n} is more than the signal has; {length} is taken.", stacklevel=4)
+            warnings.warn(f"{name}: nperseg={n} is longer than the signal; using {length}.", stacklevel=4)
             n = length
         return np.asarray(_named_window(name, window, max(n, 1)), np.float64).astype(dtype), n
     t = operand_type(name, window)
@@ -129,7 +129,7 @@ def _prepared(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
         x, y = promote_inexact(name, x, y)
         s, t = type_of(x), type_of(y)
         if s.ndim != t.ndim:
-            raise ValueError(f"{name}: both signals must have as many axes; got {s} and {t}.")
+            raise ValueError(f"{name}: both signals must have the same number of axes; got {s} and {t}.")
         x, y = jnp.moveaxis(x, axis, -1), jnp.moveaxis(y, axis, -1)
         m, n = type_of(x).shape[-1], type_of(y).shape[-1]
         lead = broadcast_shapes(type_of(x).shape[:-1], type_of(y).shape[:-1])
@@ -197,7 +197,7 @@ def _call(
         name, window, nperseg, max([t.shape[axis] for t in types if t.ndim > axis]), dtypes.real_part(work)
     )
     if is_complex and return_onesided:
-        warnings.warn(f"{name}: the signal is complex, so all frequencies are given.", stacklevel=3)
+        warnings.warn(f"{name}: the signal is complex, so the spectrum is two-sided.", stacklevel=3)
     overlap, nfft = n // 2 if noverlap is None else int(noverlap), n if nfft is None else int(nfft)
     if nfft < n or overlap >= n:
         raise ValueError(

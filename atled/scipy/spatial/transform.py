@@ -256,7 +256,7 @@ class Rotation:
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
         """Not implemented. Normally distributed quaternions give uniformly distributed rotations."""
         raise NotImplementedError(
-            "Rotation.random: there is no random rotation.\n  try: Rotation.from_quat(random.normal(key, (num, 4)))"
+            "Rotation.random: not supported.\n  try: Rotation.from_quat(random.normal(key, (num, 4)))"
         )
 
     @property
