@@ -70,4 +70,4 @@ control_flow_allowed_effects = _Effects()
 
 
 def register_hitype(val_cls: type, typeof_fn: Any) -> None:
-    """Nothing to do: values of the class are refused where they are used."""
+    """Nothing to do: using values of the class raises."""

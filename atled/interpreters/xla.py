@@ -14,6 +14,6 @@ Backend = xla_client.Client
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
-    """Compile a primitive by itself, and run it."""
+    """Compile a single primitive, and run it."""
     out = jit(partial(bind, prim.op_of(params)))(*args)
     return list(out) if prim.multiple_results else out

@@ -39,7 +39,7 @@ class Stacked(Module):
         return self.count
 
     def __getitem__(self, i: int) -> Any:
-        """Layer i, with arrays of its own.
+        """Layer i, with its own arrays.
 
         >>> from atled import nn, random
         >>> nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0))[-1].weight.shape

@@ -149,7 +149,7 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
 
 @library_function(static=("axis", "start"), is_thin=True)
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """An axis rolled back until it lies at a position.
+    """Move an axis backwards to a position.
 
     >>> rollaxis(np.ones((2, 3, 4)), 2).shape
     (4, 2, 3)

@@ -429,7 +429,7 @@ def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
                 f"\n  try: places from 0 to {size - 1}, such as (i + 1) % {size}."
             )
     if len({s for s, _ in permutation}) != len(permutation) or len({t for _, t in permutation}) != len(permutation):
-        raise ValueError(f"ppermute: every place sends once and receives once at most; got {list(pairs)}.")
+        raise ValueError(f"ppermute: each index may send and receive at most once; got {list(pairs)}.")
     return bind(Ppermute(_single(axes), permutation), x)
 
 

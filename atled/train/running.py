@@ -34,7 +34,7 @@ from atled.train.stepping import RESERVED, guarded, step, takes_key
 from atled.train.stopping import Stopping
 
 AHEAD = 2  # in-flight steps before values are read
-LAG = 0.1  # or the number of steps in this many seconds
+LAG = 0.1  # values may also lag by the steps of this many seconds
 LOOKS = 3  # how often a run locates the origin of a NaN, which reruns a step op by op
 BACKS = 3  # how often a run goes back to the same checkpoint
 SKIPS = 100  # how many steps in a row may be skipped

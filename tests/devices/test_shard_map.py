@@ -284,7 +284,7 @@ def test_what_is_refused(mesh):
 
     with pytest.raises(ValueError, match=r"dimension 0 of shape \[9\] must be a multiple of 8 \('x'=8\); got 9"):
         run()(np.ones(9))
-    with pytest.raises(ValueError, match="in_specs speaks of the axis 'q'; the mesh has 'x'"):
+    with pytest.raises(ValueError, match="in_specs names the axis 'q'; the mesh has 'x'"):
         run(ins=P("q"))(np.ones(8))
     with pytest.raises(ValueError, match="must be a prefix of the tree it describes"):
         run(ins=(P("x"), P("x")))(np.ones(8))

@@ -267,7 +267,7 @@ def world() -> World | None:
 
 
 def start_hub(host: str, port: int, size: int, heartbeat: float, home: int | None = None) -> Hub:
-    """Serve a world of so many processes at an address; raises OSError if that is not possible."""
+    """Serve a run of `size` processes at an address; raises OSError if that is not possible."""
     return Hub(host, port, size, heartbeat, lambda: _start_service(size), home, token())
 
 
