@@ -115,7 +115,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays side by side.
+    """Arrays joined horizontally.
 
     >>> hstack((asarray([1, 2]), asarray([3])))
     Array([1, 2, 3], dtype=int32)
