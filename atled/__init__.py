@@ -1,4 +1,4 @@
-"""atled: NumPy functions, transformed.
+"""atled: composable transforms of NumPy functions.
 
 `grad` differentiates a function, `vmap` batches it, `jit` compiles it with XLA, and all of these compose.
 

@@ -31,7 +31,7 @@ Saveable = _Answer("Saveable", True)
 
 
 class Offloadable(Offload):
-    """A policy's answer for a value that is offloaded: from which memory, and to which.
+    """A policy's answer to offload a value: from which memory kind, and to which.
 
     >>> Offloadable("device", "pinned_host").dst
     'pinned_host'
@@ -40,7 +40,7 @@ class Offloadable(Offload):
     src: str
 
     def __new__(cls, src: str, dst: str) -> Any:
-        """A value that goes from one memory to another."""
+        """A policy's answer to offload a value from one memory kind to another."""
         policy = super().__new__(cls, dst)
         policy.src = src
         return policy

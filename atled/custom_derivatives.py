@@ -57,7 +57,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """A function that takes the captured values of `fun` as extra arguments, and these values.
 
-    Only tracers of enclosing transformations are hoisted, which may be differentiated. The function is traced for
+    Only tracers of enclosing transforms, which may be differentiated, are hoisted. The function is traced for
     arguments like `example_args`.
 
     >>> import atled

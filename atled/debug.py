@@ -34,9 +34,8 @@ def callback(
 ) -> Any:
     """Call a Python function for its effect, with run-time values of its arguments.
 
-    Calls come in the order of the program, whether `ordered` or not; under `vmap`, for one example after another. It
-    gets global arrays: `partitioned=True` raises. `callback(ordered=True)(f, x)` is
-    `callback(f, x, ordered=True)`.
+    Calls happen in program order, whether `ordered` or not; under `vmap`, once for each example. The callback gets
+    global arrays: `partitioned=True` raises. `callback(ordered=True)(f, x)` is `callback(f, x, ordered=True)`.
 
     >>> import atled
     >>> seen = []
@@ -148,7 +147,7 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
-    """Call a function with the sharding of an array. In compiled code it is not known: that raises.
+    """Call a function with the sharding of an array. Raises in compiled code, where it is not known.
 
     >>> import atled.numpy as jnp
     >>> inspect_array_sharding(jnp.arange(4), callback=lambda s: builtins.print(s.num_devices))
@@ -157,7 +156,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
     if isinstance(value, Tracer):
         raise NotImplementedError(
             errors.explained(
-                "debug.inspect_array_sharding: what is being compiled has no sharding yet.",
+                "debug.inspect_array_sharding: an array in compiled code has no sharding yet.",
                 "f.lower(...).compile().output_shardings, or inspect.collectives.",
             )
         )
@@ -165,7 +164,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
 
 
 class _Anything(string.Formatter):
-    """Formats without looking at values: only the names of arguments matter."""
+    """A formatter that ignores values, to check the names of arguments."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""
@@ -232,7 +231,7 @@ def breakpoint(
 
 
 class Console(cmd.Cmd):
-    """A small debugger: expressions are evaluated with the variables of the place where the program stands."""
+    """A small debugger: expressions are evaluated with the variables at the breakpoint."""
 
     prompt = "(atled) "
 
@@ -294,7 +293,7 @@ class Console(cmd.Cmd):
 
 
 def _closed_tracers() -> list[Tracer]:
-    """Leaked tracers: those still alive after their transformation has ended."""
+    """Leaked tracers: those still alive after their transform has ended."""
     gc.collect()
     # by type(): `isinstance` reads `__class__`, which may run foreign code
     return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and not x.interpreter.is_open]

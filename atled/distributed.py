@@ -47,12 +47,12 @@ class Service:
 
     @property
     def address(self) -> str:
-        """What processes give to `initialize`."""
+        """The address that processes pass to `initialize`."""
         return self._hub.address
 
     @property
     def present(self) -> list[int]:
-        """The ranks that are there."""
+        """The ranks that have joined."""
         return sorted(self._hub.members)
 
     @property
@@ -286,7 +286,7 @@ def _at_exit() -> None:
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with contextlib.suppress(ProgramMismatch):  # said below
+            with contextlib.suppress(ProgramMismatch):  # reported below
                 shutdown()
         if world.member.mismatch:  # the results are wrong, and atexit functions cannot set the exit status
             print(f"distributed: {world.member.mismatch}", file=sys.stderr)
@@ -420,13 +420,13 @@ class Store:
         """Store a value; text is encoded as UTF-8."""
         data = value.encode() if isinstance(value, str) else bytes(value)
         if self._ask("set", {"key": key, "overwrite": overwrite}, data)[0].get("error"):
-            raise KeyError(f"distributed.store.set: the key {key!r} is there already, and overwrite=False.")
+            raise KeyError(f"distributed.store.set: the key {key!r} is already set, and overwrite=False.")
 
     def get(self, key: str, timeout: float = 60) -> bytes:
         """The value of a key; waits until it is set."""
         message, data = self._ask("get", {"key": key, "timeout": timeout})
         if message.get("error"):
-            raise TimeoutError(f"distributed.store.get: nobody has set {key!r} within {timeout:g} s.")
+            raise TimeoutError(f"distributed.store.get: {key!r} was not set within {timeout:g} s.")
         return data
 
     def try_get(self, key: str, default: Any = None) -> Any:
@@ -439,7 +439,7 @@ class Store:
         self._ask("delete", {"key": key})
 
     def increment(self, key: str, by: int = 1) -> int:
-        """Add to a counter, initially zero, and return the sum, atomically: no two processes get the same."""
+        """Add to a counter, initially zero, and return the sum, atomically: no two processes get the same value."""
         message, _ = self._ask("increment", {"key": key, "by": by})
         if message.get("error"):
             raise ValueError(f"distributed.store.increment: the value of {key!r} is not an integer.")

@@ -1,4 +1,4 @@
-"""`atled doctor`: what is installed, what the environment says, and whether it works.
+"""`atled doctor`: checks the installation, the environment variables, and that programs run.
 
 Checks that may hang or crash run in child processes: an unknown XLA flag aborts the process. `broken` items must be
 fixed, and make the command fail; notes are informational. Not imported by `import atled`.
@@ -27,7 +27,7 @@ from atled.engine import cache, client, execute, plugins
 from atled.engine.topology import size
 from atled.version import __version__
 
-_OTHERS = {  # besides the settings
+_OTHERS = {  # in addition to the settings
     "ATLED_PLATFORMS", "ATLED_NUM_CPU_DEVICES", "ATLED_COORDINATOR", "ATLED_NUM_PROCESSES", "ATLED_PROCESS_ID",
     "ATLED_SERVE", "ATLED_TOKEN", "ATLED_TOKEN_FILE", "ATLED_DATA", "ATLED_AS_JAX", "ATLED_AS_JAX_REPORT",
 }  # fmt: skip
@@ -54,7 +54,7 @@ class Report:
             print(f"  {name if i == 0 else '':22} {value}", flush=True)
 
     def is_broken(self, what: str, way_out: str) -> None:
-        """Something that must be mended."""
+        """Something that must be fixed."""
         self.broken.append(f"{what}\n    try: {way_out}")
 
     def note(self, what: str, way_out: str) -> None:
@@ -139,7 +139,7 @@ def cpu_features() -> set[str]:
 
 
 def memory() -> tuple[int, int]:
-    """The bytes of memory that this machine has, and those that are free; zeros if it does not say."""
+    """The bytes of total and free memory of this machine; zeros if unknown."""
     with contextlib.suppress(OSError, KeyError):
         lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
         told = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
@@ -151,7 +151,7 @@ def memory() -> tuple[int, int]:
 
 
 def known_variables() -> set[str]:
-    """The variables that mean something to atled."""
+    """The environment variables that affect atled."""
     return {f"ATLED_{name.upper()}" for name in config.NAMES} | _OTHERS
 
 

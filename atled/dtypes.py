@@ -12,7 +12,7 @@ from atled.numpy.inspection import dtype_and_weakness
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype of arrays that are requested with this dtype.
+    """The dtype that an array gets when this dtype is requested.
 
     >>> canonicalize_dtype("float32")
     dtype('float32')
@@ -23,7 +23,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """The number of bits of an element; truth values have 8.
+    """The number of bits of an element; bools have 8.
 
     >>> itemsize_bits("int4"), itemsize_bits(bool), itemsize_bits("complex64")
     (4, 8, 64)

@@ -51,7 +51,7 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Versions and devices, for a report of a bug.
+    """Versions and devices, for a bug report.
 
     >>> "atled" in print_environment_info(return_string=True)
     True

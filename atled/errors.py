@@ -20,7 +20,7 @@ from atled.engine.failures import ExecutionError
 from atled.numpy.promotion import MixedWidthWarning
 from atled.random.keys import KeyReuseWarning
 
-JaxRuntimeError = ExecutionError  # the name that programs for JAX catch
+JaxRuntimeError = ExecutionError  # the name that JAX programs catch
 
 __all__ = [
     "ConcretizationTypeError", "ExecutionError", "ForkError", "JAXIndexError", "JAXTypeError", "JaxRuntimeError",

@@ -30,7 +30,8 @@ __all__ = [
     "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip
 _MAGIC = b"atled.export.1\n"
-minimum_supported_calling_convention_version = maximum_supported_calling_convention_version = 1  # of our files
+# the first bytes of our files
+minimum_supported_calling_convention_version = maximum_supported_calling_convention_version = 1
 _CUSTOM_CALL = re.compile(r'custom_call @(?:"([^"]*)"|([\w$.-]+))')
 
 
@@ -46,16 +47,16 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """A platform other than that of the export; loading does not check it anyway."""
+        """Disables the platform check; has no effect, since loading does not check the platform."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Calls of a function of this name, which must be registered where the exported function is called."""
+        """Allows calls of the custom call target of this name, which must be registered where the function runs."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The name of the function, None for another check."""
+        """The name of the custom call target; None for other checks."""
         return self._impl.partition(":")[2] or None
 
     def __eq__(self, other: object) -> bool:
@@ -169,7 +170,7 @@ def export(
         foreign = sorted({a or b for a, b in _CUSTOM_CALL.findall(text)} - allowed)
         if foreign:
             raise ValueError(
-                f"export: {trace.name} calls {', '.join(foreign)}, which may mean something else elsewhere."
+                f"export: {trace.name} calls {', '.join(foreign)}, which another process may define differently."
                 f"\n  try: disabled_checks=[DisabledSafetyCheck.custom_call({foreign[0]!r})]."
             )
         count = len(trace.captured)
@@ -195,7 +196,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         raise ValueError("export: these bytes are not an exported function.")
     payload = blob[start:]
     if hashlib.sha256(payload).digest() != blob[len(_MAGIC) : start]:
-        raise ValueError("export: the exported function is damaged: its checksum does not fit.")
+        raise ValueError("export: the exported function is damaged: its checksum does not match.")
     (length,) = struct.unpack_from("<Q", payload)
     header = json.loads(payload[8 : 8 + length])
     at, captured = 8 + length, []
@@ -209,7 +210,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     return Exported(header["name"], data, captured, inputs, outputs, *structures)
 
 
-_written: dict[type, tuple[str, Callable[[Any], bytes]]] = {}  # by class: its name in files, and how meta is written
+# by class: its name in files, and how its static data is written
+_written: dict[type, tuple[str, Callable[[Any], bytes]]] = {}
 _read: dict[str, Callable[[bytes, Any], tree.Structure]] = {}  # by name in files
 
 
@@ -223,8 +225,8 @@ def register_pytree_node_serialization(
 ) -> type:
     """Register the serialization of a node class: its static data as bytes, under a name.
 
-    `from_children` makes a node of these data and children; without it, they are what the class was registered with
-    as a node.
+    `from_children` makes a node from static data and children; by default, the function that the class was registered
+    with as a pytree node.
 
     >>> class Pair:
     ...     def __init__(self, a, b):

@@ -71,7 +71,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
-    """Register a C++ type of which functions keep objects between calls.
+    """Register a C++ type for state that functions keep between calls.
 
     `type_registration` has capsules with pointers to the type's number, `type_id`, and to its description, `type_info`.
 
@@ -86,7 +86,7 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """The old form of `register_ffi_type`, which the engine no longer takes.
+    """The old form of `register_ffi_type`, which the engine no longer supports.
 
     >>> try:
     ...     register_ffi_type_id("state", 1)
@@ -144,7 +144,7 @@ class FfiCall(Op):
     types: tuple[ArrayType, ...]
     input_layouts: tuple[tuple[int, ...], ...]
     output_layouts: tuple[tuple[int, ...], ...]
-    batch_axes: int = 0  # leading ones that all operands and results have
+    batch_axes: int = 0  # leading axes that all operands and results have
 
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
@@ -153,7 +153,7 @@ class FfiCall(Op):
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         for t in types:
             if t.kind == "k":
-                raise TypeError(f"ffi_call: random keys are not taken; got {t}.\n  try: random.key_data(key).")
+                raise TypeError(f"ffi_call: random keys are not supported; got {t}.\n  try: random.key_data(key).")
         return self.types
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -226,10 +226,10 @@ def ffi_call(
     """A function that calls a registered function with arrays; its keyword arguments are attributes.
 
     `result_shape_dtypes` is a `ShapeDtypeStruct`, or a sequence of them for several results. The call itself has no
-    derivative. Under `vmap` it goes by `vmap_method`: `"sequential"` is a call for each example, `"expand_dims"` and
-    `"broadcast_all"` are one call with one more leading axis. Layouts name the axes from the slowest to the fastest;
+    derivative. `vmap_method` says what happens under `vmap`: `"sequential"` makes one call per example, `"expand_dims"`
+    and `"broadcast_all"` one call with one more leading axis. Layouts name the axes from the slowest to the fastest;
     arrays are converted to them first. `input_output_aliases` says which results are written over which arguments;
-    where an argument is still needed, the compiler hands over a copy.
+    where an argument is still needed, the compiler passes a copy.
 
     >>> import atled, numpy as np
     >>> from jaxlib.cpu import _lapack  # has compiled functions
@@ -340,7 +340,7 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """A function of a rule's context and values that writes the call of a registered function, and gives its operation.
+    """A function of a rule's context and values that emits the call of a registered function, and returns the op.
 
     Types and layouts, row by row, follow from the context. Layouts are from the fastest axis on, unlike those of
     `ffi_call`. Parameters of the primitive are attributes.

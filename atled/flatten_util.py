@@ -34,7 +34,7 @@ class _Unravel:
         if self.is_mixed and t.dtype is not self.dtype:
             raise TypeError(
                 errors.explained(
-                    f"unravel: a tree of several dtypes comes from a vector of {self.dtype.name}; got {t}.",
+                    f"unravel: a tree with several dtypes needs a vector of {self.dtype.name}; got {t}.",
                     f"x.astype({self.dtype.name!r}).",
                 )
             )

@@ -1,7 +1,7 @@
 """Image resampling: `resize` and `scale_and_translate`.
 
-Along each axis, every element of the result is a weighted sum of the elements of the image that are near the place
-where it comes from; the weights of an axis are a matrix, and an image is multiplied by one matrix after the other.
+Along each axis, every element of the result is a weighted sum of nearby elements of the image; the weights of each axis
+form a matrix, and the image is multiplied by one matrix after the other.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method of a name, in small letters."""
+        """The method with a name, in lower case."""
         if s not in _METHODS:
             names = ", ".join(map(repr, _METHODS))
             raise ValueError(errors.explained(f"ResizeMethod: unknown method {s!r}; names are {names}."))
@@ -57,7 +57,7 @@ _METHODS = {
     **dict.fromkeys(("cubic-pytorch", "bicubic-pytorch"), ResizeMethod.CUBIC_PYTORCH),
     "area": ResizeMethod.AREA,
 }
-_LEAST = 1000 * float(np.finfo(np.float32).eps)  # weights with a smaller sum belong to no element
+_LEAST = 1000 * float(np.finfo(np.float32).eps)  # below this sum of weights, a point is outside of the image
 
 # -- kernels, functions of a distance that is not negative -----------------------------------------------------------
 
@@ -93,11 +93,12 @@ _KERNELS = {
 
 
 def _weights(m: int, n: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool) -> Any:
-    """What each of m elements counts for each of n elements of the result, in the dtype of `scale`."""
+    """The weight of each of m elements for each of n elements of the result, in the dtype of `scale`."""
     dtype = type_of(scale).dtype
     inverse = 1 / scale
-    middle = (np.arange(n, dtype=dtype) + np.asarray(0.5, dtype)) * inverse - shift * inverse - 0.5  # of 0, 1, ...
-    margin = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0  # the reach of the kernel
+    # function of 0, 1, ...
+    middle = (np.arange(n, dtype=dtype) + np.asarray(0.5, dtype)) * inverse - shift * inverse - 0.5
+    margin = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0  # the radius of the kernel
     places = np.arange(-margin, m + margin).astype(dtype)[:, None]
     if method is ResizeMethod.AREA:
         half = 0.5 * abs(inverse)
@@ -121,7 +122,7 @@ def _weights(m: int, n: int, scale: Any, shift: Any, method: ResizeMethod, antia
 def _resampled(
     image: Any, scales: Any, shifts: Any, dims: Any, axes: Any, method: Any, antialias: bool, precision: Any
 ) -> Any:
-    """An image multiplied by the weights of its axes; those that become shorter come first."""
+    """An image multiplied by the weights of its axes; axes that shrink come first."""
     (image,) = promote_inexact("resize", image)
     t = type_of(image)
     image = jnp.asarray(image)
@@ -138,7 +139,7 @@ def _nearest(image: Any, dims: tuple[int, ...]) -> Any:
     image = jnp.asarray(image)
     for axis, (m, n) in enumerate(zip(image.shape, dims, strict=True)):
         if m != n:
-            # rounded as JAX does it, which decides between two elements that are equally near
+            # rounded as in JAX, which breaks ties between two equally near elements
             step = np.float32(m) * (np.float32(1) / np.float32(max(n, 1)))
             index = np.minimum(np.floor((np.arange(n, dtype=np.float32) + 0.5) * step), m - 1).astype(np.int32)
             image = image[(slice(None),) * axis + (index,)]
@@ -149,7 +150,7 @@ def _nearest(image: Any, dims: tuple[int, ...]) -> Any:
 
 
 def _checked(name: str, image: Any, shape: Any, method: Any) -> tuple[tuple[int, ...], ResizeMethod]:
-    """The shape and the method that are asked for."""
+    """The requested shape and method."""
     t = operand_type(name, image)
     dims = static_shape(name, shape)
     if len(dims) != t.ndim:
@@ -176,11 +177,11 @@ def resize(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Array:
-    """An image in another shape, which has a length for each axis; equal lengths leave an axis alone.
+    """Resize an image to a shape, with a length for each axis; axes of equal length are unchanged.
 
     The method is a `ResizeMethod` or its name: "nearest", "linear", "cubic", "lanczos3", "lanczos5", "area", or
-    "cubic-pytorch", which without `antialias` is PyTorch's. All but "nearest" give floating numbers. With `antialias`
-    the kernel is wider where an axis becomes shorter, so that every element of the image counts.
+    "cubic-pytorch", which without `antialias` matches PyTorch. All but "nearest" return floating point. With
+    `antialias`, the kernel is widened where an axis shrinks, so that every element of the image contributes.
 
     >>> import atled.numpy as jnp
     >>> resize(jnp.array([[0.0, 2.0, 4.0, 6.0]]), (1, 2), "linear", antialias=False)
@@ -207,11 +208,11 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Array:
-    """An image stretched and moved along the axes `spatial_dims`, in a frame of a given shape.
+    """Scale and translate an image along the axes `spatial_dims`; the result has the given shape.
 
     The point at x along axis `spatial_dims[i]` of the image is at `x * scale[i] + translation[i]` in the result;
-    the middle of the first element is at 0.5. Where there is no image, the result is 0. Derivatives with respect to
-    `scale` and `translation` are defined. Methods are those of `resize` but "nearest".
+    the center of the first element is at 0.5. Outside of the image, the result is 0. Derivatives with respect to
+    `scale` and `translation` are defined. Methods are those of `resize`, except "nearest".
 
     >>> import atled.numpy as jnp
     >>> row, one = jnp.array([[1.0, 2.0, 3.0]]), jnp.array([1.0])

@@ -38,7 +38,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Say how many seconds something took.
+    """Record how many seconds something took.
 
     >>> register_event_duration_secs_listener(print)
     >>> record_event_duration_secs("/my/event", 1.5)
@@ -50,7 +50,7 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Say when something began and ended, in seconds.
+    """Record when something began and ended, in seconds.
 
     >>> register_event_time_span_listener(print)
     >>> record_event_time_span("/my/event", 10.0, 11.5)
@@ -74,7 +74,7 @@ def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Have a function called with the events of `record_event`.
+    """Register a listener for `record_event`.
 
     >>> register_event_listener(lambda event, **more: print(event, more))
     >>> record_event("/my/event", step=3)
@@ -85,7 +85,7 @@ def register_event_listener(callback: Listener) -> None:
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Have a function called with the events of `record_event_duration_secs`.
+    """Register a listener for `record_event_duration_secs`.
 
     >>> register_event_duration_secs_listener(lambda event, seconds, **more: print(event, seconds, more))
     >>> record_event_duration_secs("/my/event", 1.5, step=3)
@@ -96,7 +96,7 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Have a function called with the events of `record_event_time_span`.
+    """Register a listener for `record_event_time_span`.
 
     >>> register_event_time_span_listener(lambda event, start, end, **more: print(event, end - start))
     >>> record_event_time_span("/my/event", 10.0, 11.5)
@@ -107,7 +107,7 @@ def register_event_time_span_listener(callback: Listener) -> None:
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Have a function called with the numbers of `record_scalar`.
+    """Register a listener for `record_scalar`.
 
     >>> register_scalar_listener(lambda event, value, **more: print(event, value, more))
     >>> record_scalar("/my/loss", 0.5, step=3)
@@ -124,7 +124,7 @@ def _removed(listeners: list[Listener], callback: Listener) -> None:
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Call a function no more.
+    """Unregister a listener.
 
     >>> register_event_listener(print)
     >>> unregister_event_listener(print)
@@ -134,7 +134,7 @@ def unregister_event_listener(callback: Listener) -> None:
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Call a function no more.
+    """Unregister a listener.
 
     >>> register_event_duration_secs_listener(print)
     >>> unregister_event_duration_listener(print)
@@ -144,7 +144,7 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Call a function no more.
+    """Unregister a listener.
 
     >>> register_event_time_span_listener(print)
     >>> unregister_event_time_span_listener(print)
@@ -154,7 +154,7 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Call a function no more.
+    """Unregister a listener.
 
     >>> register_scalar_listener(print)
     >>> unregister_scalar_listener(print)
@@ -164,7 +164,7 @@ def unregister_scalar_listener(callback: Listener) -> None:
 
 
 def clear_event_listeners() -> None:
-    """Call no function any more.
+    """Unregister all listeners.
 
     >>> register_event_listener(print)
     >>> clear_event_listeners()

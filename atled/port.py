@@ -79,7 +79,7 @@ def _changed(node: ast.Import | ast.ImportFrom, text: str) -> str:
 
 
 def missing(source: str) -> list[Missing]:
-    """The names of JAX that a program imports, or reads from what it imported, and that are not here.
+    """The JAX names that a program uses, directly or through imported modules, and that atled lacks.
 
     >>> missing("import jax\\njax.grad\\njax.no_such_function(1)\\n")
     [Missing(line=3, name='jax.no_such_function')]
@@ -110,7 +110,7 @@ def missing(source: str) -> list[Missing]:
 
 
 def _path(node: ast.Attribute, bound: dict[str, str]) -> str | None:
-    """What `jnp.linalg.norm` stands for: `jax.numpy.linalg.norm`."""
+    """The full name of `jnp.linalg.norm`: `jax.numpy.linalg.norm`."""
     parts, value = [node.attr], node.value
     while isinstance(value, ast.Attribute):
         parts.append(value.attr)

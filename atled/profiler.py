@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 _lock = threading.Lock()
-_session: list[Any] = []  # the one that runs, and where it goes
+_session: list[Any] = []  # the running profile, and its output directory
 _server: list[Any] = []
 
 
@@ -121,7 +121,7 @@ def trace(
 
 
 class TraceAnnotation(profiling.TraceMe):
-    """A `with` block that has a name in profiles.
+    """A `with` block that appears under a name in profiles.
 
     >>> with TraceAnnotation("reading", file="a.txt"):
     ...     pass
@@ -129,7 +129,7 @@ class TraceAnnotation(profiling.TraceMe):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A `with` block that is a step of training in profiles, which viewers then count and compare.
+    """A `with` block that appears as a training step in profiles, for viewers that compare steps.
 
     >>> for i in range(2):
     ...     with StepTraceAnnotation("train", step_num=i):
@@ -141,7 +141,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any) -> Callable[..., Any]:
-    """A function whose calls have a name in profiles: its own, or another.
+    """Decorator: calls of the function appear in profiles under its name, or another.
 
     >>> annotate_function(abs, name="size")(-1)
     1
@@ -179,7 +179,7 @@ def save_device_memory_profile(filename: Any, backend: str | None = None) -> Non
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Let viewers on this machine ask for profiles at a port, until `stop_server`.
+    """Serve profiles to viewers on this machine at a port, until `stop_server`.
 
     >>> import socket
     >>> with socket.socket() as free:
@@ -203,7 +203,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
 
 def stop_server() -> None:
-    """End the server of `start_server`.
+    """Stop the server started by `start_server`.
 
     >>> try:
     ...     stop_server()

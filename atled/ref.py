@@ -60,12 +60,12 @@ class Ref:
 
     def _check(self) -> Array:
         if self._value is None:
-            raise ValueError(errors.explained("ref: it was frozen, and cannot be used any more."))
+            raise ValueError(errors.explained("ref: it was frozen and can no longer be used."))
         if state.base is not self._home:
             raise NotImplementedError(
                 errors.explained(
                     "ref: a function that is compiled or repeated uses a reference from outside.",
-                    "give the function ref[...], let it return the new array, and write that to the ref outside.",
+                    "pass ref[...] to the function, return the new array, and write that to the ref outside.",
                 )
             )
         return self._value
@@ -139,7 +139,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """A reference to an array of a type, with any values.
+    """A reference to an array of a given type, with unspecified values.
 
     >>> empty_ref(ArrayType((2,), "float32")).shape
     (2,)
@@ -148,7 +148,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 
 def freeze(ref: Ref) -> Array:
-    """The array of a reference, which cannot be used afterwards.
+    """Take the array out of a reference, which cannot be used afterwards.
 
     >>> float(freeze(new_ref(2.0)))
     2.0

@@ -41,7 +41,7 @@ def get_mesh() -> Mesh:
 
 @dataclasses.dataclass(frozen=True)
 class AbstractDevice:
-    """What kind of devices a mesh is meant for that has none.
+    """The kind of device that an abstract mesh is meant for.
 
     >>> AbstractMesh((2,), ("i",), abstract_device=AbstractDevice("TPU v5e", 1, "tpu")).abstract_device.platform
     'tpu'
@@ -110,11 +110,11 @@ class AbstractMesh:
         return f"AbstractMesh({axes})"
 
 
-get_abstract_mesh = get_mesh  # the mesh that is set does for both
+get_abstract_mesh = get_mesh  # the current mesh serves for both
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """A sharding that is one device.
+    """A sharding on a single device.
 
     >>> import atled
     >>> make_single_device_sharding(atled.devices()[0]).num_devices
@@ -179,7 +179,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
 
 
 def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any) -> Any:
-    """`shard_map` over one axis of the mesh that is set; `in_axes` and `out_axes` say which dimensions are cut.
+    """`shard_map` over one axis of the current mesh; `in_axes` and `out_axes` say which array axes are split.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("x",), devices=atled.devices()[:1])):

@@ -1,6 +1,6 @@
-"""What a jitted function becomes on its way: recorded, translated, compiled.
+"""The stages of a jitted function: traced, lowered, compiled.
 
-`f.trace(x)` gives a `Traced`, `.lower()` of it a `Lowered`, `.compile()` of that a `Compiled`.
+`f.trace(x)` returns a `Traced`, its `.lower()` a `Lowered`, and the `.compile()` of that a `Compiled`.
 
 >>> import atled
 >>> isinstance(atled.jit(lambda x: x + 1).lower(1.0).compile(), Compiled)

@@ -1,6 +1,6 @@
-"""Derivatives held against differences: `check_grads`, `check_jvp`, `check_vjp`.
+"""Derivatives checked against finite differences: `check_grads`, `check_jvp`, `check_vjp`.
 
-All of them look along one random direction, the same in every run.
+All of them check along one random direction, the same in every run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atled.core.array import type_of
 from atled.transforms.grad import jvp, vjp
 
 EPS = 1e-4
-# by bits of the narrowest number that comes in or out
+# by the bits of the narrowest dtype among arguments and results
 _TOLERANCES = {8: 1.0, 16: 1e-1, 32: 2e-3, 64: 1e-5}
 _STEPS = {8: 0.5, 16: 5e-2, 32: 1e-3, 64: 1e-5}
 
@@ -51,7 +51,7 @@ def _wide(x: Any) -> np.ndarray:
 
 
 def _difference(f: Callable[..., Any], args: Any, direction: Any, eps: float) -> Any:
-    """The derivative of f along a direction, of its values on both sides."""
+    """The derivative of f along a direction, by central differences."""
 
     def moved(by: float) -> Any:
         add = lambda x, v: (_wide(x) + by * _wide(v)).astype(type_of(x).dtype) if _moves(x) else x  # noqa: E731
@@ -68,7 +68,7 @@ def _inner(xs: Any, ys: Any) -> float:
 
 
 def _check_close(says: str, got: Any, want: Any, atol: float, rtol: float, err_msg: str) -> None:
-    """Raise an AssertionError that names the leaf where trees differ most, if they differ by more than they may."""
+    """Raise an AssertionError that names the leaf where trees differ most, if beyond the tolerance."""
     structure = tree.structure(got)
     if structure != tree.structure(want):
         raise AssertionError(
@@ -108,7 +108,7 @@ def check_jvp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """Check a function that gives results and tangents, such as `functools.partial(jvp, f)`, against differences.
+    """Check a function that returns results and tangents, such as `functools.partial(jvp, f)`, against differences.
 
     >>> import functools
     >>> import atled, atled.numpy as jnp
@@ -131,7 +131,7 @@ def check_vjp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """Check a function that gives results and their pullback, such as `functools.partial(vjp, f)`, against differences.
+    """Check a function that returns results and a pullback, such as `functools.partial(vjp, f)`, against differences.
 
     >>> import functools
     >>> import atled, atled.numpy as jnp
@@ -159,7 +159,7 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Check derivatives of a function, up to an order and in all combinations of modes, against differences.
+    """Check derivatives of a function, up to an order and in all combinations of modes, against finite differences.
 
     >>> import atled.numpy as jnp
     >>> check_grads(jnp.sin, (0.5,), order=2)
@@ -193,7 +193,7 @@ def check_grads(
 
 
 def _inexact(values: Any) -> list[Any]:
-    """The leaves that have tangents themselves."""
+    """The leaves that can have nonzero tangents."""
     return [x for x in tree.leaves(values) if getattr(x, "dtype", None) != dtypes.float0 and _moves(x)]
 
 

@@ -1,4 +1,4 @@
-"""Hardware you don't have, by name: compile for them, and learn what a program takes of each chip.
+"""Hardware that is not attached, by name: compile for it, and see what a program needs of each chip.
 
 >>> from atled import topologies
 >>> topologies.chips()["cuda"][:3]
@@ -21,12 +21,12 @@ def get(name: str, **options: Any) -> Topology:
     """A machine by its name: `tpu`, a chip and how many there are along each axis; or `cuda`, a chip and slices x hosts
     x GPUs of a host.
 
-    Its `.devices` make meshes like those that are here, and programs whose arguments are `ShapeDtypeStruct`s over such
-    a mesh are compiled for them by `jit(f).lower(...).compile()`. That needs the `libtpu` or the CUDA plugin's wheel,
-    `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
+    Its `.devices` can form meshes as attached devices do, and programs whose arguments are `ShapeDtypeStruct`s over
+    such a mesh are compiled for them by `jit(f).lower(...).compile()`. That needs the `libtpu` or the CUDA plugin's
+    wheel, `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
 
     Args:
-        options: what the platform knows besides, such as `num_slices=2` for TPUs.
+        options: further options of the platform, such as `num_slices=2` for TPUs.
 
     >>> get("tpu v5p 3x")
     Traceback (most recent call last):
@@ -39,7 +39,7 @@ def get(name: str, **options: Any) -> Topology:
 
 
 def parsed(name: str) -> tuple[str, str, tuple[int, ...]]:
-    """Platform, chip and shape of a machine's name."""
+    """Platform, chip and shape, from the name of a machine."""
     match = re.fullmatch(r"(\w+) +([\w-]+)[ :](\d+(?:x\d+)*)", name.strip().lower())
     if match is None:
         raise ValueError(

@@ -20,9 +20,8 @@ from atled.ops.placing import with_sharding_constraint
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """A tree of arrays on a device, or split over a mesh; NumPy arrays and numbers become arrays.
 
-    `device` may be a device, a platform's name, a sharding, or a tree of those that is a prefix of `x`. Programs for
-    JAX may say where it is now (`src`) and what may become of its memory (`donate`, `may_alias`): arrays are
-    immutable and share memory where they can, so it makes no difference.
+    `device` may be a device, a platform's name, a sharding, or a tree of those that is a prefix of `x`. JAX's `src`,
+    `donate` and `may_alias` are accepted without effect: arrays are immutable and share memory where possible.
 
     >>> import numpy as np
     >>> device_put({"w": np.ones(2, "float32")})["w"]

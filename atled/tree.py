@@ -29,9 +29,9 @@ def reduce_associative(
     operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = ...,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:  # fmt: skip
-    """Leaves combined with an associative function: halves first, so that chains of results stay short.
+    """Reduce the leaves with an associative function, as a balanced tree, so that chains of results stay short.
 
-    `identity` is what a tree without leaves gives.
+    `identity` is the result for a tree without leaves.
 
     >>> reduce_associative(lambda a, b: f"({a}{b})", ["a", "b", ["c", "d"]])
     '((ab)(cd))'

@@ -47,7 +47,7 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_with_keys_func: Callable[[Any], tuple[Any, Any]] | None = None,
 ) -> None:
-    """Make instances of a class nodes; `flatten_with_keys_func` gives a key with each child.
+    """Register a class as a pytree node; `flatten_with_keys_func` returns a key with each child.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
@@ -82,7 +82,7 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Any, Any]] | None = None,
 ) -> None:
-    """Register a class whose flatten function gives (key, child) pairs.
+    """Register a class whose flatten function returns (key, child) pairs.
 
     >>> class Cell:
     ...     def __init__(self, x): self.x = x
@@ -118,7 +118,7 @@ def register_pytree_with_keys_class(cls: _Class) -> _Class:
 
 
 def is_tree_node(typ: Any) -> bool:
-    """Whether instances of a class are nodes.
+    """Whether instances of a class are pytree nodes.
 
     >>> is_tree_node(list), is_tree_node(int)
     (True, False)
@@ -195,7 +195,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 class _Registry:
-    """What is known of classes of nodes. There is one."""
+    """The pytree registry. There is only one."""
 
     def flatten(self, tree: Any, leaf_predicate: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
         return tree_flatten(tree, leaf_predicate)

@@ -1,4 +1,4 @@
-"""Types for annotations: what functions of arrays take, and what stands for a dtype."""
+"""Types for annotations: array arguments, and objects that specify a dtype."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from atled.core.array import ArrayLike
 
 @runtime_checkable
 class SupportsDType(Protocol):
-    """What has a dtype, such as an array or one of the scalar types of `numpy`."""
+    """An object with a dtype, such as an array or one of the scalar types of `numpy`."""
 
     @property
     def dtype(self) -> np.dtype: ...

@@ -4,8 +4,8 @@ After `import atled.as_jax`, or under `python -m atled.as_jax script.py`, progra
 JAX import atled under its name; under the command, child processes do so, too. `jax.__version__` is the version whose
 API is offered.
 
-64-bit NumPy arrays and scalars become 32 bits wide, as that code expects, unless `jax_enable_x64` is on; atled's own
-users keep the width of what they bring.
+64-bit NumPy arrays and scalars become 32 bits wide, as that code expects, unless `jax_enable_x64` is on; code written
+for atled keeps the width of its arrays.
 
 Set `ATLED_AS_JAX_REPORT=1` to be told at exit which names were asked for and are missing.
 """
@@ -77,7 +77,7 @@ class Alias(ModuleType):
 
 
 def _place(name: str) -> str:
-    """The module here that stands for one of JAX's."""
+    """The module here that replaces one of JAX's."""
     if name in PLACES:
         return PLACES[name]
     for known in sorted(PLACES, key=len, reverse=True):
@@ -140,7 +140,7 @@ def install() -> None:
         return
     if loaded is not None:
         raise ImportError(
-            "atled.as_jax: the real jax is loaded already, and two cannot have one name."
+            "atled.as_jax: the real jax is already imported."
             "\n  try: import atled.as_jax before anything that imports jax, or python -m atled.as_jax script.py."
         )
     sys.meta_path.insert(0, Finder())

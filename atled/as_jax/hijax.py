@@ -21,7 +21,7 @@ class _Absent:
 
     def bind(self, *_: Any, **__: Any) -> Any:
         """Not supported."""
-        raise NotImplementedError("jax.experimental.hijax: types of a program's own are not offered by atled.as_jax.")
+        raise NotImplementedError("jax.experimental.hijax: custom types are not supported by atled.as_jax.")
 
 
 class HiPrimitive(_Absent):
@@ -70,4 +70,4 @@ control_flow_allowed_effects = _Effects()
 
 
 def register_hitype(val_cls: type, typeof_fn: Any) -> None:
-    """Nothing to do: values of the class are refused where they are used."""
+    """Nothing to do: using values of the class raises."""

@@ -141,7 +141,7 @@ def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str
     for name, future in opened.items():
         array = _result(place, name, future)
         if array.size * array.dtype.numpy_dtype.itemsize > _memory():
-            raise _bad(place, f"{name} has the shape {list(array.shape)}, for which there is no memory")
+            raise _bad(place, f"{name} has the shape {list(array.shape)}, too large for memory")
         reading[name] = array.read()
     for name, future in reading.items():
         arrays[name] = np.asarray(_result(place, name, future))

@@ -159,7 +159,7 @@ class Saver:
 
     def wait(self) -> None:
         """Wait until pending saves are on disk."""
-        self._written.wait()  # not for the thread: an interrupted `join` takes it for ended
+        self._written.wait()  # do not join the thread: an interrupted `join` would mark it as ended
         self._raise()
 
     def steps(self) -> list[int]:

@@ -373,7 +373,7 @@ def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], n
     for var, x in zip(program.inputs, captured, strict=False):
         if isinstance(x, Tracer):
             raise errors.UnexpectedTracerError(
-                f"{name}: a custom rule closes over a traced {x.type}, which is not to be had where the rule is used."
+                f"{name}: a custom rule closes over a traced {x.type}, which is not available where the rule is used."
                 + x._where()
                 + "\n  try: make it an argument of the function, so that the rule gets it too."
             )

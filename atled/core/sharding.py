@@ -71,7 +71,7 @@ class Mesh:
         mesh = cls._interned.get(key)
         if mesh is None:
             if len(set(flat)) != len(flat):
-                raise ValueError("Mesh: every device must be there once; got some of them twice.")
+                raise ValueError("Mesh: each device must appear once; got a device twice.")
             mesh = object.__new__(cls)
             grid.flags.writeable = False
             mesh.devices, mesh.axis_names, mesh.flat = grid, names, flat
@@ -492,7 +492,7 @@ def make_mesh(
     if count > len(available):
         raise ValueError(
             f"make_mesh: {' x '.join(map(str, shape))} = {count} devices are needed; there are {len(available)}."
-            f"\n  try: ATLED_NUM_CPU_DEVICES={count} in the environment, for so many virtual CPU devices."
+            f"\n  try: ATLED_NUM_CPU_DEVICES={count} in the environment, for {count} virtual CPU devices."
         )
     grid = np.empty(count, dtype=object)
     grid[:] = available[:count]

@@ -1,4 +1,4 @@
-"""Which classes are nodes of trees: how they are taken apart and put together, and the keys of their children.
+"""Which classes are nodes of trees: how they are flattened and rebuilt, and the keys of their children.
 
 `tree.py` has the trees; `register_node` and `register_dataclass` make further classes nodes.
 """

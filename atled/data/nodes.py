@@ -219,7 +219,7 @@ class Repeated(Node):
 def first_epoch(epoch: int, times: int | None) -> int:
     """The first inner epoch of an outer epoch that repeats the node `times` times, or endlessly.
 
-    Where that is more than integers hold, because one endless node is inside another, it is a number far away.
+    If this would overflow, because endless nodes are nested, it is some very large number.
     """
     start = epoch * (times or EPOCHS)
     return start if start < 1 << 62 else int(round_keys(epoch)[0]) >> 2

@@ -71,7 +71,7 @@ class Pipeline(Form):
         if self.packing or self.group:
             raise ValueError(
                 errors.explained(
-                    "data.random_map: random numbers belong to examples, so it must stand before pack, bucket and "
+                    "data.random_map: random numbers belong to examples, so it must come before pack, bucket and "
                     "batch.",
                     ".random_map(…).batch(…).",
                 )
@@ -87,7 +87,7 @@ class Pipeline(Form):
         """
         if self.packing or self.group:
             raise ValueError(
-                errors.explained("data.filter: it must stand before pack, bucket and batch.", ".filter(…).batch(…).")
+                errors.explained("data.filter: it must come before pack, bucket and batch.", ".filter(…).batch(…).")
             )
         return self.with_step(stages.Filter(function_checked("filter", f)))
 
@@ -166,7 +166,7 @@ class Pipeline(Form):
         if self.group or self.epochs != 1:
             raise ValueError(
                 errors.explained(
-                    "data.batch: it must stand once, and after filter and pack it must stand before repeat.",
+                    "data.batch: it may occur once, and after filter and pack it must come before repeat.",
                     ".filter(…).batch(…).repeat(), or .repeat().filter(…).batch(…).",
                 )
             )

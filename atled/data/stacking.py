@@ -56,7 +56,7 @@ class Stack:
         return self.structure.unflatten(outs)
 
     def made(self) -> Any:
-        """The batch in arrays of its own."""
+        """A copy of the batch in new arrays."""
         return self.fill([np.empty(shape, dtype) for shape, dtype in self.layout])
 
 

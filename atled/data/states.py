@@ -52,7 +52,9 @@ def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
     """The position of a state, for a pipeline and its process; raises if it does not fit."""
     if not isinstance(state, dict) or not {"version", "pipeline"} <= set(state):
-        raise TypeError(errors.explained("data.restore: it needs what iterator.state() gave.", "restore(state)."))
+        raise TypeError(
+            errors.explained("data.restore: expected a state returned by iterator.state().", "restore(state).")
+        )
     if state["version"] != VERSION:
         raise ValueError(
             errors.explained(f"data.restore: the state must have version {VERSION}; got {state['version']!r}.")
@@ -78,7 +80,7 @@ def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
         if own_state["process"] != index:
             raise ValueError(
                 errors.explained(
-                    f"data.restore: each process has a state of its own; this is process {index}, the state is that of "
+                    f"data.restore: each process has its own state; this is process {index}, the state is that of "
                     f"process {own_state['process']}.",
                     "data.joined(states), which all can restore.",
                 )
@@ -104,9 +106,10 @@ def _moved(each: list[dict[str, Any]], saved: int, count: int) -> dict[str, Any]
         raise ValueError(
             errors.explained(
                 f"data.restore: the state was saved by {saved} processes, and there are {count}; they filter or pack, "
-                "so each has used up examples of its own, and what is left cannot be dealt out anew"
+                "so each has consumed different examples, and the rest cannot be redistributed"
                 + (" (this is the state of one of them only)." if len(each) < saved else "."),
-                f"{saved} processes; or data.joined(states) at a moment when all have used up as many.",
+                f"{saved} processes; or data.joined(states) at a point where all have consumed the same number of "
+                "examples.",
             )
         )
     first = each[0]

@@ -155,7 +155,7 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
             os.unlink(temporary)
         if (path, error.errno) not in _failed:  # once, not for each compilation
             _failed.add((path, error.errno))
-            _warn(f"{path} cannot be written to ({error.strerror}); what is compiled now is not kept.")
+            _warn(f"{path} cannot be written to ({error.strerror}); programs compiled now are not cached.")
         return
     _written[path] = _written.get(path, scope().cache_bytes) + len(payload)
     if _written[path] > scope().cache_bytes // 8:  # also on the first write of a process

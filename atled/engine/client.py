@@ -64,7 +64,8 @@ def clients() -> dict[str, Any]:
     with _lock:
         if _is_child:
             raise ForkError(
-                "fork: atled was used before this process was forked, and its threads did not come along."
+                "fork: atled was used before this process was forked, and its threads do not exist in the child "
+                "process."
                 "\n  try: multiprocessing.get_context('spawn'), or fork before the first array is made."
             )
         if not _clients:
@@ -93,7 +94,7 @@ def _make_clients() -> dict[str, Any]:
                 ) from None
             warnings.warn(
                 f"The {plugin.platform} plugin is installed but finds no device, so the CPU is used: {reason}"
-                "\n  Set ATLED_PLATFORMS=cpu to say that this is meant.",
+                "\n  Set ATLED_PLATFORMS=cpu to silence this warning.",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -26,8 +26,7 @@ def make_room() -> None:
     if most - taken < _NEEDED:
         raise MemoryError(
             f"compile: this process has {taken:,} memory mappings of {most:,} that Linux allows, too few for another "
-            "program.\n  try: sysctl vm.max_map_count=1000000, fewer files that are mapped at the same time, or "
-            "atled.clear_caches()."
+            "program.\n  try: sysctl vm.max_map_count=1000000, fewer memory-mapped files, or atled.clear_caches()."
         )
     _unlooked[:] = min((most - taken) // 4, 128 * _EACH), time.monotonic() + 0.2
 

@@ -211,7 +211,7 @@ def _table(x: DeviceArray) -> str:
 
 
 def _marks(positions: np.ndarray, n: int) -> list[str]:
-    """The numbers of rows or columns; the one in the middle of a long axis stands for all that are left out."""
+    """The numbers of rows or columns; the middle one of a long axis represents all that are omitted."""
     is_cut = len(positions) < n
     return [_DOTS if is_cut and i == _EDGE else str(p) for i, p in enumerate(positions)]
 

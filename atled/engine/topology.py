@@ -104,7 +104,7 @@ class _Raw:
     def cost_analysis(self) -> dict[str, float]:
         try:
             return self._made.cost_analysis()
-        except EngineError:  # the plugin for CUDA has none of its own
+        except EngineError:  # the CUDA plugin does not provide one
             return _jax.hlo_module_cost_analysis(client.clients()["cpu"], self._made.hlo_modules()[0])
 
 

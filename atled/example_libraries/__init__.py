@@ -1,4 +1,4 @@
-"""Two small libraries that JAX's examples are written with: networks out of functions, and optimizers.
+"""Two small libraries that JAX's examples are written with: networks built from functions (`stax`), and optimizers.
 
 New programs are better off with `atled.nn` and `atled.optim`.
 """

@@ -1,7 +1,7 @@
-"""Optimizers out of triples of functions, as JAX's examples write them.
+"""Optimizers as triples of functions, in the style of JAX's examples.
 
-An optimizer is `init_fun(params)`, which gives a state, `update_fun(step, grads, state)`, which gives the next one, and
-`get_params(state)`. A rule is written for one array, and the decorator `optimizer` makes it one for trees of them.
+An optimizer is `init_fun(params)`, which returns a state, `update_fun(step, grads, state)`, which returns the next one,
+and `get_params(state)`. A rule is written for one array; the decorator `optimizer` extends it to pytrees.
 
 >>> import atled, atled.numpy as jnp
 >>> init_fun, update_fun, get_params = momentum(0.1, mass=0.9)
@@ -28,7 +28,7 @@ Schedule = Callable[[Step], Any]
 
 
 class OptimizerState(NamedTuple):
-    """The state of an optimizer: what it keeps for each parameter as a list, and how that is put together.
+    """The state of an optimizer: the leaves of the state of each parameter, and the structures to rebuild it.
 
     >>> init, _, _ = sgd(0.5)
     >>> isinstance(init({"w": 2.0}), OptimizerState)
@@ -65,10 +65,10 @@ class Optimizer(NamedTuple):
 
 
 def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], ...]]) -> Callable[..., Optimizer]:
-    """A maker of optimizers for trees, out of a maker of optimizers for one array.
+    """Decorator that turns a constructor of optimizers for one array into one for pytrees.
 
-    What is decorated returns functions `init(x)`, `update(step, gradient, state)` and `get_params(state)`, where the
-    state is any tree.
+    The decorated function returns the functions `init(x)`, `update(step, gradient, state)` and `get_params(state)`,
+    where the state is any pytree.
 
     >>> @optimizer
     ... def signs(step_size):
@@ -107,7 +107,7 @@ def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], ...]]) -> Calla
 
 
 def _packed(states: list[Any], form: Any) -> OptimizerState:
-    """States of parameters as one state."""
+    """Combine the states of the parameters into one."""
     flat = [tree.flatten(state) for state in states]
     return OptimizerState(tuple([xs for xs, _ in flat]), form, tuple([inner for _, inner in flat]))
 
@@ -122,7 +122,7 @@ def _states(state: OptimizerState) -> list[Any]:
 
 @optimizer
 def sgd(step_size: Any) -> Any:
-    """Steps against the gradient. `step_size` is a number or a function of the step, as it is everywhere here.
+    """Gradient descent. `step_size` is a number or a function of the step, as for all optimizers here.
 
     >>> init_fun, update_fun, get_params = sgd(0.5)
     >>> get_params(update_fun(0, 4.0, init_fun(1.0)))
@@ -134,7 +134,7 @@ def sgd(step_size: Any) -> Any:
 
 @optimizer
 def momentum(step_size: Any, mass: Any) -> Any:
-    """Steps against a sum of gradients, in which older ones count less by a factor `mass` each step.
+    """Gradient descent with momentum: the velocity decays by a factor `mass` each step.
 
     >>> init_fun, update_fun, get_params = momentum(0.5, 0.9)
     >>> get_params(update_fun(0, 4.0, init_fun(jnp.array(1.0))))
@@ -152,7 +152,7 @@ def momentum(step_size: Any, mass: Any) -> Any:
 
 @optimizer
 def nesterov(step_size: Any, mass: Any) -> Any:
-    """`momentum` that looks a step ahead, after Nesterov (1983).
+    """Nesterov momentum (1983): `momentum` with the gradient one step ahead.
 
     >>> init_fun, update_fun, get_params = nesterov(0.5, 0.5)
     >>> get_params(update_fun(0, 4.0, init_fun(jnp.array(1.0))))
@@ -170,7 +170,7 @@ def nesterov(step_size: Any, mass: Any) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
-    """Steps divided by the root of the sum of squared gradients (Duchi et al., 2011), averaged by `momentum`.
+    """Adagrad: steps divided by the root of the sum of squared gradients (Duchi et al., 2011), with `momentum`.
 
     >>> init_fun, update_fun, get_params = adagrad(0.5, momentum=0.0)
     >>> get_params(update_fun(0, 4.0, init_fun(jnp.array(1.0))))
@@ -226,7 +226,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
 @optimizer
 def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """Running means of gradients over roots of running means of their squares (Kingma and Ba, 2015).
+    """Adam: running means of gradients divided by roots of running means of their squares (Kingma and Ba, 2015).
 
     >>> init_fun, update_fun, get_params = adam(0.5)
     >>> get_params(update_fun(0, jnp.array(4.0), init_fun(jnp.array(1.0)))).round(3)
@@ -245,7 +245,7 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 
 @optimizer
 def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """`adam` with the largest gradient instead of the root of a mean of squares; it too is forgotten slowly.
+    """AdaMax: `adam` with a decaying maximum of gradients instead of the root of a mean of squares.
 
     >>> init_fun, update_fun, get_params = adamax(0.5)
     >>> get_params(update_fun(0, jnp.array(4.0), init_fun(jnp.array(1.0)))).round(3)
@@ -264,7 +264,7 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
 
 @optimizer
 def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
-    """`adagrad` that keeps a vector of squares for each axis instead of one for each element (Anil et al., 2019).
+    """SM3: `adagrad` with a vector of squares for each axis, not a value for each element (Anil et al., 2019).
 
     >>> init_fun, update_fun, get_params = sm3(0.5, momentum=0.0)
     >>> get_params(update_fun(0, jnp.ones((2, 2)), init_fun(jnp.ones((2, 2)))))
@@ -326,7 +326,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 
 
 def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Schedule:
-    """A step size divided by a number that grows by `decay_rate` in `decay_steps` steps; evenly, or at once.
+    """A step size divided by a number that grows by `decay_rate` every `decay_steps` steps; `staircase` makes it jump.
 
     >>> inverse_time_decay(1.0, 10, 3.0)(10)
     0.25
@@ -336,7 +336,7 @@ def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, stairc
 
 
 def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0) -> Schedule:
-    """A step size that becomes another one in `decay_steps` steps, in a straight line or along a power.
+    """A step size that decays to `final_step_size` in `decay_steps` steps, as a power of the remaining fraction.
 
     >>> float(polynomial_decay(1.0, 10, 0.0)(5))
     0.5
@@ -350,7 +350,7 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """One of `values` for each stretch of steps; a boundary is the last step of its stretch.
+    """A piecewise constant step size, from `values`; each boundary is the last step of its interval.
 
     >>> float(piecewise_constant([100, 200], [1.0, 0.1, 0.01])(150))
     0.10000000149011612
@@ -366,7 +366,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A function of the step, of itself or of a number.
+    """A schedule, from a function of the step or a number.
 
     >>> make_schedule(0.1)(7)
     0.1
@@ -392,7 +392,7 @@ def l2_norm(tree: Any) -> Array:
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """A tree of gradients, made smaller if its norm is larger than `max_norm`.
+    """A pytree of gradients, scaled down if its norm is larger than `max_norm`.
 
     >>> clip_grads([jnp.array([3.0, 4.0])], 1.0)
     [Array([0.6, 0.8], dtype=float32)]
@@ -402,7 +402,7 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
 
 
 class JoinPoint:
-    """Marks where one tree ends and another begins; a leaf of the outer one that holds the inner one.
+    """Marks the boundary between two pytrees: a leaf of the outer one that holds the inner one.
 
     >>> JoinPoint((1, 2)).subtree
     (1, 2)
@@ -416,7 +416,7 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """A state as a tree of the structure of the parameters, with a `JoinPoint` for each of them; for saving.
+    """A state as a pytree with the structure of the parameters and a `JoinPoint` for each of them; for saving.
 
     >>> unpack_optimizer_state(momentum(0.1, 0.9)[0]({"w": 2.0}))["w"].subtree[0]
     2.0
@@ -425,7 +425,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state that `unpack_optimizer_state` took apart.
+    """The state, from the result of `unpack_optimizer_state`.
 
     >>> init_fun, _, get_params = momentum(0.1, 0.9)
     >>> get_params(pack_optimizer_state(unpack_optimizer_state(init_fun({"w": 2.0}))))

@@ -1,8 +1,8 @@
-"""Networks out of pairs of functions, as JAX's examples write them.
+"""Neural networks as pairs of functions, in the style of JAX's examples.
 
-A layer is a pair: `init_fun(rng, input_shape)` gives the shape of the result and first parameters, and
-`apply_fun(params, inputs, **kwargs)` computes. `serial` and `parallel` make one layer of several. The same key gives
-the same parameters as in JAX.
+A layer is a pair: `init_fun(rng, input_shape)` returns the shape of the result and initial parameters, and
+`apply_fun(params, inputs, **kwargs)` computes the result. `serial` and `parallel` combine several layers into one. The
+same key gives the same parameters as in JAX.
 
 >>> from atled import random
 >>> init_fun, apply_fun = serial(Dense(8), Relu, Dense(2), LogSoftmax)
@@ -52,7 +52,7 @@ def Dense(
     W_init: Callable[..., Any] = _GLOROT,  # noqa: N803
     b_init: Callable[..., Any] = _NORMAL,
 ) -> Layer:
-    """A layer with all connections: `inputs @ W + b`.
+    """A fully connected layer: `inputs @ W + b`.
 
     >>> from atled import random
     >>> shape, (W, b) = Dense(3)[0](random.key(0), (-1, 2))
@@ -76,7 +76,7 @@ def _convolution(
     name: str, is_transposed: bool, numbers: Any, features: int, window: Any, strides: Any, padding: Any,
     kernel_init: Any, bias_init: Any,
 ) -> Layer:  # fmt: skip
-    """A convolution, or one that grows, with a bias for each feature."""
+    """A convolution or transposed convolution, with a bias for each feature."""
     data, weights, out = numbers
     window = tuple(window)
     strides = tuple(strides or (1,) * len(window))
@@ -133,7 +133,7 @@ def GeneralConvTranspose(
     W_init: Callable[..., Any] | None = None,  # noqa: N803
     b_init: Callable[..., Any] = _SMALL,
 ) -> Layer:
-    """A convolution that grows its inputs by the strides, with a bias.
+    """A transposed convolution with a bias.
 
     >>> from atled import random
     >>> GeneralConvTranspose(("NWC", "WIO", "NWC"), 8, (3,), (2,), "SAME")[0](random.key(0), (1, 10, 4))[0]
@@ -157,9 +157,10 @@ def BatchNorm(
     beta_init: Callable[..., Any] = zeros,
     gamma_init: Callable[..., Any] = ones,
 ) -> Layer:
-    """Inputs with mean 0 and variance 1 over the axes of a batch, then scaled and shifted by parameters.
+    """Batch normalization:
 
-    Means are always those of the inputs; none are kept from one call to the next.
+    inputs normalized to mean 0 and variance 1 over `axis`, then scaled and shifted by parameters. Statistics are always
+    those of the current inputs; there are no running averages.
 
     >>> import atled.numpy as jnp
     >>> BatchNorm(0, epsilon=0.0)[1]((jnp.zeros(1), jnp.ones(1)), jnp.array([[1.0], [3.0]]))
@@ -291,7 +292,7 @@ Flatten = (
 
 
 def FanOut(num: int) -> Layer:
-    """A layer that gives its inputs `num` times, for `parallel`.
+    """A layer that returns its inputs `num` times, for `parallel`.
 
     >>> FanOut(2)[1]((), 3.0)
     [3.0, 3.0]
@@ -306,7 +307,7 @@ FanInSum = (
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """A layer that joins a sequence of inputs along an axis.
+    """A layer that concatenates a sequence of inputs along an axis.
 
     >>> FanInConcat()[0](None, [(4, 2), (4, 3)])
     ((4, 5), ())
@@ -321,9 +322,10 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """A layer that keeps each element with probability `rate`, divided by it, and makes the others 0.
+    """Dropout:
 
-    In another mode than "train", inputs stay as they are. The apply function needs a key in either, as `rng`.
+    keeps each element with probability `rate`, divided by `rate`, and sets the others to 0. In modes other than
+    "train", inputs are unchanged. The apply function needs a key `rng` in every mode.
 
     >>> import atled.numpy as jnp
     >>> from atled import random
@@ -360,7 +362,7 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def serial(*layers: Layer) -> Layer:
-    """One layer out of several, each applied to what the one before gives. Its parameters are a list.
+    """Several layers in sequence, as one layer. Its parameters are a list.
 
     >>> from atled import random
     >>> serial(Dense(8), Relu, Dense(2))[0](random.key(0), (-1, 4))[0]
@@ -386,7 +388,7 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """One layer out of several side by side: takes a sequence of inputs, and gives a list of results.
+    """Several layers in parallel, as one layer: takes a sequence of inputs and returns a list of results.
 
     >>> from atled import random
     >>> init_fun, apply_fun = serial(FanOut(2), parallel(Dense(3), Identity), FanInConcat())
@@ -414,7 +416,7 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer that is made when the shape of its inputs is known, by a function of that shape.
+    """A layer constructed by a function of the input shape, once that is known.
 
     >>> from atled import random
     >>> double = shape_dependent(lambda shape: Dense(2 * shape[-1]))

@@ -31,7 +31,7 @@ class ExecutionStage(enum.Enum):
 
 
 class ExecutionContext:
-    """What a function may ask about the call.
+    """Information about the call, passed to the callback.
 
     >>> import atled, numpy as np
     >>> def f(context, out):
@@ -44,12 +44,12 @@ class ExecutionContext:
 
     @property
     def stream(self) -> int:
-        """The queue of a GPU's work; a CPU has none."""
+        """The stream of a GPU; a CPU has none."""
         raise ValueError("ExecutionContext: a CPU has no stream.")
 
 
 class Buffer:
-    """The memory of an array: of an argument, which is read, or of a result, which is written.
+    """The memory of an argument, which is read, or of a result, which is written.
 
     >>> np.asarray(Buffer(np.ones(2), False)).flags.writeable
     False
@@ -76,7 +76,7 @@ class Buffer:
 
     @property
     def writeable(self) -> bool:
-        """Whether it is that of a result."""
+        """Whether the buffer is a result, and thus writable."""
         return self._memory.flags.writeable
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -103,9 +103,9 @@ def buffer_callback(
 ) -> Callable[..., Any]:
     """A function that calls `callback(context, out, *args)`, which writes its results into `out`.
 
-    `out` and `args` have the trees of the results and of the arguments, with `Buffer`s for arrays. Results that
-    `input_output_aliases` names hold the argument of that number when the call begins. The rest is as for
-    `pure_callback`, and with `has_side_effect` as for `io_callback`.
+    `out` and `args` have the tree structures of the results and of the arguments, with a `Buffer` for each array. A
+    result named in `input_output_aliases` initially holds the data of its argument. The rest is as for `pure_callback`,
+    and with `has_side_effect` as for `io_callback`.
 
     >>> import atled, atled.numpy as jnp
     >>> def add_one(context, out, x):
@@ -114,7 +114,7 @@ def buffer_callback(
     >>> atled.jit(buffer_callback(add_one, atled.ShapeDtypeStruct(x.shape, x.dtype)))(x)
     Array([1, 2, 3], dtype=int32)
     """
-    del command_buffer_compatible  # of GPUs
+    del command_buffer_compatible  # for GPUs only
     if vmap_method is not None and vmap_method not in METHODS:
         raise ValueError(f"buffer_callback: vmap_method is one of {', '.join(METHODS)}; got {vmap_method!r}.")
     results, out_structure = tree.flatten(result_shape_dtypes)

@@ -52,7 +52,7 @@ _Out = TypeVar("_Out")
 
 
 class Error:
-    """The first failure of a checked function, or none. A tree of arrays; under `vmap`, one per lane.
+    """The first failure of a checked function, or none. A pytree of arrays; under `vmap`, one error per example.
 
     >>> import atled.numpy as jnp
     >>> err, _ = checkify(jnp.sin, errors=nan_checks)(jnp.inf)
@@ -67,7 +67,7 @@ class Error:
         self._arrays = tuple(arrays)  # the number of the failed check or -1, and the values of its message, as bits
 
     def _failures(self) -> list[tuple[tuple[int, ...], Site, np.ndarray]]:
-        """Lane, check and words of each failure."""
+        """Batch index, check and packed values of each failure."""
         if not self._sites:
             return []
         codes, *rest = [np.asarray(x) for x in self._arrays]
@@ -122,7 +122,7 @@ class Error:
     def __str__(self) -> str:
         try:
             return f"Error({self.get()})"
-        except (TypeError, IndexError, ValueError):  # traced, or a tree of something else than arrays
+        except (TypeError, IndexError, ValueError):  # traced, or with leaves that are not arrays
             return f"Error({', '.join(map(repr, self._arrays))})"
 
     __repr__ = __str__
@@ -133,11 +133,11 @@ init_error = Error()
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Check that `pred`, one boolean, holds.
+    """Check that `pred`, a single boolean, is true.
 
-    Eagerly, it raises if it does not. Under `checkify`, the failure becomes part of the error; in other compiled code
-    it is an error. `msg` is a format string for the other arguments, trees of arrays. With `debug`, it does nothing
-    outside of `checkify`.
+    Eagerly, it raises if it is not. Under `checkify`, the failure becomes part of the error; in compiled code without
+    `checkify`, it is an error. `msg` is a format string for the other arguments, trees of arrays. With `debug`, it does
+    nothing outside of `checkify`.
 
     >>> import atled
     >>> @checkify
@@ -186,7 +186,7 @@ def _check(name: str, pred: Any, msg: str, is_debug: bool, args: Any, kwargs: An
 
 
 def check_error(error: Error) -> None:
-    """Check that an error is none: raise it, or make it part of the error of the surrounding `checkify`.
+    """Raise an error if there is one, or merge it into the error of the surrounding `checkify`.
 
     >>> inner = checkify(lambda x: check(x > 0, "not positive"))
     >>> checkify(lambda x: check_error(inner(x)[0]))(-1.0)[0].get()
@@ -195,7 +195,7 @@ def check_error(error: Error) -> None:
     if not isinstance(error, Error):
         raise TypeError(explaining.explained(f"check_error: expected an Error; got {describe(error)}."))
     arrays, lanes = error._arrays, type_of(error._arrays[0]).size if error._arrays else 0
-    if lanes and type_of(arrays[0]).shape:  # of a batch, one
+    if lanes and type_of(arrays[0]).shape:  # reduce a batch to its first failure
         arrays = checks.failed_of(
             *[shape.reshape(x, (lanes, *type_of(x).shape[len(type_of(arrays[0]).shape) :])) for x in arrays]
         )
@@ -257,7 +257,7 @@ def _checked(f: Any, name: str, enabled: frozenset[ErrorCategory], args: Any, kw
                     type_of(x)  # raises if it is not a number
             return out
 
-        program, captured = record(flat, types, name, is_pruned=False)  # what nobody needs is looked at, too
+        program, captured = record(flat, types, name, is_pruned=False)  # unused results are checked, too
         how = how_for(program, enabled)
         return instrumented(program, how), how, captured, forms[0]
 

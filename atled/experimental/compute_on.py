@@ -53,7 +53,7 @@ def _marks(name: str, kind: Any, options: Any) -> Marks:
         known = ", ".join(map(repr, _KINDS))
         raise ValueError(errors.explained(f"{name}: compute_type is {known} or 'gpu_stream:#'; got {kind!r}."))
     if client.default_backend() != "cpu":
-        raise NotImplementedError(f"{name}: parts of a program run elsewhere on cpu, where that is the same place.")
+        raise NotImplementedError(f"{name}: only supported on cpu, where host and device are the same.")
     if kind.startswith("gpu_stream:"):
         return (("_xla_stream_annotation", kind.partition(":")[2]), ("inlineable", "false"))
     told = [("_xla_compute_type", _KINDS[kind])]

@@ -1,4 +1,4 @@
-"""`jet`: derivatives of every order along a curve at once, by arithmetic with Taylor polynomials.
+"""`jet`: derivatives of all orders along a curve at once, by arithmetic on truncated Taylor series.
 
 Each value is a polynomial in one variable, cut off at an order. The rule for an op follows from its properties: a
 linear op applies to each coefficient, a bilinear op multiplies polynomials, and for any other op the `jvp` rule is a
@@ -106,7 +106,7 @@ class Taylor(Interpreter):
         return [term(k) for k in range(self.order + 1)]
 
     def _quotient(self, values: list[Any], rows: list[Any]) -> list[Any]:
-        """q of x = q y: from the lowest power up."""
+        """The quotient q with x = q y, from the lowest power up."""
         below, (x, y) = rows[1], values
         coefficients = [ew.div(x, y)]
         for k in range(1, self.order + 1):
@@ -143,12 +143,12 @@ class Taylor(Interpreter):
         return TaylorTracer(self, [value, *[_scaled(s, 1 / k) for k, s in enumerate(slopes, 1)]])
 
     def wrap(self, terms: list[Any]) -> Any:
-        """A polynomial; one that has no powers is a plain value."""
+        """A polynomial, or a plain value if all higher terms are zero."""
         return TaylorTracer(self, terms) if len(terms) > 1 else terms[0]
 
 
 def def_deriv(prim: Any, deriv: Callable[..., Any]) -> None:
-    """Register the derivative of a user-defined primitive of one array, as a function of that array.
+    """Register the derivative of a user-defined primitive of one operand, as a function of that operand.
 
     >>> import atled.numpy as jnp
     >>> from atled.extend.core import Primitive
@@ -224,8 +224,8 @@ def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bo
     """The value of `fun(*primals)`, and its derivatives of all orders along a curve through the primals.
 
     `series` holds a sequence for each argument: the first, second and higher derivatives of the curve; those of the
-    function come in lists, in the place of each result. Without `factorial_scaled`, both are coefficients of powers,
-    that is, divided by 1, 2, 6 and so on.
+    function are returned as lists, one for each result. Without `factorial_scaled`, both are Taylor coefficients:
+    derivatives divided by 1, 2, 6 and so on.
 
     >>> import atled.numpy as jnp
     >>> value, (first, second, third) = jet(lambda x: x**3, (2.0,), ((1.0, 0.0, 0.0),))

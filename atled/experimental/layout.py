@@ -20,7 +20,7 @@ class _Automatic:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The axes of an array from the slowest to the fastest in memory.
+    """The order of an array's axes in memory, from the slowest-varying to the fastest.
 
     >>> Layout((1, 0)).major_to_minor
     (1, 0)
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def is_row_by_row(self) -> bool:
-        """Whether this is how arrays lie here."""
+        """Whether this is row-major, the only layout here."""
         return tuple(self.major_to_minor) == tuple(range(len(self.major_to_minor))) and not self.tiling
 
 
@@ -42,7 +42,7 @@ Layout.AUTO = _Automatic()
 
 @dataclasses.dataclass(frozen=True)
 class Format:
-    """A layout, and a sharding.
+    """A layout together with a sharding.
 
     >>> Format(Layout((0, 1))).layout.is_row_by_row
     True
@@ -53,12 +53,12 @@ class Format:
 
 
 def with_layout_constraint(x: Any, layouts: Layout) -> Any:
-    """A value that lies in memory in this way.
+    """A value constrained to this layout.
 
     >>> import atled.numpy as jnp
     >>> with_layout_constraint(jnp.ones((2, 3)), Layout((0, 1))).shape
     (2, 3)
     """
     if not layouts.is_row_by_row:
-        raise NotImplementedError(f"with_layout_constraint: arrays lie row by row here; got {layouts}.")
+        raise NotImplementedError(f"with_layout_constraint: arrays are always row-major here; got {layouts}.")
     return x

@@ -1,4 +1,4 @@
-"""Grids of devices for meshes, in the order in which they are numbered."""
+"""Grids of devices for meshes, in the order of device ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """All devices, or those given, as a grid. The last axis has neighbours.
+    """All devices, or those given, as a grid. Devices along the last axis are neighbours.
 
     >>> import atled
     >>> create_device_mesh((1, 1), atled.devices()[:1]).shape
@@ -59,8 +59,8 @@ def create_hybrid_device_mesh(
 ) -> np.ndarray:
     """A grid of device groups connected by a network, `dcn_mesh_shape`, each a grid of neighbours, `mesh_shape`.
 
-    Groups are slices, where devices have such, or processes. Both grids have the same number of axes; they are
-    multiplied.
+    Groups are slices, where the hardware has them, or processes. Both grids have the same number of axes; the lengths
+    of the result are the products of theirs.
 
     >>> import atled
     >>> create_hybrid_device_mesh((1, 1), (1, 1), atled.devices()[:1], process_is_granule=True).shape
@@ -75,7 +75,7 @@ def create_hybrid_device_mesh(
         raise ValueError(
             errors.explained(
                 f"create_hybrid_device_mesh: {tuple(dcn_mesh_shape)} must have as many axes as {tuple(mesh_shape)}, "
-                f"and a place for each of {len(groups)} groups."
+                f"and {len(groups)} positions, one for each group."
             )
         )
     whole = np.empty((*dcn_mesh_shape, *mesh_shape), dtype=object)

@@ -23,7 +23,7 @@ __all__ = [
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """All-gather over processes, as NumPy arrays: stacked along a new axis, or concatenated.
 
-    Arrays that are split over processes come whole.
+    Arrays that are sharded over processes are returned whole.
 
     >>> process_allgather(np.arange(2))
     array([[0, 1]])
@@ -49,7 +49,7 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray:
     if not tiled:
         return stacked
     if not own.ndim:
-        raise ValueError(errors.explained("process_allgather: numbers cannot be put end to end.", "tiled=False."))
+        raise ValueError(errors.explained("process_allgather: scalars cannot be concatenated.", "tiled=False."))
     return np.concatenate(list(stacked))
 
 
@@ -129,7 +129,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 
 def _mapped(values: Any, specs: Any, f: Any) -> Any:
-    """A function of each leaf and its spec; `specs` is a prefix of the tree."""
+    """Apply a function to each leaf and its spec; `specs` is a prefix of the tree."""
     is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
     flat, prefix = tree.flatten(specs, is_leaf=is_spec)
     leaves, structure = tree.flatten(values)

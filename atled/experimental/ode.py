@@ -1,7 +1,7 @@
-"""`odeint`: ordinary differential equations by the method of Dormand and Prince, with adaptive step sizes.
+"""`odeint`: ordinary differential equations by the Dormand-Prince method, with adaptive step sizes.
 
-A step of order 5 is compared with one of order 4 of the same seven slopes; values between steps come from a polynomial
-through them (Hairer, Norsett and Wanner, "Solving ordinary differential equations I", II.4 to II.6). Derivatives follow
+A step of order 5 is compared with one of order 4 from the same seven slopes; values between steps are interpolated by a
+polynomial (Hairer, Norsett and Wanner, "Solving ordinary differential equations I", II.4 to II.6). Derivatives follow
 from another equation, for the adjoint, which is solved backwards in time (Chen et al., 2018, appendix C).
 """
 
@@ -67,10 +67,10 @@ def _as_dtype(x: Any, dtype: Any) -> Any:
 
 
 class _Equation(NamedTuple):
-    """y' = f(y, t, *operands) with f as a program, which takes first what it closes over, and how it is solved."""
+    """The equation y' = f(y, t, *operands) and solver options; the first operands of f are its captured values."""
 
     program: Program
-    closed_over: tuple[Any, ...]  # arrays; None stands for a traced one, which is among the operands
+    closed_over: tuple[Any, ...]  # captured arrays; None stands for a traced one, which is passed as an operand
     rtol: float
     atol: float
     mxstep: float
@@ -85,7 +85,7 @@ class _Equation(NamedTuple):
 def _made(
     f: Callable[..., Any], types: Sequence[ArrayType], settings: tuple[float, ...], name: str
 ) -> tuple[_Equation, list[Any]]:
-    """The equation of a function, and the traced values that it closes over, its first operands."""
+    """The equation of a function, and the traced values it closes over, which are its first operands."""
     program, captured = record(lambda *operands: [f(*operands)], types, name)
     closed = tuple([None if isinstance(x, Tracer) else x for x in captured])
     return _Equation(program, closed, *settings), [x for x in captured if isinstance(x, Tracer)]
@@ -115,7 +115,7 @@ def _first_step(f: Callable[..., Any], t: Any, y: Any, slope: Any, equation: _Eq
 
 
 def _slopes(f: Callable[..., Any], y: Any, t: Any, step: Any, first: Any) -> tuple[Any, list[Any]]:
-    """The end of a step, and all its slopes; the last one is that at the end."""
+    """The value at the end of a step, and all its slopes; the last slope is the one at the end."""
     slopes, end = [first], y
     for share, weights in _SLOPES:
         end = y + (step * _combined(weights, slopes)).astype(y.dtype)
@@ -156,7 +156,7 @@ def _advanced(f: Callable[..., Any], at: _Progress, equation: _Equation) -> _Pro
 
 
 def _between(at: _Progress, t: Any) -> Any:
-    """The solution at a time in the last step; NaN if it could not go on."""
+    """The solution at a time within the last step; NaN if the solver failed."""
     share = jnp.where(t == at.start, 0, (t - at.start) / (at.t - at.start))
     share = jnp.where(at.step > 0, share, jnp.nan)
     y, change, bend, third, fourth = at.pieces
@@ -192,7 +192,8 @@ _solved = custom_vjp(_integrated, nondiff_argnums=(0,))
 
 
 def _forward(equation: _Equation, y0: Any, times: Any, operands: Any) -> Any:
-    ys = _solved(equation, y0, times, operands)  # which has a rule for second derivatives too
+    # the function with the custom rule, so that second derivatives work, too
+    ys = _solved(equation, y0, times, operands)
     return ys, (ys, times, operands)
 
 
@@ -263,7 +264,7 @@ def _checked(y0: Any, t: Any, args: Any) -> None:
 
 
 def _solution(func: Callable[..., Any], settings: tuple[float, ...], y0: Any, t: Any, args: Any) -> Any:
-    """The values of a tree, all of it as one vector."""
+    """The leaves of a pytree, concatenated into one vector."""
     parts, form = tree.flatten(y0)
     types = [type_of(x) for x in parts]
     dtype = jnp.result_type(*parts) if parts else dtypes.default("f")
@@ -315,11 +316,11 @@ def odeint(
     mxstep: float = math.inf,
     hmax: float = math.inf,
 ) -> Any:
-    """The solution of `y' = func(y, t, *args)` that starts with `y0` at `t[0]`, at all times `t`, which increase.
+    """The solution of `y' = func(y, t, *args)` with `y = y0` at `t[0]`, at increasing times `t`.
 
     y is an array or a tree of arrays; the result has one more leading axis, for times. `rtol` and `atol` bound the
-    error of a step, relative to y and by itself. `mxstep` bounds the steps between two times, `hmax` their length.
-    Reverse mode is defined, for `y0`, `t`, `args` and what `func` closes over.
+    relative and absolute error of a step. `mxstep` bounds the number of steps between two times, `hmax` their length.
+    Only reverse-mode derivatives are defined: for `y0`, `t`, `args` and values that `func` closes over.
 
     >>> import atled.numpy as jnp
     >>> y = odeint(lambda y, t, rate: -rate * y, 1.0, jnp.array([0.0, 1.0, 2.0]), 0.5, rtol=1e-5)

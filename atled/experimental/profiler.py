@@ -1,4 +1,4 @@
-"""What profiles tell the compiler, with the API of `jax.experimental.profiler`."""
+"""Profile-guided optimization data for the compiler, with the API of `jax.experimental.profiler`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["get_profiled_instructions_proto"]
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """The costs of instructions that a profile in a folder measured, as the compiler's scheduler reads them.
+    """Measured instruction costs from a profile directory, in the format that the compiler's scheduler reads.
 
-    The folder is that of one run, `<log folder>/plugins/profile/<run>/`. Only profiles of GPUs have such costs; of
-    others, the bytes are empty.
+    The folder is that of one run, `<log folder>/plugins/profile/<run>/`. Only profiles of GPUs have such costs; for
+    others, the result is empty.
 
     >>> import glob, tempfile
     >>> from atled import profiler

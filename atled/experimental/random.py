@@ -66,12 +66,12 @@ class StatefulPRNG:
         return random.uniform(self.key(), _size(size, low, high), dtype, low, high)
 
     def normal(self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float) -> Array:
-        """Normally distributed numbers of a mean and a standard deviation."""
+        """Normally distributed numbers with a given mean and standard deviation."""
         drawn = random.normal(self.key(), _size(size, loc, scale), dtype)
         return (jnp.asarray(loc) + jnp.asarray(scale) * drawn).astype(dtype)
 
     def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int) -> Array:
-        """Integers from `low` to `high`, which is left out; those below `low` if there is no `high`."""
+        """Integers from `low` to `high`, exclusive; without `high`, from 0 to `low`, exclusive."""
         low, high = (0, low) if high is None else (low, high)
         return random.randint(self.key(), _size(size, low, high), low, high, dtype)
 

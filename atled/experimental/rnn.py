@@ -1,7 +1,7 @@
-"""Long short-term memory over sequences of several lengths, with the API of `jax.experimental.rnn`.
+"""LSTM over sequences of different lengths, with the API of `jax.experimental.rnn`.
 
-Weights are one vector: for each layer, and in each direction, the matrices for inputs and for states, and after all of
-these their biases, in cuDNN's order of gates: input, forget, cell, output. Computed with `scan` on every platform.
+Weights are one vector: the input and state matrices of each layer and direction, then all biases, in cuDNN's order of
+gates: input, forget, cell, output. Computed with `scan` on every platform.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _shapes(input_size: int, hidden_size: int, num_layers: int, bidirectional: b
 
 
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
-    """How many weights there are.
+    """The total number of weights.
 
     >>> get_num_params_in_lstm(2, 3, 1, False)
     84
@@ -47,7 +47,7 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
 
 
 def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """Weights between -k and k, evenly distributed, where k is 1 / sqrt(hidden_size).
+    """Weights drawn uniformly from -k to k, where k is 1 / sqrt(hidden_size).
 
     >>> init_lstm_weight(random.key(0), 2, 3, 1, False).shape
     (84,)
@@ -64,7 +64,7 @@ def _parts(weights: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
 
 
 def swap_lstm_gates(weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """Weights with the last two gates of each part exchanged.
+    """Weights with the last two gates of each block exchanged.
 
     >>> w = jnp.arange(84.0)
     >>> bool((swap_lstm_gates(swap_lstm_gates(w, 2, 3, 1, False), 2, 3, 1, False) == w).all())
@@ -80,7 +80,7 @@ def swap_lstm_gates(weights: Any, input_size: int, hidden_size: int, num_layers:
 def unpack_lstm_weights(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[Weights, Weights, Weights, Weights]:
-    """Matrices for inputs and for states, and their biases, each by the number of the layer; directions alternate.
+    """Input matrices, state matrices and their biases, each indexed by layer; directions alternate.
 
     >>> [w[0].shape for w in unpack_lstm_weights(jnp.zeros(84), 2, 3, 1, False)]
     [(12, 2), (12, 3), (12,), (12,)]
@@ -108,8 +108,8 @@ def lstm(
     """Outputs at each step, and the last states and cells of all layers.
 
     Args:
-        x: (batch, steps, input_size); what is after a sequence's end is not looked at, and its outputs are zeros.
-        h_0: first states, (layers and directions, batch, hidden_size); `c_0` first cells.
+        x: (batch, steps, input_size); elements past the end of a sequence are ignored, and outputs there are zeros.
+        h_0: initial states, (layers * directions, batch, hidden_size); `c_0`: initial cells.
         weights: a vector, see `init_lstm_weight`.
         seq_lengths: (batch,), int32.
 
@@ -191,6 +191,6 @@ def _run(step: Callable[..., Any], h: Any, c: Any, y: Any, lengths: Any) -> tupl
 
 
 def _turned(y: Any, lengths: Any) -> Any:
-    """Sequences backwards, with what is after their end still at the end."""
+    """Sequences reversed up to their lengths; the padding stays at the end."""
     moved = vmap(partial(jnp.roll, axis=0), (1, 0), 1)(y, y.shape[0] - lengths)
     return moved[::-1]

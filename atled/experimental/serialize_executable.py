@@ -1,7 +1,7 @@
 """Compiled functions as bytes, with the API of `jax.experimental.serialize_executable`.
 
-The bytes are machine code, for the machine and the versions that they were made with, and a description that Python's
-`pickle` reads: load only what you wrote. `export` writes functions for other machines.
+The bytes are machine code for this machine and these versions, with a description in Python's `pickle` format: load
+only files that you trust. `export` writes functions for other machines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LoadedProgram(Op):
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled function as bytes, and the trees of its arguments and results, which `deserialize_and_load` needs.
+    """A compiled function as bytes, and the tree structures of its arguments and results, for `deserialize_and_load`.
 
     >>> import atled, atled.numpy as jnp
     >>> saved, ins, outs = serialize(atled.jit(jnp.sin).lower(jnp.zeros(2)).compile())
@@ -50,13 +50,13 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     """
     ready, traced = compiled._executable, compiled._traced._traced
     if not isinstance(ready, Executable):
-        raise ValueError(f"serialize: {traced.name} is compiled for {ready.topology.name}, of which no device is here.")
+        raise ValueError(
+            f"serialize: {traced.name} is compiled for {ready.topology.name}, and no such device is attached."
+        )
     try:
         digest(ready.program)
     except NotPortable as error:
-        raise ValueError(
-            f"serialize: {traced.name} holds {error}, which means something in this process only."
-        ) from None
+        raise ValueError(f"serialize: {traced.name} holds {error}, which is only valid in this process.") from None
     if traced.captured:
         raise NotImplementedError(
             f"serialize: {traced.name} closes over {len(traced.captured)} arrays, which its code does not hold."
@@ -78,7 +78,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "uses": sorted(module.uses),
     }
     head = pickle.dumps(description)
-    # What was loaded from the cache cannot be written again: the engine keeps no code of it that could be.
+    # An executable loaded from the disk cache cannot be serialized: the engine does not keep its code, so it is
+    # compiled again.
     fresh = execute.compiled_anew(ready.program, ready.where, description["committed"], ready.donated, module)
     payload = struct.pack("<Q", len(head)) + head + fresh.raw.serialize()
     return _MAGIC + hashlib.sha256(payload).digest() + payload, compiled.in_tree, compiled.out_tree
@@ -91,14 +92,14 @@ def deserialize_and_load(
     backend: Any = None,
     execution_devices: Sequence[Any] | None = None,
 ) -> Compiled:
-    """A compiled function from what `serialize` gave, on the devices of the same numbers.
+    """A compiled function from the results of `serialize`, on the devices with the same ids.
 
     Args:
         serialized: the bytes.
         in_tree: the tree of the arguments.
         out_tree: the tree of the results.
         backend: the platform, or a client.
-        execution_devices: devices to run on, as many as it was compiled for, instead of those.
+        execution_devices: the devices to run on instead; their number must match.
 
     >>> import atled
     >>> compiled = atled.jit(lambda x: x + 1).lower(1.0).compile()
@@ -130,11 +131,11 @@ def deserialize_and_load(
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:
-    """Takes what a loaded function takes."""
+    """The signature of a loaded function."""
 
 
 def _program(said: dict[str, Any]) -> tuple[Program, Program]:
-    """The program of a loaded function, and the part of it that is compiled."""
+    """The program of a loaded function, and its compiled part."""
     kinds = [
         [ArrayType(n, dtypes.key_dtype if d is None else d, w) for n, d, w in said[name]]
         for name in ("inputs", "outputs")
@@ -146,7 +147,7 @@ def _program(said: dict[str, Any]) -> tuple[Program, Program]:
 
 
 def _said(t: ArrayType) -> tuple[Any, ...]:
-    """A type; that of keys, which is one object in a process, is None."""
+    """A type in a picklable form; the key type, a singleton, becomes None."""
     return t.shape, None if t.kind == "k" else t.dtype, t.weak
 
 

@@ -16,7 +16,7 @@ __all__ = ["shard_alike"]
 
 
 class ShardAlike(LinearOp):
-    """Two arrays, which are split in one way."""
+    """Two arrays that get the same sharding."""
 
     gives_tuple = True
     takes_keys = True

@@ -1,4 +1,4 @@
-"""`shard_map` with its former parameters."""
+"""`shard_map` with its older signature."""
 
 from __future__ import annotations
 

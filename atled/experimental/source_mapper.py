@@ -1,7 +1,7 @@
 """Source maps from programs to Python lines, with the API of `jax.experimental.source_mapper`.
 
-A source map, as browsers and editors read it, goes with a generated text: for each of its lines, where it comes from.
-There is one for each stage: the recorded program, StableHLO, and XLA's own text before and after it is optimized.
+A source map, in the format of browsers and editors, says where each line of a generated text comes from. There is one
+for each stage: the recorded program, StableHLO, and XLA's own text before and after it is optimized.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Segment = tuple[int, ...]
 
 
 def _written(numbers: Sequence[int]) -> str:
-    """Integers in digits of five bits, the lowest first; the sign is the lowest bit."""
+    """Integers in base-64 variable-length digits of five bits, the lowest first; the lowest bit is the sign."""
     out = []
     for n in numbers:
         rest = abs(n) << 1 | (n < 0)
@@ -52,7 +52,7 @@ def _read(text: str) -> Segment:
 
 @dataclasses.dataclass(frozen=True)
 class SourceMap:
-    """Files, and for each line of a generated text segments that point into them, each relative to the one before.
+    """Source files, and for each generated line, segments that point into them; each is relative to the one before.
 
     >>> SourceMap(3, ["f.py"], [], [], [[(0, 0, 4, 8)], []]).to_json()
     '{"version": 3, "sources": ["f.py"], "sourcesContent": [], "names": [], "mappings": "AAIQ;"}'
@@ -66,20 +66,20 @@ class SourceMap:
 
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
-        """The map that a file holds."""
+        """Parse a source map from JSON."""
         fields = json.loads(json_data)
         lines = [[_read(s) for s in line.split(",") if s] for line in fields["mappings"].split(";")]
         return cls(fields["version"], fields["sources"], fields["sourcesContent"], fields["names"], lines)
 
     def to_json(self) -> str:
-        """The map as a file."""
+        """The source map as JSON."""
         lines = [",".join([_written(s) for s in line]) for line in self.mappings]
         fields = {"version": self.version, "sources": list(self.sources), "sourcesContent": list(self.sources_content)}
         return json.dumps({**fields, "names": list(self.names), "mappings": ";".join(lines)})
 
 
 class MappingsGenerator:
-    """Writes segments that are given by absolute numbers: column, file, line, column there, name; all from 0.
+    """Builds the segments from absolute positions: column, file, source line, source column, name; all from 0.
 
     >>> made = MappingsGenerator()
     >>> for line in (4, 6):
@@ -99,9 +99,9 @@ class MappingsGenerator:
         self._before[0] = 0
 
     def new_segment(self, *seg: int) -> None:
-        """Say where the text from a column on comes from."""
+        """Record the source of the text that starts at a column."""
         if not self._lines:
-            raise RuntimeError("new_segment: a line must be begun first, with new_group().")
+            raise RuntimeError("new_segment: call new_group() first, to begin a line.")
         self._lines[-1].append(tuple([n - b for n, b in zip(seg, self._before)]))
         self._before[: len(seg)] = seg
 
@@ -112,7 +112,7 @@ class MappingsGenerator:
 
 @dataclasses.dataclass(frozen=True)
 class SourceMapDump:
-    """A text that was generated, and its map.
+    """A generated text and its source map.
 
     >>> import atled.numpy as jnp
     >>> (dump,) = generate_sourcemaps(jnp.sin, filter_passes("jaxpr"))(1.0)
@@ -127,7 +127,7 @@ class SourceMapDump:
 
 @dataclasses.dataclass(frozen=True)
 class Pass:
-    """A stage: `compile_fn(folder, f, args, kwargs, **options)`, and what makes a `SourceMapDump` of its result.
+    """A stage: `compile_fn(folder, f, args, kwargs, **options)` and a conversion of its result to a `SourceMapDump`.
 
     >>> (program,) = filter_passes("jaxpr")
     >>> made = program.compile_fn("", lambda x: x + 1, (1.0,), {})
@@ -168,7 +168,7 @@ def all_passes() -> Sequence[Pass]:
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """The stages with names that match from their beginning on.
+    """The stages whose names start with a match of the pattern.
 
     >>> [p.name for p in filter_passes("hlo:o")]
     ['hlo:original', 'hlo:optimized']
@@ -196,7 +196,7 @@ def generate_sourcemaps(f: Callable[..., Any], passes: Sequence[Pass], **pass_kw
 
 
 def compile_with_env(f: Any, f_args: Any, f_kwargs: Any, env_flags: Any, compiler_flags: Any) -> None:
-    """Compile a function with other settings, those of `config`, for what the compiler then writes.
+    """Compile a function under other `config` settings, for the files that the compiler then dumps.
 
     >>> import atled.numpy as jnp
     >>> compile_with_env(lambda x: x @ x, (jnp.eye(2),), {}, {"matmul_precision": "highest"}, {})
@@ -207,7 +207,7 @@ def compile_with_env(f: Any, f_args: Any, f_kwargs: Any, env_flags: Any, compile
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """The name of a file as maps have it: as it is; no setting cuts it.
+    """The name of a file in maps: unchanged, since no setting shortens it.
 
     >>> canonicalize_filename("/home/me/train.py")
     '/home/me/train.py'
@@ -266,7 +266,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
     >>> len(found.mappings) == len(text.split(chr(10)))
     True
     """
-    places: dict[str, Any] = {}  # by number: a place, or the number of another
+    places: dict[str, Any] = {}  # by id: a location, or the id of another
     for number, file, line, column, other in _NAMED.findall(mlir_dump):
         places[number] = (file, int(line), int(column)) if file else other
 
@@ -314,7 +314,7 @@ def _of_hlo(lowered: Any, **_: Any) -> SourceMapDump:
 
 def _of_optimized(lowered: Any, xla_compiler_flags: Any = None, **_: Any) -> SourceMapDump:
     refuse_options("generate_sourcemaps", xla_compiler_flags)
-    text = lowered.compile_anew().as_text()  # an equal program of another place may have been compiled before
+    text = lowered.compile_anew().as_text()  # an equal program from another place may already have been compiled
     return SourceMapDump(_hlo_map(text), text, "hlo:optimized")
 
 

@@ -26,7 +26,7 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The machine that is here.
+    """The topology of this machine.
 
     >>> import atled
     >>> get_attached_topology().devices == atled.devices()
@@ -57,7 +57,7 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """A mesh of the devices of a machine.
+    """A mesh of the devices of a topology.
 
     >>> import atled
     >>> make_mesh(TopologyDescription(atled.devices()[:1]), (1,), ("x",)).shape["x"]

@@ -12,7 +12,7 @@ __all__ = ["set_xla_metadata"]
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
-    """The arrays of a tree; `kwargs` become frontend attributes of the operations that produce them.
+    """The arrays of a tree, unchanged; `kwargs` become frontend attributes of the operations that produce them.
 
     Attributes do not apply to derivatives, nor to function arguments, which no operation produces.
 
@@ -23,8 +23,8 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """
     if x is None:
         raise NotImplementedError(
-            "set_xla_metadata: values are marked, and no blocks of code: what an equation was recorded under is no part"
-            " of a program.\n  try: y = set_xla_metadata(y, key='value')."
+            "set_xla_metadata: only values can be annotated, not blocks of code.\n  try: y = set_xla_metadata(y, "
+            "key='value')."
         )
     op = Mark(marks_of(kwargs))
     return tree.map(lambda v: bind(op, v), x)

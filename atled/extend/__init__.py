@@ -1,1 +1,1 @@
-"""What libraries written for JAX take from `jax.extend` and `jax.core`. `import atled` does not load it."""
+"""The names that libraries written for JAX use from `jax.extend` and `jax.core`. `import atled` does not load it."""

@@ -14,7 +14,7 @@ __all__ = [
     "backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
     "get_compile_options", "get_default_device", "register_backend_cache",
 ]  # fmt: skip
-_caches: list[Any] = []  # of others, that are about backends
+_caches: list[Any] = []  # names from other modules, about backends
 
 
 def get_backend(platform: str | None = None) -> Any:
@@ -49,7 +49,7 @@ def clear_backends() -> None:
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """The number of the compiler's version, if the client of a platform says it.
+    """The version number of the compiler, if the client of a platform reports it.
 
     >>> backend_xla_version("cpu") is None
     True
@@ -86,7 +86,7 @@ def get_compile_options(
     detailed_logging: bool = True,
     backend: Any = None,
 ) -> Any:
-    """Options for the engine's compiler, for as many replicas and partitions, on devices given as [replica, partition].
+    """Compiler options for given numbers of replicas and partitions, on devices given as [replica, partition].
 
     >>> get_compile_options(1, 2).num_partitions
     2

@@ -1,7 +1,7 @@
 """Functions with transformations around them, with the API of `jax.extend.linear_util`.
 
 A transformation is a generator: it yields the arguments of the function inside, gets its results, and yields its own.
-One "with aux" yields (results, something more), and a second function gives that afterwards.
+One "with aux" yields (results, auxiliary output), and a second function returns the auxiliary output afterwards.
 
 >>> @transformation
 ... def doubled(*args):
@@ -141,7 +141,7 @@ def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = No
 
 
 def transformation2(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """A transformation that is a function of the function inside, and of the arguments.
+    """A transformation as a function of the inner function and the arguments.
 
     >>> transformation2(lambda f, *args: -f(*args), wrap_init(max)).call_wrapped(1, 2)
     -2
@@ -178,7 +178,7 @@ def transformation_with_aux2(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Of two functions that give something more, that of the transformation which ran: whether the first, and what.
+    """Of two readers of auxiliary output, the one whose transformation ran: whether it is the first, and its output.
 
     >>> empty, full = Store(), Store()
     >>> full.store(3)

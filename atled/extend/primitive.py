@@ -1,4 +1,4 @@
-"""Primitives that a program defines itself, as `jax.extend.core.Primitive` has them.
+"""User-defined primitives, with the API of `jax.extend.core.Primitive`.
 
 A primitive is a name; what it means is registered piece by piece: `def_impl`, `def_abstract_eval`, and the tables of
 `atled.interpreters` for derivatives, batches and compilation. Its ops look their rules up there. (A user-defined `Op`
@@ -68,7 +68,7 @@ class Primitive(program.Primitive):
         return abstract_eval
 
     def def_effectful_abstract_eval(self, abstract_eval: Rule) -> Rule:
-        """As `def_abstract_eval`, where the rule gives the types and a set of effects."""
+        """As `def_abstract_eval`, for a rule that returns the types and a set of effects."""
         self.is_effectful = True
         self.abstract_eval = lambda *types, **params: abstract_eval(*types, **params)[0]
         return abstract_eval
@@ -233,16 +233,16 @@ class Lowering:
 
     @property
     def module_context(self) -> ModuleContext:
-        """What there is to know of the module."""
+        """The module context."""
         return ModuleContext(self.build)
 
     def replace(self, **changes: Any) -> Lowering:
-        """The same with other types or another primitive."""
+        """A copy with other types or another primitive."""
         copy = Lowering(self.build, self.primitive, self.avals_in, self.avals_out)
         vars(copy).update(changes)
         return copy
 
     def inlined(self, closed: Any, values: Sequence[Any]) -> list[Any]:
-        """The values that a program gives for values of the module."""
+        """Emit a program, and return its result values."""
         given = [Value(v, t) for v, t in zip(values, closed.input_types, strict=True)]
         return self.build.handles(self.build.inline(closed, given))

@@ -1,4 +1,4 @@
-"""Seeds, and the hash that keys are made of, with the API of `jax.extend.random`. There is one kind of keys."""
+"""Seeds and the threefry hash, with the API of `jax.extend.random`. There is only one PRNG implementation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def seed_with_impl(impl: PRNGImpl, seed: Any) -> Array:
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Array:
-    """The threefry hash of counts, in the shape that they have.
+    """The threefry hash of counts, with their shape.
 
     >>> threefry_2x32((np.uint32(1), np.uint32(2)), np.arange(3, dtype="uint32")).shape
     (3,)

@@ -13,7 +13,7 @@ __all__ = [
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """A sharding as XLA's message, from its bytes.
+    """A sharding as XLA's protocol buffer, from its bytes.
 
     >>> get_op_sharding_from_serialized_proto(b"").tile_assignment_dimensions
     []
@@ -24,7 +24,7 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """A sharding as XLA works with it, from its bytes.
+    """A sharding as XLA's `HloSharding`, from its bytes.
 
     >>> get_hlo_sharding_from_serialized_proto(b"")
     {replicated}
@@ -33,7 +33,7 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
 
 
 def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
-    """The bytes of a sharding that XLA works with.
+    """The bytes of an `HloSharding`.
 
     >>> get_serialized_proto_from_hlo_sharding(get_hlo_sharding_from_serialized_proto(b""))
     b''

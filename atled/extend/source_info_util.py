@@ -37,7 +37,7 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
 
 
 def new_source_info() -> SourceInfo:
-    """A place that nobody knows, in no scopes.
+    """An unknown source location, without scopes.
 
     >>> summarize(new_source_info())
     'unknown'
@@ -47,7 +47,7 @@ def new_source_info() -> SourceInfo:
 
 @contextlib.contextmanager
 def user_context(traceback: SourceInfo | None, *, name_stack: NameStack | None = None) -> Iterator[None]:
-    """A block in which what is recorded comes from a place, that of another equation, in scopes of these names.
+    """A `with` block in which recorded equations get the source location of another equation, and these scopes.
 
     For custom interpreters that transform equations.
 
@@ -72,7 +72,7 @@ def user_context(traceback: SourceInfo | None, *, name_stack: NameStack | None =
 
 
 def register_exclusion(path: str) -> None:
-    """Take the files under a path for library code, which messages do not name.
+    """Treat the files under a path as library code, which messages do not name.
 
     >>> register_exclusion("/nowhere/my_library")
     """
@@ -115,7 +115,7 @@ def new_name_stack(name: str = "") -> NameStack:
 
 
 def current_name_stack() -> NameStack:
-    """The names of `named_scope` that hold here.
+    """The names of the active `named_scope`s.
 
     >>> import atled
     >>> with atled.named_scope("model"):
@@ -127,7 +127,7 @@ def current_name_stack() -> NameStack:
 
 @contextlib.contextmanager
 def set_name_stack(name_stack: NameStack) -> Iterator[None]:
-    """A block in which these names hold, and no others.
+    """A `with` block in which only these scope names are active.
 
     >>> with set_name_stack(new_name_stack("model")):
     ...     str(current_name_stack())
@@ -139,7 +139,7 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
 
 @contextlib.contextmanager
 def extend_name_stack(name: str) -> Iterator[NameStack]:
-    """A block in which one more name holds.
+    """A `with` block with one more scope name.
 
     >>> with extend_name_stack("model"), extend_name_stack("layer") as names:
     ...     str(names)
@@ -152,7 +152,7 @@ def extend_name_stack(name: str) -> Iterator[NameStack]:
 
 @contextlib.contextmanager
 def reset_name_stack() -> Iterator[None]:
-    """A block in which no names hold.
+    """A `with` block without scope names.
 
     >>> with extend_name_stack("model"), reset_name_stack():
     ...     len(current_name_stack())

@@ -12,7 +12,7 @@ __all__ = ["PipelineStage", "clear_hlo_module_transformation", "register_hlo_mod
 
 
 class PipelineStage(enum.Enum):
-    """When modules are handed over: before operations are put in an order, or after it.
+    """When the callback gets modules: before operations are scheduled, or after.
 
     >>> [stage.name for stage in PipelineStage]
     ['PRE_SCHEDULER', 'POST_SCHEDULER']
@@ -29,7 +29,7 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Let the compiler hand each module to a function: bytes of an `HloModuleProto`, of which it gives others or None.
+    """Register a function from each compiled module, the bytes of an `HloModuleProto`, to new bytes or None.
 
     Several of one stage are called in the order of their registration. While there are any, compiled programs are not
     kept on disk.
@@ -65,5 +65,5 @@ def _is_cpu(where: str, stage: PipelineStage, platforms: Sequence[str] | str | N
         raise TypeError(f"{where}: stage is a PipelineStage; got {stage!r}.")
     named = ["cpu"] if platforms is None else [platforms] if isinstance(platforms, str) else list(platforms)
     if any([p != "cpu" for p in named]):
-        raise NotImplementedError(f"{where}: only modules for cpu are handed over; got {named}.")
+        raise NotImplementedError(f"{where}: only modules for cpu are supported; got {named}.")
     return bool(named)

@@ -245,7 +245,7 @@ def cond(
         true_operand, true_fun, (false_operand, false_fun), operands = true_fun, false_fun, operands, ()
     if true_operand is not ... or false_operand is not ...:
         if true_operand is ... or false_operand is ...:
-            raise TypeError("cond: true_operand and false_operand go together; one of them is missing.")
+            raise TypeError("cond: true_operand and false_operand must be given together; one of them is missing.")
         own = true_fun, false_fun
         operands = (true_operand, false_operand)
         true_fun, false_fun = (lambda x, _: own[0](x)), (lambda _, x: own[1](x))
@@ -391,7 +391,7 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
                 f"{label} gives {other.structure}."
                 + f"\n  The first difference: result{path} is {one} from {names[0]}, and {another} from {label}."
                 + source.describe(source.here())
-                + "\n  try: return as many arrays from each, with zeros where a branch has nothing to give."
+                + "\n  try: return the same number of arrays from each, with zeros where a branch has none."
             )  # fmt: skip
         rows = list(zip(first.program.output_types, other.program.output_types))
         if any([(a.shape, a.dtype) != (b.shape, b.dtype) for a, b in rows]):

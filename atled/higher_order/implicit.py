@@ -110,7 +110,7 @@ def custom_linear_solve(
     Array([0.375, 0.25 ], dtype=float32)
     """
     if has_aux:
-        raise NotImplementedError("custom_linear_solve: has_aux is not there; return what is needed from solve.")
+        raise NotImplementedError("custom_linear_solve: has_aux is not supported; return auxiliary values from solve.")
     try:
         return _linear_solve(matvec, b, solve, transpose_solve, symmetric)
     except Exception as error:
@@ -139,7 +139,8 @@ def _linear_solve(matvec: Any, b: Any, solve: Any, transpose_solve: Any, symmetr
         ):
             got = ", ".join(map(str, r.program.output_types))
             raise TypeError(
-                f"custom_linear_solve: {name} must give what b is, {', '.join(map(str, types))}; it gives {got}."
+                f"custom_linear_solve: {name} must return the types of b, {', '.join(map(str, types))}; it returns "
+                f"{got}."
             )
     captured: dict[int, Any] = {id(x): x for r in recorded if r is not None for x in r.captured}
     order, values = list(captured), list(captured.values())
@@ -181,7 +182,7 @@ def custom_root(
     0.25
     """
     if has_aux:
-        raise NotImplementedError("custom_root: has_aux is not there; return what is needed from solve.")
+        raise NotImplementedError("custom_root: has_aux is not supported; return auxiliary values from solve.")
     try:
         return _root(f, initial_guess, solve, tangent_solve)
     except Exception as error:

@@ -93,7 +93,7 @@ class _Reader:
         self.classes: dict[Any, None] = {}  # of arguments
 
     def value(self, x: Any) -> Any:
-        """The key of a value that is used as a whole."""
+        """The cache key of a value that is compared as a whole."""
         kind = type(x)
         if kind in _PLAIN:
             return exact(x)

@@ -23,7 +23,7 @@ class Bar:
         self.said = -1  # quarters, if the output cannot be redrawn
 
     def __call__(self, done: Any) -> None:
-        """Draw the bar with so many steps done."""
+        """Draw the bar for a number of completed steps."""
         count, now = int(done), time.perf_counter()
         if count == 0:
             self.start, self.drawn, self.said = now, 0.0, -1

@@ -97,7 +97,7 @@ class Halves:
         )  # fmt: skip
 
     def linear_body(self, counts: tuple[int, int, int]) -> Program:
-        """A step of the second loop, for so many linear constants, carries and slices."""
+        """A step of the second loop, for given numbers of linear constants, carries and slices."""
         n_c, n_s, n_x = counts
         sizes = (len(self.left_constants), n_c, n_s, len(self.left_slices), len(self.stacked), n_x)
         waiting, handed = self.part.waiting, self.handed
@@ -189,7 +189,7 @@ def _settled_transpose(
 def _adding_up(made: Program, outputs: Sequence[Any], sizes: tuple[int, int, int, int, int], name: str) -> Program:
     """A step backwards whose first outputs, the totals, are added to those of the steps before it.
 
-    Its inputs are so many constants, totals, carries, slices and cotangents of slices as `sizes` says.
+    Its inputs are constants, totals, carries, slices and cotangents of slices; `sizes` has their numbers.
     """
     turn = Program(made.inputs, made.equations, outputs, made.name)
     turn = pruned(turn, [True] * len(turn.outputs))

@@ -363,7 +363,7 @@ def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[A
         for n in s.names:
             if n not in axes:
                 raise ValueError(
-                    f"shard_map: {what} speaks of the axis {n!r}; the mesh has {', '.join(map(repr, axes))}."
+                    f"shard_map: {what} names the axis {n!r}; the mesh has {', '.join(map(repr, axes))}."
                     "\n  try: one of those."
                 )
         NamedSharding(mesh, s)

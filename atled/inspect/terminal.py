@@ -33,7 +33,7 @@ def draw(picture: Any, has_color: bool) -> str:
 
 
 def shown(count: int, room: int) -> list[int | None]:
-    """The indices of rows or columns to draw; None stands for those left out."""
+    """The indices of rows or columns to draw; None represents the omitted ones."""
     room = max(room, 3)
     return [*range(count)] if count <= room else [*range(room - 2), None, count - 1]
 

@@ -1,1 +1,1 @@
-"""Rules for user-defined primitives, and a few names that libraries take, as `jax.interpreters` has them."""
+"""Rules for user-defined primitives, and a few names that libraries use, with the API of `jax.interpreters`."""

@@ -32,7 +32,7 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 def is_undefined_primal(x: object) -> bool:
-    """Whether a value stands for a linear operand.
+    """Whether a value represents a linear operand.
 
     >>> is_undefined_primal(UndefinedPrimal(type_of(1.0))), is_undefined_primal(1.0)
     (True, False)

@@ -40,7 +40,7 @@ axis_primitive_batchers = _Table(
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
-    """A value repeated along a new axis. Types do not name axes of a mesh, so `mesh_axis` says nothing.
+    """A value repeated along a new axis. Types do not name mesh axes, so `mesh_axis` has no effect.
 
     >>> import atled.numpy as jnp
     >>> broadcast(jnp.array([1, 2]), 3, 0).shape
@@ -60,7 +60,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 
 def defvectorized(prim: Any) -> None:
-    """Declare that a primitive of one batched operand works on more axes as it does on fewer.
+    """Declare that a primitive with one batched operand also works with an additional leading axis.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.extend.core import Primitive

@@ -1,7 +1,7 @@
 """Lowering of user-defined primitives, with the API of `jax.interpreters.mlir`.
 
-A rule gets a context and one MLIR value for each operand, and gives a sequence of values. `lower_fun` makes a rule of
-a function that is traced. MLIR's bindings are those of `jaxlib.mlir`.
+A rule gets a context and one MLIR value for each operand, and returns a sequence of values. `lower_fun` makes a rule
+from a traced function. MLIR's bindings are those of `jaxlib.mlir`.
 """
 
 from __future__ import annotations
@@ -133,12 +133,12 @@ def _array_type(aval: ArrayType) -> Any:
         return attributes.module_type(aval)
 
 
-# By class: what gives the type in a module of what stands for values of a type of that class.
+# By class of type: a function that returns the MLIR type of its values.
 ir_type_handlers: dict[type, Callable[..., Any]] = {ArrayType: _array_type}
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """The types of what stands for an array: one.
+    """The MLIR types that represent an array: always one.
 
     >>> print(*aval_to_ir_types(None, ArrayType((2, 3), np.dtype("float32"))))
     tensor<2x3xf32>
@@ -147,7 +147,7 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
-    """A constant, as a value of the module that is being built. Each is written anew; its type is that of the value.
+    """A constant, as a value of the module that is being built. Its type is that of the value.
 
     >>> import atled
     >>> from atled.extend.core import Primitive
@@ -187,7 +187,7 @@ def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[Any, ...]:
-    """The values that stand for a constant: one.
+    """The MLIR values that represent a constant: always one.
 
     >>> import atled
     >>> from atled.extend.core import Primitive
@@ -316,7 +316,7 @@ def module_to_bytecode(module: Any) -> bytes:
 
 
 def core_call_lowering(ctx: Any, *args: Any, name: str, backend: Any = None, call_jaxpr: Any) -> list[Any]:
-    """A rule that writes the program of a call where it is called.
+    """A rule that inlines the program of a call.
 
     >>> import atled
     >>> from atled.extend.core import Primitive
@@ -345,9 +345,9 @@ def emit_python_callback(
     partitioned: bool = False,
     sharding: Any = None,
 ) -> tuple[list[Any], Any, Any]:
-    """Write a call of a Python function of NumPy arrays, which gives a sequence of them, and give its values.
+    """Emit a call of a Python function from NumPy arrays to a sequence of them, and return its values.
 
-    With an effect, it comes after all others so far; `token`, which is given back, does not say it.
+    With an effect, it is ordered after all earlier ones; `token` is returned unchanged and has no effect.
 
     >>> import atled
     >>> from atled.extend.core import Primitive
@@ -378,7 +378,7 @@ def jaxpr_subcomp(
     const_lowering: Any = None,
     outer_traceback: Any = None,
 ) -> tuple[list[Any], Any]:
-    """The values that the equations of a program give, written where the module is being built; tokens as they were.
+    """Emit the equations of a program at the insertion point, and return its values; tokens are unchanged.
 
     >>> import atled
     >>> from atled.extend.core import Primitive

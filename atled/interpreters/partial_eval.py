@@ -98,7 +98,7 @@ def trace_to_jaxpr_nounits(
 
 
 def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **_: Any) -> tuple[Program, list[Any], list[Any]]:
-    """The program of a function of values of which all are unknown, the types of its results, and its constants.
+    """The program of a function of unknown values, the types of its results, and its constants.
 
     >>> import atled
     >>> from atled.extend.linear_util import wrap_init
@@ -114,9 +114,9 @@ def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **_: Any) -> tuple
 def dce_jaxpr_consts(
     jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Program, list[bool], list[bool]]:
-    """A program with only some results, and what they need; which constants and arguments are left.
+    """A program reduced to some results and their dependencies; which constants and arguments are left.
 
-    Arguments for which `instantiate` says so stay, needed or not.
+    Arguments selected by `instantiate` are kept even if unused.
 
     >>> import atled
     >>> both = atled.make_jaxpr(lambda x, y: (x + 1, x * y))(1.0, 2.0)
@@ -139,7 +139,7 @@ def dce_jaxpr_consts(
 def dce_jaxpr(
     jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Program, list[bool]]:
-    """A program with only some results, and what they need; which arguments are left. Constants stay, needed or not.
+    """A program reduced to some results and their dependencies; which arguments are left. Constants are kept.
 
     >>> import atled
     >>> both = atled.make_jaxpr(lambda x, y: (x + 1, x * y))(1.0, 2.0)

@@ -22,8 +22,8 @@ def create_compile_options(
 ) -> Any:
     """Options for a program that is split over devices, an array of any shape.
 
-    `allow_prop_to_inputs` and `allow_prop_to_outputs` say of which arguments and results the partitioner may choose how
-    they are split.
+    `allow_prop_to_inputs` and `allow_prop_to_outputs` say for which arguments and results the partitioner may choose
+    the sharding.
 
     >>> import atled
     >>> create_compile_options(None, False, [False], [True], None, np.array(atled.devices()[:1]), {}).num_partitions

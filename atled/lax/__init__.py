@@ -1,4 +1,4 @@
-"""The ops by their short names: strict about shapes and dtypes, close to what the compiler sees."""
+"""The ops by their short names: strict about shapes and dtypes, and close to XLA's operations."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def round(x: _ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_F
 
 
 def bitcast_convert_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
-    """The bits of x read as another dtype.
+    """The bits of x reinterpreted as another dtype.
 
     >>> bitcast_convert_type(full((2,), -1, "int32"), "uint32")
     Array([4294967295, 4294967295], dtype=uint32)
@@ -295,7 +295,7 @@ def convert_element_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
 
 
 def bitcast(operand: _ArrayLike, new_dtype: Any) -> _Array:
-    """The bits of x read as another dtype.
+    """The bits of x reinterpreted as another dtype.
 
     >>> bitcast(full((), 1.0), "uint32") == 0x3F800000
     Array(True, dtype=bool)
@@ -304,7 +304,7 @@ def bitcast(operand: _ArrayLike, new_dtype: Any) -> _Array:
 
 
 def select_n(which: _ArrayLike, *cases: Any) -> _Array:
-    """Case number `which`, elementwise: a bool chooses between two, an integer between any number.
+    """Select elementwise from cases by `which`: a bool chooses between two, an integer between any number.
 
     >>> select_n(iota("int32", 3), full((3,), 10), full((3,), 20), full((3,), 30))
     Array([10, 20, 30], dtype=int32)
@@ -343,7 +343,7 @@ def dot(
     lhs: _ArrayLike, rhs: _ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
     preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> _Array:  # fmt: skip
-    """Vector and matrix products, or those that `dimension_numbers` says.
+    """Vector and matrix products, or the contraction given by `dimension_numbers`.
 
     >>> dot(full((2, 3), 1.0), full((3,), 2.0))
     Array([6., 6.], dtype=float32)
@@ -486,7 +486,7 @@ def argmin(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """One array, or several in the order of the first ones, sorted along an axis.
+    """One array sorted along an axis, or several, by the first `num_keys` of them.
 
     >>> sort(rev(iota("int32", 3), (0,)))
     Array([0, 1, 2], dtype=int32)
@@ -533,7 +533,7 @@ def fft(x: _ArrayLike, fft_type: Any, fft_lengths: Sequence[int]) -> _Array:
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """A tree unchanged, behind an optimization barrier.
+    """The same pytree, behind an optimization barrier.
 
     >>> import atled
     >>> f = atled.jit(lambda x: optimization_barrier(x + 1) * 2)  # the two ops are not fused

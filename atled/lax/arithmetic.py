@@ -1,6 +1,6 @@
 """Elementwise functions of two operands or more: arithmetic, comparisons, bits, `clamp`, `select`.
 
-Operands have one dtype and number of axes, or are scalars; `elementwise.py` has the functions of one operand.
+Operands have the same dtype and number of axes, or are scalars; `elementwise.py` has the functions of one operand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from atled.ops import conversion, elementary, elementwise, special
 
 
 def _alike(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
-    """Two operands of as many axes, each of length one made as long as the other's."""
+    """Two operands with the same number of axes, with axes of length one broadcast."""
     first, second = type_of(x).shape, type_of(y).shape
     if first == second or len(first) != len(second):
         return x, y
@@ -40,7 +40,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
-    """The angle of the point (y, x): the arc tangent of x / y in the right quadrant.
+    """The angle of the point (y, x): the arc tangent of x / y in the correct quadrant.
 
     >>> round(float(atan2(1.0, 0.0)), 3)
     1.571
@@ -238,7 +238,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
-    """x * y; with `out_dtype`, the product of both in that dtype.
+    """x * y; with `out_dtype`, both are converted to that dtype first.
 
     >>> import atled.numpy as jnp
     >>> mul(jnp.array([100], "int8"), jnp.array([2], "int8"), out_dtype="int16")
@@ -260,7 +260,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Derivative number m + 1 of lgamma at x, for whole m.
+    """The derivative of order m + 1 of lgamma at x, for integer m.
 
     >>> round(float(polygamma(1.0, 1.0)), 3)
     1.645
@@ -278,7 +278,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """x kept between a lower and an upper bound.
+    """x clamped between a lower and an upper bound.
 
     >>> import atled.numpy as jnp
     >>> clamp(0.0, jnp.array([-2.0, 0.5, 3.0]), 1.0)
@@ -298,7 +298,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """x ** y for a fixed integer y.
+    """x ** y for a static integer y.
 
     >>> import atled.numpy as jnp
     >>> integer_pow(jnp.array([2.0, 4.0]), -1)

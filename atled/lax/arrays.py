@@ -1,4 +1,4 @@
-"""Arrays stacked, repeated and spread; largest elements, products by groups of rows, high words of products."""
+"""Stacking, tiling and broadcasting; approximate top-k, grouped matrix products, the high half of integer products."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dtype(x: Any) -> Any:
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
-    """An array to be filled; here it holds zeros.
+    """An array whose values are unspecified; here they are zeros.
 
     >>> empty((2, 3), "int8").shape
     (2, 3)
@@ -37,7 +37,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays of one type, along a new axis.
+    """Arrays of one type, stacked along a new axis.
 
     >>> stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
     Array([[1, 3],
@@ -113,7 +113,7 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The k largest elements along an axis and their positions; all of them are found, whatever `recall_target`.
+    """The k largest elements along an axis and their positions; exact, whatever `recall_target` says.
 
     >>> approx_max_k(jnp.array([3.0, 1.0, 2.0]), 2)
     (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
@@ -129,7 +129,7 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The k smallest elements along an axis and their positions; all of them are found, whatever `recall_target`.
+    """The k smallest elements along an axis and their positions; exact, whatever `recall_target` says.
 
     >>> approx_min_k(jnp.array([3.0, 1.0, 2.0]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
@@ -139,7 +139,7 @@ def approx_min_k(
 
 @library_function
 def mulhi(x: Any, y: Any, /) -> Array:
-    """The upper half of the product of two integers, which has twice their bits.
+    """The upper half of the double-width product of two integers.
 
     >>> mulhi(jnp.array([2**31], "uint32"), jnp.array([6], "uint32"))
     Array([3], dtype=uint32)
@@ -153,7 +153,7 @@ def mulhi(x: Any, y: Any, /) -> Array:
         product = ew.mul(conversion.convert(x, wide), conversion.convert(y, wide))
         right = ew.shift_right_logical if s.kind == "u" else ew.shift_right_arithmetic
         return conversion.convert(right(product, width), s.dtype)
-    # schoolbook, in halves; the upper half is signed, and the lower one is not
+    # long multiplication in halves; the upper half is signed, the lower one is not
     right = ew.shift_right_logical if s.kind == "u" else ew.shift_right_arithmetic
     low = lambda v: ew.logical_and(v, 0xFFFFFFFF)  # noqa: E731
     (a, b), (c, d) = ((right(v, 32), low(v)) for v in (x, y))
@@ -187,9 +187,9 @@ def ragged_dot(
     group_offset: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Groups of rows of a matrix, each times a matrix of its own; zeros in rows beyond the last group.
+    """Multiply each group of rows of a matrix by its own matrix; rows beyond the last group give zeros.
 
-    Every matrix is multiplied with all rows, so that the work is in proportion to the number of groups.
+    Every matrix is multiplied with all rows, so the cost is proportional to the number of groups.
 
     >>> import atled.numpy as jnp
     >>> ragged_dot(jnp.ones((3, 1)), jnp.array([[[1.0]], [[2.0]]]), jnp.array([1, 2])).ravel()
@@ -201,7 +201,7 @@ def ragged_dot(
             f"ragged_dot: rows (m, k), matrices (g, k, n) and g sizes of groups are needed; got {a}, {b} and {g}."
         )
     if group_offset is not None:
-        raise NotImplementedError("ragged_dot: group_offset is not there; slice rhs and group_sizes.")
+        raise NotImplementedError("ragged_dot: group_offset is not supported; slice rhs and group_sizes.")
     result_dtype = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
     product = _ragged_dot(lhs, rhs, group_sizes, contraction.precision_name(precision), result_dtype)
     return placed(product, out_sharding, "ragged_dot")

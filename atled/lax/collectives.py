@@ -16,7 +16,7 @@ from atled.ops import collectives, shape
 def _no_groups(groups: Any) -> None:
     if groups is not None:
         raise NotImplementedError(
-            f"axis_index_groups: collectives over a part of an axis are not there; got {groups}."
+            f"axis_index_groups: collectives over part of an axis are not supported; got {groups}."
             "\n  try: a mesh, or two vmaps, with one axis more, and the collective over that."
         )
 
@@ -27,7 +27,7 @@ def _over_tree(f: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups:
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over named axes; every place gets it.
+    """The sum over named axes, replicated.
 
     >>> import atled
     >>> atled.vmap(lambda x: psum(x, "i"), axis_name="i")(iota("int32", 3))
@@ -67,9 +67,9 @@ def pvary(x: Any, axis_name: Any) -> Any:
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """A value as one that varies along named axes, or as one that is summed up: the value itself.
+    """Mark a value as varying along named axes. Types do not track how values vary, so it is the identity.
 
-    Types do not track how values vary, so it is the identity. "unreduced" is not supported.
+    "unreduced" is not supported.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.vmap(lambda x: x + pcast(1, "i", to="varying"), axis_name="i")(jnp.arange(3))
@@ -78,12 +78,12 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"pcast: `to` is 'varying', 'reduced' or 'unreduced'; got {to!r}.")
     if to == "unreduced":
-        raise NotImplementedError("pcast: values whose sum is still to be taken are not there; got to='unreduced'.")
+        raise NotImplementedError("pcast: unreduced values are not supported; got to='unreduced'.")
     return pvary(x, axis_name)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """The value of one place of a named axis, at all places.
+    """Broadcast the value at one index of a named axis to all.
 
     >>> import atled
     >>> atled.vmap(lambda x: pbroadcast(x, "i", 2), axis_name="i")(iota("int32", 3))
@@ -93,7 +93,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 
 def axis_index(axis_name: Any) -> Array:
-    """The position along a named axis of the place that the function runs at.
+    """The index along a named axis at which the function runs.
 
     >>> import atled
     >>> atled.vmap(lambda x: 10 * axis_index("i") + x, axis_name="i")(iota("int32", 3))
@@ -103,7 +103,7 @@ def axis_index(axis_name: Any) -> Array:
 
 
 def axis_size(axis_name: Any) -> int:
-    """The number of places along named axes.
+    """The size of named axes.
 
     >>> import atled
     >>> atled.vmap(lambda x: x * axis_size("i"), axis_name="i")(iota("int32", 3))
@@ -127,9 +127,10 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
-    """The values of all places of a named axis side by side on a new axis, or joined along one if `tiled`.
+    """All-gather:
 
-    The result counts as replicated, whether `to` is "varying" or "reduced".
+    the values along a named axis, stacked on a new axis, or concatenated if `tiled`. The result is treated as
+    replicated, whether `to` is "varying" or "reduced".
 
     >>> import atled
     >>> atled.vmap(lambda x: all_gather(x, "i"), axis_name="i")(iota("int32", 2))
@@ -145,7 +146,7 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Reduce-scatter: the sum over a named axis, of which every device keeps its slice.
+    """Reduce-scatter: the sum over a named axis; every device keeps its slice.
 
     >>> import atled
     >>> atled.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
@@ -156,7 +157,7 @@ def psum_scatter(
 
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Values sent along a named axis, by pairs of (source, target); places that get nothing have zero.
+    """Send values along a named axis, by pairs of (source, target); indices that receive nothing get zeros.
 
     >>> import atled
     >>> atled.vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(iota("int32", 3) + 5)
@@ -166,7 +167,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Values exchanged along a named axis: place i gets what place perm[i] had.
+    """Permute values along a named axis: index i gets the value of index perm[i].
 
     >>> import atled
     >>> atled.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(iota("int32", 3))
@@ -178,8 +179,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """All-to-all: slices along one axis are sent to the devices of a named axis, and received slices concatenated along
-    another.
+    """All-to-all: send slices along one axis to the devices of a named axis, and concatenate those received.
 
     >>> import atled
     >>> atled.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
@@ -201,7 +201,7 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """An axis exchanged with a named one of the same length.
+    """Exchange an array axis with a named axis of the same length.
 
     >>> import atled, atled.numpy as jnp
     >>> x = jnp.array([[1, 2], [3, 4]])

@@ -1,4 +1,4 @@
-"""Convolutions and window reductions as `lax` has them: padding and axes by name."""
+"""Convolutions and window reductions with `lax`'s arguments: padding and axes by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atled.ops.placing import placed
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Positions of (batch, feature, *spatial), (output feature, input feature, *spatial), and as the first.
+    """The order of the axes of input, kernel and result: (batch, feature, *spatial), in the kernel (out, in, *spatial).
 
     >>> ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1)).rhs_spec
     (2, 1, 0)

@@ -13,7 +13,7 @@ from atled.ops import conversion, elementary, elementwise, special
 
 
 class AccuracyMode(enum.Enum):
-    """How a function is computed: as accurately as can be, or as the compiler sees fit.
+    """How a function is computed: with the highest accuracy, or with the compiler's default.
 
     >>> float(cos(0.0, accuracy=AccuracyMode.HIGHEST))
     1.0
@@ -24,7 +24,7 @@ class AccuracyMode(enum.Enum):
 
 
 class Tolerance(NamedTuple):
-    """By how much a result may be off: absolutely, relatively, in units of the last place.
+    """The allowed error of a result: absolute, relative, and in units of the last place.
 
     >>> float(cos(0.0, accuracy=Tolerance(ulps=2)))
     1.0
@@ -224,7 +224,7 @@ def erf_inv(x: ArrayLike) -> Array:
 
 
 def erfc(x: ArrayLike) -> Array:
-    """1 - erf(x), exact in the tail.
+    """1 - erf(x), accurate in the tail.
 
     >>> round(float(erfc(1.0)), 3)
     0.157
@@ -255,7 +255,7 @@ def exp2(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> A
 
 
 def expm1(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
-    """exp(x) - 1, exact for small x.
+    """exp(x) - 1, accurate for small x.
 
     >>> float(expm1(1e-10)) > 0
     True
@@ -316,7 +316,7 @@ def log(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Ar
 
 
 def log1p(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
-    """log(1 + x), exact for small x.
+    """log(1 + x), accurate for small x.
 
     >>> float(log1p(1e-10)) > 0
     True

@@ -1,10 +1,10 @@
-"""The incomplete gamma and beta functions, and their derivatives by all operands.
+"""The incomplete gamma and beta functions, and their derivatives with respect to all operands.
 
-Both are a kernel times something slowly varying, in three ranges. Around the mean of large parameters that is an error
-function and a correction, uniformly (N. M. Temme, Special Functions, Wiley 1996, chapter 11); below it a series, and
-above it a continued fraction, which is also what the incomplete beta function has on both sides. The smaller of the
-function and its complement is computed, the other one by subtraction. Numbers of steps are fixed: enough for double
-precision at the worst operands of each range.
+Both are a kernel times a slowly varying factor, with a formula for each of three ranges. Around the mean, for large
+parameters, it is a uniform expansion: an error function plus a correction (N. M. Temme, Special Functions, Wiley 1996,
+chapter 11). Below, it is a series, and above, a continued fraction; the incomplete beta function uses a continued
+fraction on both sides. The smaller of the function and its complement is computed, the other one follows by
+subtraction. Numbers of steps are fixed: enough for double precision at the worst operands of each range.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from atled.ops.family import match
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """A polynomial, the coefficient of the lowest power first."""
+    """A polynomial; the coefficient of the lowest power comes first."""
     out: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
         out = out * x + c
@@ -49,7 +49,7 @@ def _gap(u: Any, ratio: Any) -> tuple[Any, Any]:
 
 
 def stirling(x: Any) -> Any:
-    """What is left of log(gamma(x)) after Stirling's formula, for x from 8 on."""
+    """The remainder of log(gamma(x)) after Stirling's formula, for x >= 8."""
     return polynomial(1 / (x * x), STIRLING) / x
 
 
@@ -63,7 +63,7 @@ def _shifted_product(a: Any, first: int) -> Any:
 
 
 def _scaled_erfc(z: Any) -> Any:
-    """exp(z * z) erfc(z) for z >= 0: from 3 on, the continued fraction of Laplace."""
+    """exp(z * z) erfc(z) for z >= 0: by Laplace's continued fraction for z >= 3."""
     is_far = z > 3
     near = jnp.where(is_far, 0, z)
     near = jnp.exp(near * near) * special.erfc(near)
@@ -131,7 +131,7 @@ def _correction(size: Any, m: Any, z: Any) -> Any:
 
 
 def _around_mean(size: Any, m: Any, z: Any, exponential: Any) -> Any:
-    """The smaller part of a distribution function at z, in units of a standard deviation of 1 / sqrt(size)."""
+    """The smaller tail of a distribution at z; its standard deviation is 1 / sqrt(size)."""
     side = jnp.where(z > 0, 1, -1)
     scaled = _scaled_erfc(side * z * jnp.sqrt(size / 2)) / 2
     return exponential * (scaled + side * _correction(size, m, z) / jnp.sqrt(2 * math.pi * size))
@@ -141,7 +141,7 @@ def _around_mean(size: Any, m: Any, z: Any, exponential: Any) -> Any:
 
 
 def _gamma_kernel(a: Any, x: Any) -> tuple[Any, Any]:
-    """x**a exp(-x) / gamma(a + 1), and what is left of it without powers where a is large: exp(-a phi)."""
+    """x**a exp(-x) / gamma(a + 1), and its exponential part for large a: exp(-a phi)."""
     is_large = a >= _LARGE
     large = jnp.where(is_large, a, a + _SHIFT)
     gap = (x - large) / large
@@ -210,7 +210,7 @@ def _igamma(a: Any, x: Any, is_complement: bool) -> Any:
         out = jnp.where(is_upper, part, jnp.where(is_small, small, 1 - part))
     else:
         out = jnp.where(is_upper, 1 - part, part)
-    # at the edges: zero at x = 0, one at a = 0 or x = inf, and again zero at a = inf
+    # limits: zero at x = 0, one at a = 0 or x = inf, and zero at a = inf
     is_one = ((a0 == 0) & (x0 > 0)) | ((x0 == np.inf) & (a0 >= 0) & (a0 < np.inf))
     is_zero = ((x0 == 0) & (a0 > 0)) | ((a0 == np.inf) & (x0 >= 0) & (x0 < np.inf))
     low, high = (1.0, 0.0) if is_complement else (0.0, 1.0)
@@ -248,7 +248,7 @@ class Igammac(Looped):
 
 
 def igamma(a: Any, x: Any) -> Array:
-    """The regularized lower incomplete gamma function: what a gamma distribution with parameter a has below x.
+    """The regularized lower incomplete gamma function: the probability below x under a gamma distribution with shape a.
 
     >>> round(float(igamma(1.0, 1.0)), 3)
     0.632
@@ -266,7 +266,7 @@ def igammac(a: Any, x: Any) -> Array:
 
 
 def igamma_grad_a(a: Any, x: Any) -> Array:
-    """The derivative of igamma by a.
+    """The derivative of igamma with respect to a.
 
     >>> round(float(igamma_grad_a(1.0, 1.0)), 3)
     -0.432
@@ -275,7 +275,7 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
 
 
 def random_gamma_grad(a: Any, x: Any) -> Array:
-    """How a draw x from the gamma distribution moves with its parameter a.
+    """The derivative of a sample x of the gamma distribution with respect to its shape a.
 
     >>> round(float(random_gamma_grad(1.0, 1.0)), 3)
     1.174
@@ -300,7 +300,7 @@ def exact_product(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _distance(a: Any, b: Any, x: Any) -> Any:
-    """x (a + b) - a, as if rounded once: how far x is from the mean, which decides over small probabilities."""
+    """x (a + b) - a, as if rounded once: the distance of x from the mean, which small probabilities depend on."""
     total = a + b
     rest = jnp.where(a > b, b - (total - a), a - (total - b))
     product, error = exact_product(x, total)
@@ -317,7 +317,7 @@ def _beta_kernel(a: Any, b: Any, x: Any, y: Any, is_upper: Any) -> tuple[Any, An
     second, _ = _gap(-gap / q, y * (total / q))
     exponent = -a * first - b * second + gap * (lift[1] / q - lift[0] / p)
     exponential = jnp.exp(exponent - lift[0] * jnp.log(p / total) - lift[1] * jnp.log(q / total))
-    top = [jnp.where(is_upper, a, 1), jnp.where(is_upper, 1, b)]  # a b, over the one of them
+    top = [jnp.where(is_upper, a, 1), jnp.where(is_upper, 1, b)]  # a b divided by one of them
     for i in range(_SHIFT):  # beta(a, b) = beta(a + 1, b) (a + b) / a
         top[0] = top[0] * jnp.where(lift[0] > 0, (a + i if i else 1) / (a + b + i), 1)
         top[1] = top[1] * jnp.where(lift[1] > 0, (b + i if i else 1) / (p + b + i), 1)
@@ -335,7 +335,7 @@ def _beta_fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
     edge = a * y - b * x + 1
     rest = lambda n, f: (a + b + (n - 1)) * x * (n * ((b - n) * x) / (a + (2 * n - 1))) / f  # noqa: E731
 
-    def step(i: Any, f: Any) -> Any:  # term n, on top of what comes after it
+    def step(i: Any, f: Any) -> Any:  # term n, given the terms after it
         n = count - i
         scale = (a + n) / (a + (2 * n + 1))
         return n + n * ((b - n) * x) / (a + (2 * n - 1)) + scale * (edge + n * (1 + y) + rest(n + 1, f))
@@ -395,7 +395,7 @@ def _betainc(a0: Any, b0: Any, x0: Any) -> Any:
 
 
 def _beta_edge(a: Any, b: Any, x: Any) -> Any:
-    """Zero and one at the ends, and where a parameter is zero or infinite and has all of the weight."""
+    """Zero and one at the ends, and where a parameter is zero or infinite, which concentrates all of the mass."""
     fits = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1) & ~((a == 0) & (b == 0)) & ~((a == np.inf) & (b == np.inf))
     is_one = (x == 1) | (a == 0) | (b == np.inf)
     is_zero = (x == 0) | (b == 0) | (a == np.inf)
@@ -425,7 +425,7 @@ class Betainc(Looped):
 
 
 def betainc(a: Any, b: Any, x: Any) -> Array:
-    """The regularized incomplete beta function: what a beta distribution with parameters a and b has below x.
+    """The regularized incomplete beta function: the probability below x under a beta distribution.
 
     >>> round(float(betainc(2.0, 2.0, 0.5)), 3)
     0.5

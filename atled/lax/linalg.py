@@ -1,4 +1,4 @@
-"""Matrix decompositions and solvers as `lax.linalg` has them."""
+"""Matrix decompositions and solvers with the API of `lax.linalg`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 def _is_there(name: str, parameter: str, choice: Any, *known: Any) -> None:
-    """Raise an error for an implementation that is not there."""
+    """Raise an error for an implementation that is not available."""
     if choice is not None and choice not in known:
         names = " or ".join([str(k) for k in known])
         raise NotImplementedError(errors.explained(f"{name}: {parameter} is None or {names}; got {choice!r}."))
@@ -73,7 +73,7 @@ def qr(
 ) -> tuple[Array, Array]:
     """Q and R with Q R = x. `use_magma` applies to GPUs only."""
     if pivoting:
-        raise NotImplementedError("qr: columns are not exchanged here, so pivoting must be False; got True.")
+        raise NotImplementedError("qr: pivoting is not supported; got pivoting=True.")
     return bind(_linalg.Qr(full_matrices), x)
 
 
@@ -81,7 +81,7 @@ def eigh(
     x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None, implementation: EighImplementation | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Eigenvectors and ascending eigenvalues of a Hermitian matrix: all, or those from one number up to another."""
+    """Eigenvectors and ascending eigenvalues of a Hermitian matrix: all, or those with indices in `subset_by_index`."""
     _is_there("eigh", "implementation", implementation, EighImplementation.QR)
     if symmetrize_input:
         x = _hermitian(x)
@@ -105,7 +105,7 @@ def svd(
     x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None,
 ) -> Any:  # fmt: skip
-    """U, s and V* of x = U diag(s) V*, or s alone: all, or the parts from one number up to another."""
+    """U, s and V* of x = U diag(s) V*, or s alone: all, or those with indices in `subset_by_index`."""
     known = (SvdAlgorithm.DEFAULT, SvdAlgorithm.QR, SvdAlgorithm.DIVIDE_AND_CONQUER)
     _is_there("svd", "algorithm", algorithm, *known)
     if subset_by_index is not None and full_matrices and compute_uv:
@@ -141,7 +141,7 @@ def schur(
 ) -> list[Array]:
     """The Schur form, and the unitary matrix that makes it."""
     if sort_eig_vals or select_callable is not None:
-        raise NotImplementedError("schur: eigenvalues are not sorted here, so sort_eig_vals must be False; got True.")
+        raise NotImplementedError("schur: sorting is not supported; got sort_eig_vals=True.")
     return list(bind(spectral.Schur(), x))[: 2 if compute_schur_vectors else 1]
 
 
@@ -151,7 +151,7 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The orthogonal matrix that reflectors multiply to."""
+    """The orthogonal matrix that is the product of Householder reflectors."""
     return bind(_linalg.HouseholderProduct(), a, taus)
 
 
@@ -160,9 +160,7 @@ def tridiagonal_solve(
 ) -> Array:
     """x such that A x = b for a tridiagonal A."""
     if perturb_singular:
-        raise NotImplementedError(
-            "tridiagonal_solve: a singular matrix is not changed here; got perturb_singular=True."
-        )
+        raise NotImplementedError("tridiagonal_solve: perturb_singular=True is not supported.")
     return bind(matrices_ops.TridiagonalSolve(), dl, d, du, b)
 
 
@@ -227,7 +225,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """Row exchanges, as `lu` gives them, as a permutation.
+    """Row exchanges, as returned by `lu`, converted to a permutation.
 
     >>> import atled.numpy as jnp
     >>> lu_pivots_to_permutation(jnp.array([2, 2, 2]), 3)
@@ -239,7 +237,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     if t.shape[-1] > permutation_size:
         raise ValueError(
             errors.explained(
-                f"lu_pivots_to_permutation: there are at most as many exchanges as rows; got {t.shape[-1]} for "
+                f"lu_pivots_to_permutation: there cannot be more exchanges than rows; got {t.shape[-1]} for "
                 f"{permutation_size}."
             )
         )
@@ -252,7 +250,7 @@ def _ormqr(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> Any:
     k = taus.shape[-1]
     v = matrices_ops.triangle(a[..., :k], True, -1) + jnp.eye(a.shape[-2], k, dtype=a.dtype)
     across = matrices_ops.adjoint(v)
-    between = taus[..., None] * matrices_ops.triangle(across @ v, False, 1)  # its diagonal is taken to be 1
+    between = taus[..., None] * matrices_ops.triangle(across @ v, False, 1)  # its diagonal is treated as 1
     solve = lambda x: matrices_ops.triangular_solve(between, x, left, False, "C" if transpose else "N", True)  # noqa: E731
     scale = taus.conj() if transpose else taus
     scale = scale[..., None] if left else scale[..., None, :]
@@ -284,7 +282,7 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
 def symmetric_product(
     a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Array:
-    """alpha a a* + beta c, of which the upper triangle is made of the lower one if `symmetrize_output`.
+    """alpha a a* + beta c; with `symmetrize_output`, the upper triangle mirrors the lower one.
 
     >>> import atled.numpy as jnp
     >>> symmetric_product(jnp.array([[1.0], [2.0]]), jnp.eye(2), beta=3.0)
@@ -306,9 +304,10 @@ def symmetric_product(
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
-    """A Hermitian matrix, of which one triangle is looked at, in tridiagonal form.
+    """The tridiagonal form of a Hermitian matrix, of which one triangle is read.
 
-    The form packed with the reflectors that make it, then its diagonal, its other diagonal, and the reflectors' scales.
+    Returns the form packed with its Householder reflectors, its diagonal, its off-diagonal, and the scales of the
+    reflectors.
 
     >>> import atled.numpy as jnp
     >>> _, d, e, _ = tridiagonal(jnp.array([[2.0, 1.0], [1.0, 3.0]]))

@@ -1,7 +1,7 @@
 """`qdwh`: the polar decomposition by dynamically weighted Halley iterations.
 
-Each step takes singular values s to s (a + b s^2) / (1 + c s^2), with weights that are best for those from `low` to 1;
-Y. Nakatsukasa, Z. Bai and F. Gygi, SIAM J. Matrix Anal. Appl. 31 (2010).
+Each step takes singular values s to s (a + b s^2) / (1 + c s^2), with weights that are optimal for values from `low` to
+1; Y. Nakatsukasa, Z. Bai and F. Gygi, SIAM J. Matrix Anal. Appl. 31 (2010).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from atled.ops import linalg, matrices
 from atled.staging.jit import library_function
 
 _STEPS = 10  # six are enough for a smallest singular value at the precision of the dtype
-_STABLE = 100.0  # weights from which a step needs the QR decomposition
+_STABLE = 100.0  # above this weight, a step needs the QR decomposition
 
 
 def _weights(low: float, steps: int) -> np.ndarray:
-    """For each step: a, b and c, and the smallest singular value before it, if it was `low` at first."""
+    """For each step: a, b and c, and the smallest singular value before it, starting from `low`."""
     rows = []
     for _ in range(max(steps, 1)):
         square = low * low
@@ -87,9 +87,10 @@ def qdwh(
     x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """u and h of x = u h, with orthonormal columns of u and h Hermitian and positive; then steps, and if they sufficed.
+    """The polar factors u and h of x = u h:
 
-    Steps end when x moves by less than (4 eps)^(1/3) of its size. What lies outside `dynamic_shape` is not read.
+    orthonormal columns, and Hermitian positive; the step count, and convergence. Steps end when x changes by less than
+    (4 eps)^(1/3) of its norm. Elements outside `dynamic_shape` are ignored.
 
     >>> import atled.numpy as jnp
     >>> u, h, *_ = qdwh(jnp.array([[0.0, -2.0], [3.0, 0.0]]))

@@ -1,4 +1,4 @@
-"""How carefully products are computed: precisions by name, and algorithms that say it in full."""
+"""The precision of matrix products: named precisions, and explicit algorithms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atled.ops.contraction import DotAlgorithm
 
 
 class Precision(enum.Enum):
-    """How carefully products of floating numbers are computed.
+    """The precision of products of floating-point numbers.
 
     >>> Precision("highest")
     Precision.HIGHEST
@@ -37,7 +37,7 @@ class Precision(enum.Enum):
 class DotAlgorithmPreset(enum.Enum):
     """Algorithms for products, named by the dtypes of operands and of the sum, and by the number of products.
 
-    CPUs take DEFAULT, F16_F16_F16, BF16_BF16_F32 and its X3 and X6, F32_F32_F32 and F64_F64_F64.
+    CPUs support DEFAULT, F16_F16_F16, BF16_BF16_F32 and its X3 and X6, F32_F32_F32 and F64_F64_F64.
 
     >>> import atled.numpy as jnp
     >>> from atled import lax
@@ -78,7 +78,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def supported_lhs_types(self) -> tuple[Any, ...] | None:
-        """The dtypes that the left operand may come in, or None where the algorithm leaves it open."""
+        """The allowed dtypes of the left operand, or None where the algorithm leaves it open."""
         known = contraction.ALGORITHMS.get(self.name)
         if known is None:
             return None
@@ -86,7 +86,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def supported_rhs_types(self) -> tuple[Any, ...] | None:
-        """The dtypes that the right operand may come in."""
+        """The allowed dtypes of the right operand."""
         return self.supported_lhs_types
 
 

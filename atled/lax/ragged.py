@@ -23,7 +23,7 @@ def _tuples(numbers: Any) -> Any:
 
 
 class RaggedDotDimensionNumbers:
-    """Which axes of `ragged_dot_general` are summed over and batched, which is cut into groups, which numbers them.
+    """Dimension numbers of `ragged_dot_general`: contracted, batch, ragged (split) and group axes.
 
     >>> rows = RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), (1,), ())
     >>> ragged_dot_general(jnp.ones((1, 3)), jnp.ones((3, 1)), jnp.array([1, 2]), rows).shape
@@ -59,7 +59,7 @@ def _complain(says: str) -> None:
 
 
 def _kind(x: ArrayType, y: ArrayType, g: ArrayType, numbers: RaggedDotDimensionNumbers) -> str:
-    """Whether the axis with the groups is one of the rows, is summed over, or is batched; raises if nothing fits."""
+    """Whether the ragged axis is a row axis, contracted, or a batch axis; raises if it is none of these."""
     (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
         _complain(f"one axis of {x} is cut into groups; got {numbers.lhs_ragged_dimensions}.")
@@ -84,7 +84,7 @@ def _kind(x: ArrayType, y: ArrayType, g: ArrayType, numbers: RaggedDotDimensionN
 
 
 def _outer(x: ArrayType, numbers: RaggedDotDimensionNumbers, kind: str) -> list[int]:
-    """The axes of the left operand, for each index of which sizes of groups may be given: batch, then outer ones."""
+    """The axes of the left operand that group sizes may depend on: batch axes, then outer ones."""
     (xc, _), (xb, _) = numbers.dot_dimension_numbers
     (axis,) = numbers.lhs_ragged_dimensions
     if kind == "batched":
@@ -148,7 +148,7 @@ def ragged_dot_general(
     Array([1., 2.], dtype=float32)
     """
     if group_offset is not None:
-        raise NotImplementedError("ragged_dot_general: group_offset is not there; slice rhs and group_sizes.")
+        raise NotImplementedError("ragged_dot_general: group_offset is not supported; slice rhs and group_sizes.")
     numbers = ragged_dot_dimension_numbers
     lhs, rhs = promote_dtypes("ragged_dot_general", lhs, rhs)
     x, g = type_of(lhs), type_of(group_sizes)
@@ -171,14 +171,16 @@ def ragged_dot_general(
 
 
 def _scaled(side: str, x: Any, scale: Any, contracting: Sequence[int]) -> Any:
-    """An operand times its scales, each of which is for a block along the axes that are summed over."""
+    """An operand times its scales, one for each block along the contracted axes."""
     wide = dtypes.bfloat16
     x = conversion.convert(x, wide)
     if scale is None:
         return x
     t, s = type_of(x), type_of(scale)
     if s.ndim != t.ndim:
-        raise TypeError(errors.explained(f"scaled_dot: {side}_scale has as many axes as {side}, {t.ndim}; got {s}."))
+        raise TypeError(
+            errors.explained(f"scaled_dot: {side}_scale must have the number of axes of {side}, {t.ndim}; got {s}.")
+        )
     for a, (n, k) in enumerate(zip(t.shape, s.shape, strict=True)):
         if a not in contracting and n != k:
             raise TypeError(
@@ -205,7 +207,7 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """Products of operands in narrow dtypes, with a scale for each block along the axis that is summed over.
+    """Products of operands in narrow dtypes, with a scale for each block along the contracted axis.
 
     Operands are scaled in bfloat16, which is also the dtype of the result unless another is preferred.
 

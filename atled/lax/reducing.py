@@ -1,4 +1,4 @@
-"""Reductions over axes and windows by any function, and cumulative ones, with `lax`'s arguments.
+"""Reductions over axes and windows with any function, and cumulative ones, with `lax`'s arguments.
 
 A function that adds, multiplies, compares or combines bits is recognized by its program and lowered to XLA's
 reduction. Any other function is applied to pairs of neighbours in log2(n) rounds, so it must be associative.
@@ -53,7 +53,7 @@ def combination(computation: Callable[[Any, Any], Any], dtype: Any) -> str | Non
 def _elementwise(
     name: str, computation: Callable[..., Any], structure: Any, xs: Sequence[Any], ys: Sequence[Any]
 ) -> list[Any]:
-    """A function of numbers, or trees of them, on arrays of one shape."""
+    """Apply a function of scalars, or pytrees of them, to arrays of one shape."""
     dims = type_of(xs[0]).shape
     flat = [[shape.reshape(v, (prod(dims),)) for v in vs] for vs in (xs, ys)]
     results = tree.leaves(vmap(computation)(*[structure.unflatten(vs) for vs in flat]))
@@ -79,7 +79,7 @@ def _starts(name: str, structure: Any, init_values: Any, xs: Sequence[Any]) -> l
     return starts
 
 
-_RANK = {"b": 1, "u": 2, "i": 2, "f": 3, "c": 4}  # kinds of numbers; one holds those of lower rank
+_RANK = {"b": 1, "u": 2, "i": 2, "f": 3, "c": 4}  # kinds of dtypes by rank; each can hold those of lower rank
 
 
 def _filled(start: Any, like: Any, dims: Sequence[int]) -> Any:
@@ -90,9 +90,9 @@ def reduce(
     operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Elements over axes combined with an associative function, from an initial value that changes nothing.
+    """Reduce elements over axes with an associative function; the initial value must be its identity element.
 
-    `operands` may be a tree of arrays of one shape; `computation` then takes two such trees of numbers.
+    `operands` may be a tree of arrays of one shape; `computation` then takes two such trees of scalars.
 
     >>> import atled.numpy as jnp
     >>> float(reduce(jnp.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,)))
@@ -110,7 +110,7 @@ def reduce(
     rest = tuple([dims[i] for i in free_axes])
     rows = [shape.reshape(shape.transpose(x, (*free_axes, *axes)), (*rest, count)) for x in xs]
     last = len(rest)
-    while count > 1:  # neighbours, so that the order is kept
+    while count > 1:  # neighbours are combined, so that the order is preserved
         even, odd = [[shape.slice_in_axis(r, i, count - count % 2, last, 2) for r in rows] for i in (0, 1)]
         pairs = _elementwise("reduce", computation, structure, even, odd)
         if count % 2:
@@ -128,9 +128,9 @@ def reduce_window(
     window_strides: Sequence[int] | None = None, padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:  # fmt: skip
-    """Elements in sliding windows combined with an associative function, from an initial value.
+    """Reduce elements in sliding windows with an associative function and an initial value.
 
-    `operand` may be a tree of arrays of one shape; `computation` then takes two such trees of numbers.
+    `operand` may be a tree of arrays of one shape; `computation` then takes two such trees of scalars.
 
     >>> import atled.numpy as jnp
     >>> reduce_window(jnp.arange(4.0), 0.0, elementwise.add, (2,), (2,), "VALID")
@@ -161,14 +161,14 @@ def reduce_window(
             first, last = i * d, i * d + (n - 1) * step + 1
             parts = [shape.slice_in_axis(p, first, last, axis, step) for p in parts]
             counted &= inside[axis][first:last:step].reshape([n if k == axis else 1 for k in range(len(dims))])
-        if counted.any():  # padding does not count
+        if counted.any():  # padding is ignored
             new = _elementwise("reduce_window", computation, structure, totals, parts)
             totals = new if counted.all() else [elementwise.select(counted, v, old) for v, old in zip(new, totals)]
     return structure.unflatten(totals)
 
 
 def _inside(length: int, low: int, high: int, dilation: int) -> Any:
-    """Which places of a padded and dilated axis are elements of it."""
+    """Which positions of a padded and dilated axis are elements rather than padding."""
     own = np.zeros(dilated(length, dilation), bool)
     own[::dilation] = True
     own = np.concatenate([np.zeros(max(low, 0), bool), own, np.zeros(max(high, 0), bool)])

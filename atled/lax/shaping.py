@@ -1,4 +1,4 @@
-"""Ops that make arrays or move their elements: `iota`, `full`, `broadcast_in_dim`, `reshape`, `pad`, `slice`."""
+"""Ops that create arrays or move their elements: `iota`, `full`, `broadcast_in_dim`, `reshape`, `pad`, `slice`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def iota(dtype: Any, size: int) -> Array:
 def reshape(
     operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """The same elements in another shape, after the axes were brought into the order of `dimensions`.
+    """The same elements in another shape, after transposing by `dimensions`.
 
     >>> reshape(broadcasted_iota("int32", (2, 3), 1), (6,))
     Array([0, 1, 2, 0, 1, 2], dtype=int32)
@@ -94,7 +94,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Array:
-    """Arrays one after another along an axis.
+    """Concatenate arrays along an axis.
 
     >>> concatenate([iota("int32", 2), full((1,), 7)], 0)
     Array([0, 1, 7], dtype=int32)
@@ -103,7 +103,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """An array cut along an axis into parts of given lengths.
+    """Split an array along an axis into parts of given lengths.
 
     >>> split(iota("int32", 3), (1, 2))
     [Array([0], dtype=int32), Array([1, 2], dtype=int32)]
@@ -121,7 +121,7 @@ def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[i
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The order along axes turned around.
+    """Reverse the order along axes.
 
     >>> rev(iota("int32", 3), (0,))
     Array([2, 1, 0], dtype=int32)
@@ -130,7 +130,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Axes of length one taken away.
+    """Remove axes of length one.
 
     >>> squeeze(full((1, 3, 1), 0), (0, 2)).shape
     (3,)
@@ -154,7 +154,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Neighbouring axes joined into one.
+    """Merge neighbouring axes into one.
 
     >>> collapse(full((2, 3, 4), 0), 1).shape
     (2, 12)

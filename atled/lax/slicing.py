@@ -1,4 +1,4 @@
-"""Slices, gather and scatter as `lax` has them."""
+"""Slices, gather and scatter with `lax`'s arguments."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens to positions out of bounds.
+    """The mode for indices out of bounds.
 
     >>> GatherScatterMode.from_any("clip")
     <GatherScatterMode.CLIP: 'clip'>
@@ -79,7 +79,7 @@ def gather(
     slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None,
     fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """Windows of an array at positions.
+    """Slices of an array at given start indices.
 
     >>> windows = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(), start_index_map=(0,))
     >>> gather(asarray([0, 1, 2, 3]), asarray([[2], [0]]), windows, (2,))
@@ -119,7 +119,7 @@ def scatter_sub(
     operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """An array with updates subtracted in windows at positions.
+    """An array with updates subtracted from windows at given indices.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_sub(asarray([5, 5, 5]), asarray([[0], [2], [2]]), asarray([1, 1, 1]), numbers)
@@ -134,7 +134,7 @@ def scatter_apply(
     dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False,
     unique_indices: bool = False, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """An array with a function of one number applied in windows at positions, as often as a position occurs.
+    """An array with a scalar function applied in windows at given indices, once for each occurrence of an index.
 
     `update_shape` is the shape of all windows together, as `updates` of `scatter` has it.
 
@@ -171,7 +171,7 @@ def scatter_apply(
 
 
 def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[Any]:
-    """Positions, with negative ones counted from the end on axes where that is allowed."""
+    """Indices, with negative ones counted from the end on axes where that is allowed."""
     dims = type_of(operand).shape
     wraps = [negative] * len(dims) if isinstance(negative, bool) else list(negative)
     if len(wraps) != len(dims):
@@ -198,7 +198,7 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A window of fixed size at a position that may be data; it is moved inside if it reaches out.
+    """A slice of fixed size at a position that may be traced; clamped so that it stays in bounds.
 
     >>> import atled.numpy as jnp
     >>> dynamic_slice(jnp.arange(5.0), (3,), (3,))
@@ -210,7 +210,7 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: ArrayLike, update: ArrayLike, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Array:
-    """An array with a window overwritten at a position that may be data.
+    """An array with a slice overwritten at a position that may be traced.
 
     >>> dynamic_update_slice(asarray([0, 1, 2, 3]), asarray([7, 8]), (1,))
     Array([0, 7, 8, 3], dtype=int32)
@@ -233,7 +233,7 @@ def _one_start(operand: Any, start: Any, axis: int) -> list[Any]:
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """A window along one axis at a position that may be data.
+    """A slice along one axis at a position that may be traced.
 
     >>> dynamic_slice_in_dim(asarray([0, 1, 2, 3]), 1, 2)
     Array([1, 2], dtype=int32)
@@ -248,7 +248,7 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """One element along an axis at a position that may be data.
+    """One element along an axis at a position that may be traced.
 
     >>> dynamic_index_in_dim(asarray([[1, 2], [3, 4]]), 1, keepdims=False)
     Array([3, 4], dtype=int32)
@@ -262,7 +262,7 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """An array with a window along one axis overwritten.
+    """An array with a slice along one axis overwritten.
 
     >>> dynamic_update_slice_in_dim(asarray([0, 1, 2, 3]), asarray([7, 8]), 1, 0)
     Array([0, 7, 8, 3], dtype=int32)

@@ -15,7 +15,7 @@ from atled.ops import random, shape
 
 
 class FftType(enum.IntEnum):
-    """Which Fourier transform `fft` is.
+    """The kind of Fourier transform that `fft` computes.
 
     >>> FftType.RFFT
     <FftType.RFFT: 2>
@@ -40,7 +40,7 @@ _TOKEN = type_of(np.zeros((0,), bool))
 
 
 def after_all(*operands: Any) -> Array:
-    """One token for several, there when all of them are.
+    """One token that is ready when all of the given ones are.
 
     >>> after_all(create_token(), create_token()).shape
     (0,)
@@ -60,7 +60,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """A number or NumPy array as an array of the program that is being recorded, or of the device.
+    """A number or NumPy array as an array: a tracer while tracing, else on the device.
 
     >>> stage(2.0)
     Array(2., dtype=float32, weak_type=True)

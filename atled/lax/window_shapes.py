@@ -1,4 +1,4 @@
-"""Shapes of convolutions and window reductions, and windows themselves as an axis."""
+"""Shapes of convolutions and window reductions, and windows extracted as an axis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def conv_shape_tuple(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """For the operands and the result of a convolution, where batch, features and each spatial axis are.
+    """The positions of batch, feature and spatial axes in the operands and the result of a convolution.
 
     >>> conv_general_permutations(("NWC", "WIO", "NWC"))
     ((0, 2, 1), (2, 1, 0), (0, 2, 1))
@@ -189,5 +189,5 @@ def conv_general_dilated_local(
         )
     name = contraction.precision_name(precision)
     out = contraction.dot_general(patches, rhs, ((features,), (inputs,)), (tuple(places), tuple(windows)), name)
-    order = [*places, batch, features]  # the axes of the product, by where they belong
+    order = [*places, batch, features]  # the axes of the product, by their role
     return shape.transpose(out, [order.index(a) for a in range(t.ndim)])

@@ -75,7 +75,7 @@ class Metric:
         if any([not getattr(x, "is_fully_addressable", True) for x in tree.leaves(self)]):
             raise ValueError(
                 errors.explained(
-                    f"{type(self).__name__}: the arrays are those of all processes, so there is nothing to gather.",
+                    f"{type(self).__name__}: the arrays are already global, so there is nothing to gather.",
                     "metric.result().",
                 )
             )
@@ -89,7 +89,7 @@ class Metric:
         """Raise an error for a metric of another class or with other settings."""
         name = type(self).__name__
         if type(other) is not type(self):
-            raise TypeError(errors.explained(f"{name}: it merges with a {name}; got {describe(other)}."))
+            raise TypeError(errors.explained(f"{name}: it can only be merged with a {name}; got {describe(other)}."))
         if tree.structure(self) != tree.structure(other):
             raise ValueError(
                 errors.explained(f"{name}: two metrics must have the same settings to be merged; they differ.")

@@ -132,7 +132,7 @@ def as_layer(where: str, layer: Any) -> Any:
             raise TypeError(
                 errors.explained(
                     f"{where} reads `{name}`, {what}, where no tree finds it: it would be neither trained nor saved.",
-                    "a module of your own that owns it, with nn.Param(x) or nn.Buffer(x) for arrays.",
+                    "a custom module that owns it, with nn.Param(x) or nn.Buffer(x) for arrays.",
                 )
             )
     return layer
@@ -209,7 +209,8 @@ def _same_shape(layer: Residual, x: Any, y: Any) -> None:
         name = _name(layer.layer) if layer.scale is None else f"scale times {_name(layer.layer)}"
         raise ValueError(
             errors.explained(
-                f"Residual: what {name} gives must have the shape of its input; got {describe(y)} for {describe(x)}.",
-                "as many outputs as inputs, or a Linear on the way past it: Sequential and + of your own.",
+                f"Residual: the output of {name} must have the shape of its input; got {describe(y)} for "
+                f"{describe(x)}.",
+                "the same number of outputs as inputs, or a Linear on the skip connection: write the sum yourself.",
             )
         )

@@ -181,7 +181,7 @@ def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
         if n <= ((r + 1) // 2 if layer.padding == "REFLECT" else 0):
             raise ValueError(
                 errors.explained(
-                    f"Conv: an axis must be longer than what {layer.padding} adds to its end; got {t} for "
+                    f"Conv: an axis must be longer than the padding that {layer.padding} adds to an end; got {t} for "
                     f"windows of size {layer.size}.",
                     "padding='SAME', or a longer input.",
                 )
@@ -289,7 +289,7 @@ def _check_left(layer: ConvTranspose, t: Any, reach: list[int], cut: list[tuple[
     if not all(t.shape[1:-1]) or any([a - sum(b) < 1 for a, b in zip(longest, cut, strict=True)]):
         raise ValueError(
             errors.explained(
-                f"ConvTranspose: some places must be left after the padding is cut off; got {t} for "
+                f"ConvTranspose: the output must not be empty after the padding is cropped; got {t} for "
                 f"windows of size {layer.size} and padding {layer.padding}.",
                 "a smaller padding.",
             )

@@ -60,8 +60,8 @@ class Module:
         super().__init_subclass__(**kwargs)
         if cls.__dict__.get("__slots__"):
             raise TypeError(
-                f"{cls.__name__}: a module keeps its attributes in a dict, where trees find them; got __slots__."
-                "\n  try: leave them out."
+                f"{cls.__name__}: a module needs a __dict__ for its attributes; got __slots__."
+                "\n  try: remove __slots__."
             )
         tree_nodes.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, MODULE_CODE)
         if "__init__" in cls.__dict__:
@@ -374,8 +374,8 @@ class _Sorted:
             if hasattr(type(value), "not_an_argument"):
                 raise TypeError(
                     errors.explained(
-                        f"{type(self.module).__name__}.{self.name}{path}: {describe(value)} is for one function, not "
-                        "for a module.", type(value).not_an_argument,
+                        f"{type(self.module).__name__}.{self.name}{path}: {describe(value)} belongs to one function "
+                        "call and cannot be stored in a module.", type(value).not_an_argument,
                     )
                 )  # fmt: skip
             hidden = _hidden(value)
@@ -475,8 +475,9 @@ def _refuse_ties(module: Any) -> None:
             what = "array" if isinstance(x, Array) else "module"
             raise ValueError(
                 errors.explained(
-                    f"{type(module).__name__}: {seen[id(x)]} and {path} are one {what}; as a tree they drift apart.",
-                    "one owner, which the other one is handed: self.tokens.attend(x), or f(self.tokens, x).",
+                    f"{type(module).__name__}: {seen[id(x)]} and {path} are one {what}; in a pytree they would "
+                    "become two copies.",
+                    "one owner that is passed to the other: self.tokens.attend(x), or f(self.tokens, x).",
                 )
             )
         seen[id(x)] = path

@@ -187,7 +187,11 @@ def _attended(
 def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
     """All keys and values so far, the mask for each query, and the new cache."""
     if mask is not None:
-        raise ValueError(errors.explained("MultiHeadAttention: masks are not for decoding; everything so far is seen."))
+        raise ValueError(
+            errors.explained(
+                "MultiHeadAttention: masks are not supported while decoding; all earlier steps are visible."
+            )
+        )
     at, (count, length) = cache["at"], [type_of(v).shape[-3] for v in (key, cache["key"])]
     if type_of(key).ndim != 4:
         raise ValueError(
@@ -197,7 +201,7 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
     if batch != kept_for:
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: its cache is for a batch of {kept_for}; got {batch}.",
+                f"MultiHeadAttention: its cache was made for a batch of {kept_for}; got {batch}.",
                 f"start_decoding(model, batch={batch}, length={length}).",
             )
         )
@@ -205,7 +209,7 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
     if needed_length > length:
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: there is room for {length} steps in its cache; got {needed_length}.",
+                f"MultiHeadAttention: its cache has room for {length} steps; got {needed_length}.",
                 f"start_decoding(model, batch, length={needed_length}).",
             )
         )
@@ -242,8 +246,8 @@ def _check_context(layer: MultiHeadAttention) -> None:
     if layer.positions is not None or layer.window is not None:
         raise ValueError(
             errors.explained(
-                "MultiHeadAttention: with positions or a window, decoding must be without a context: where its "
-                "queries are is not known.",
+                "MultiHeadAttention: with positions or a window, decoding with a context is not supported: the "
+                "positions of its queries are not known.",
                 "attention to a context without positions and window.",
             )
         )

@@ -39,7 +39,7 @@ class Stacked(Module):
         return self.count
 
     def __getitem__(self, i: int) -> Any:
-        """Layer i, with arrays of its own.
+        """Layer i, with its own arrays.
 
         >>> from atled import nn, random
         >>> nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0))[-1].weight.shape
@@ -75,7 +75,7 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
         raise TypeError(
             errors.explained(
                 f"Stack: a layer must keep its tree in a call; layers{path} was {was}, and is {now}.",
-                "Buffers that are there from __init__ on.",
+                "Buffers that are created in __init__.",
             )
         )
     return y, {i: b for i, (a, b) in enumerate(zip(before, after, strict=True)) if a is not b}

@@ -301,7 +301,7 @@ def state(
             raise ValueError(
                 errors.explained(
                     f"nn.state: the pieces of {name} must have one shape; got {[x.shape for x, _ in arrays]}.",
-                    "a layout of your own for this class: layout={**weights.TORCH, MyLayer: {...}}.",
+                    "a custom layout for this class: layout={**weights.TORCH, MyLayer: {...}}.",
                 )
             )
         out[name] = np.concatenate([x for x, _ in arrays], arrays[0][1])

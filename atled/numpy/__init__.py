@@ -1,6 +1,6 @@
-"""NumPy's functions on arrays that can be differentiated, batched, compiled and spread over devices.
+"""NumPy's functions on arrays that can be differentiated, batched, compiled and sharded over devices.
 
-Files that few programs use are loaded when one of their names is asked for.
+Rarely used files are imported when one of their names is first used.
 """
 # fmt: off
 

@@ -38,7 +38,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _float_floor_divide(x: Any, y: Any) -> Any:
-    """As Python and NumPy define it: from the remainder, so that x == y * (x // y) + x % y; infinities pass through."""
+    """Floor division as Python and NumPy define it: from the remainder, so that x == y * (x // y) + x % y."""
     left = elementary.rem(x, y)
     quotient = ew.div(ew.sub(x, left), y)
     is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
@@ -46,10 +46,10 @@ def _float_floor_divide(x: Any, y: Any) -> Any:
     nearest = elementary.floor(quotient)
     nearest = ew.select(ew.gt(ew.sub(quotient, nearest), 0.5), ew.add(nearest, 1), nearest)
     plain = ew.div(x, y)
-    nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # keeps the sign of zero
+    nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # preserves the sign of zero
     is_plain = ew.logical_or(ew.eq(y, 0), ew.logical_not(elementary.is_finite(x)))
     nearest = ew.select(is_plain, plain, nearest)
-    # a finite number over an infinite one is a zero with a sign, which the standard prefers to Python's -1
+    # finite / infinite is a signed zero, as the array API standard says; Python gives -1
     is_endless = ew.eq(elementary.absolute(y), np.asarray(np.inf, type_of(y).dtype))
     return ew.select(ew.logical_and(elementary.is_finite(x), is_endless), plain, nearest)
 
@@ -68,8 +68,8 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return left
     is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
     out = ew.select(is_off, ew.add(left, y), left)
-    if type_of(x).kind == "f":  # a zero takes the sign of the divisor
-        held = bind(ew.StopGradient(), out)  # so that its derivative is that of its neighbours
+    if type_of(x).kind == "f":  # a zero result takes the sign of the divisor
+        held = bind(ew.StopGradient(), out)  # so that the derivative there is the same as nearby
         zero = ew.select(ew.lt(y, 0), ew.neg(ew.sub(held, out)), ew.sub(out, held))
         out = ew.select(ew.eq(out, 0), zero, out)
     return out
@@ -103,7 +103,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
 
 @library_function
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """The fraction and the whole part of x.
+    """The fractional and the integer part of x.
 
     >>> import atled.numpy as jnp
     >>> modf(jnp.array([1.5, -2.25]))
@@ -129,7 +129,7 @@ def _integer_power(x: Any, n: int) -> Any:
 @library_function
 def _power(x1: Any, x2: Any) -> Any:
     types = [operand_type("power", x) for x in (x1, x2)]
-    if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent stays exact
+    if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent is kept exact
         x, y = broadcast("power", [x1, x2])
         return (
             elementary.pow(x, conversion.convert(y, type_of(x).dtype))
@@ -147,7 +147,7 @@ def _float_power(x1: Any, x2: Any) -> Any:
 
 
 def _power_of_integers(x: Any, y: Any) -> Any:
-    """Square and multiply; a negative exponent gives zero but for bases 1 and -1."""
+    """Power by repeated squaring; a negative exponent gives zero except for bases 1 and -1."""
     t = type_of(x)
     dtype = t.dtype
     one, zero = np.ones((), dtype), np.zeros((), dtype)
@@ -172,7 +172,7 @@ def _power_of_integers(x: Any, y: Any) -> Any:
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 ** x2. A Python integer as exponent is multiplied out.
+    """x1 ** x2. A Python integer as exponent becomes repeated multiplication.
 
     >>> power(np.float32(3.0), 2)
     Array(9., dtype=float32)
@@ -187,7 +187,7 @@ pow = power
 
 @library_function
 def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 ** x2, as floating numbers also for integers.
+    """x1 ** x2, computed in floating point also for integers.
 
     >>> import atled.numpy as jnp
     >>> float_power(jnp.array([2, 4]), -1).round(2)
@@ -207,7 +207,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_real("hypot", x1, x2)
     x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
     a, b = elementary.absolute(x), elementary.absolute(y)
-    top = bind(ew.StopGradient(), ew.maximum(a, b))  # only a scale, of which the result does not depend
+    top = bind(ew.StopGradient(), ew.maximum(a, b))  # only a scale, on which the result does not depend
     is_zero = ew.eq(top, 0)
     zero, one, inf = (np.asarray(v, type_of(top).dtype) for v in (0, 1, np.inf))
     scale = ew.select(is_zero, one, top)
@@ -238,7 +238,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @library_function
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """A mantissa between 0.5 and 1, and the exponent of 2 that goes with it.
+    """A mantissa between 0.5 and 1, and the corresponding exponent of 2.
 
     >>> import atled.numpy as jnp
     >>> frexp(jnp.array([1.0, 12.0]))

@@ -1,4 +1,4 @@
-"""Elements chosen by conditions and numbers: NumPy's `where`, `select`, `choose`, `piecewise`, `compress`."""
+"""Elements chosen by conditions and indices: NumPy's `where`, `select`, `choose`, `piecewise`, `compress`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def compress(
     fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
-    """The slices along an axis for which a 1-d condition holds; `size` fixes how many, filled up with `fill_value`.
+    """The slices along an axis for which a 1-d condition holds; `size` fixes their number, padded with `fill_value`.
 
     >>> import atled.numpy as jnp
     >>> compress(jnp.array([True, False, True]), jnp.arange(3.0))
@@ -96,7 +96,7 @@ def compress(
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
-    """The elements of the flat array for which a condition holds; `size` fixes how many.
+    """The elements of the flattened array for which a condition holds; `size` fixes their number.
 
     >>> extract(asarray([True, False, True]), asarray([1, 2, 3]))
     Array([1, 3], dtype=int32)
@@ -117,9 +117,9 @@ def _choose(a: Any, choices: list[Any], mode: str) -> Any:
 
 
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """For each place, the element of the array among the choices that an index names.
+    """Select each element from one of the arrays `choices`, by an index array.
 
-    In mode 'raise' the index is read to be checked; 'wrap' and 'clip' bring it inside.
+    Mode 'raise' needs the index values to check them; 'wrap' and 'clip' bring them into range.
 
     >>> import atled.numpy as jnp
     >>> choose(jnp.array([0, 1]), [jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])])
@@ -145,7 +145,7 @@ def _select(conditions: list[Any], choices: list[Any], default: Any) -> Any:
 
 
 def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
-    """For each place, the element of the choice that belongs to the first condition that holds, else the default.
+    """Select each element from the choice of the first condition that is true, else the default.
 
     >>> import atled.numpy as jnp
     >>> x = jnp.arange(4.0)
@@ -154,7 +154,9 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
     """
     conditions, choices = list(condlist), list(choicelist)
     if not conditions or len(conditions) != len(choices):
-        raise ValueError(f"select: as many conditions as choices are needed; got {len(conditions)} and {len(choices)}.")
+        raise ValueError(
+            f"select: conditions and choices must have the same length; got {len(conditions)} and {len(choices)}."
+        )
     types = [operand_type("select", c) for c in conditions]
     if any(t.kind != "b" for t in types):
         raise TypeError(f"select: conditions must be of bools; got {', '.join(map(str, types))}.")
@@ -162,9 +164,9 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
 
 
 def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    """A function in pieces: where a condition holds, the value of its function or number; the last that holds counts.
+    """A piecewise function: where a condition holds, the value of its function or number; the last true one wins.
 
-    One more function than conditions is for where none holds; else it is 0. Functions get all of x.
+    An extra function applies where no condition holds; without it, the result there is 0. Functions get all of x.
 
     >>> import atled.numpy as jnp
     >>> piecewise(jnp.array([-2.0, 3.0]), [jnp.array([True, False])], [lambda x: -x, lambda x: x * x])

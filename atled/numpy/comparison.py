@@ -39,7 +39,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 
 @library_function
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Whether two arrays have the same elements once they are broadcast.
+    """Whether two arrays have the same elements after broadcasting.
 
     >>> import atled.numpy as jnp
     >>> array_equiv(jnp.array([1, 2]), jnp.array([[1, 2], [1, 2]]))
@@ -57,7 +57,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Whether all elements are equal within a tolerance, as `isclose` has it.
+    """Whether all elements are equal within a tolerance, as defined by `isclose`.
 
     >>> import atled.numpy as jnp
     >>> allclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.0]))

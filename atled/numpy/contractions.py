@@ -36,7 +36,7 @@ def _product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, resul
 
 
 def _transposed(s: ArrayType, t: ArrayType) -> str:
-    """What to try for two matrices that do not fit: one of them transposed, if that does."""
+    """The hint for two matrices whose shapes do not match: to transpose one of them, if that helps."""
     for number, fits in ((1, s.shape[-1] == t.shape[-1]), (0, s.ndim > 1 and s.shape[-2] == t.shape[-min(t.ndim, 2)])):
         operand = (s, t)[number]
         if fits and operand.ndim > 1:
@@ -76,7 +76,8 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
     s, t = type_of(x), type_of(y)
     is_row, is_column = s.ndim == 1, t.ndim == 1
     x_lead, y_lead = s.shape[:-2], t.shape[:-2]
-    # axes that only one side has are free; those of both are batched; lengths of one are dropped and put back
+    # axes of one operand only are free; axes of both are batched; axes of length one are dropped and restored at the
+    # end
     n = len(lead)
     x_lead, y_lead = ((1,) * (n - len(v)) + v for v in (x_lead, y_lead))
     x_keep = [i for i in range(n) if x_lead[i] != 1]
@@ -88,7 +89,7 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
     contracting = ((len(x_keep) + len(x_core) - 1,), (len(y_keep),))
     batch = ([x_keep.index(i) for i in shared], [y_keep.index(i) for i in shared])
     out = _product(x, y, contracting, batch, precision, result)
-    # axes of the product: shared, those of x alone, row, those of y alone, column
+    # axes of the product: shared, only of x, row, only of y, column
     x_only = [i for i in x_keep if i not in shared]
     y_only = [i for i in y_keep if i not in shared]
     row = [] if is_row else ["row"]
@@ -264,7 +265,7 @@ def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
     preferred_element_type: Any = None, out_sharding: Any = None, _dot_general: Any = None,
 ) -> Array:  # fmt: skip
-    """Sums of products by Einstein's convention; several operands are combined along a path that costs little.
+    """Sums of products in Einstein notation; several operands are contracted along an inexpensive path.
 
     `_dot_general` takes the place of `lax.dot_general`: libraries for JAX pass one that quantizes.
 
@@ -314,7 +315,7 @@ def _along_path(
     inputs, output = parse_einsum(subscripts, [type_of(x) for x in xs])
     if len(xs) <= 2:
         return _contract(xs, inputs, output, precision, result, product)
-    import opt_einsum  # only for the path, and only when there is a choice
+    import opt_einsum  # needed only to find a path, and only when there is a choice
 
     text = f"{','.join(inputs)}->{output}"
     shapes = [type_of(x).shape for x in xs]
@@ -339,7 +340,7 @@ def _path_name(optimize: Any) -> Any:
 
 
 def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str], str]:
-    """The labels of each operand and of the result, with ellipses written out."""
+    """The labels of each operand and of the result, with ellipses expanded."""
     left, arrow, right = subscripts.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(types):
@@ -387,7 +388,7 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
 def _contract(
     xs: list[Any], labels: list[str], output: str, precision: Any, result: Any, product: Callable[..., Any]
 ) -> Any:
-    """One or two operands combined to labels."""
+    """Contract one or two operands to the given labels."""
     sizes: dict[str, int] = {}
     for x, text in zip(xs, labels, strict=True):
         for c, n in zip(text, type_of(x).shape, strict=True):
@@ -421,14 +422,14 @@ def _contract(
 
 
 def _unstretch(x: Any, text: str, sizes: dict[str, int]) -> tuple[Any, str]:
-    """Drop axes of length one that other operands stretch."""
+    """Drop axes of length one that other operands broadcast."""
     dims = type_of(x).shape
     axes = [i for i, c in enumerate(text) if not (dims[i] == 1 and sizes[c] != 1)]
     return shape.reshape(x, [dims[i] for i in axes]), "".join(text[i] for i in axes)
 
 
 def _diagonals(x: Any, text: str) -> tuple[Any, str]:
-    """Labels that stand twice: take the diagonal."""
+    """Take the diagonal for labels that occur twice."""
     for c in dict.fromkeys(text):
         while text.count(c) > 1:
             i = text.index(c)
@@ -445,7 +446,7 @@ def _diagonals(x: Any, text: str) -> tuple[Any, str]:
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
-    """The path along which `einsum` combines its operands, and a description.
+    """The contraction path that `einsum` uses, and a description.
 
     >>> path, _ = einsum_path("ij,jk,k->i", np.ones((9, 9)), np.ones((9, 9)), np.ones(9))
     >>> path
@@ -510,7 +511,7 @@ def cross(
 
 @library_function(static=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """A diagonal of the plane of two axes, as the last axis.
+    """A diagonal over two axes, as the last axis.
 
     >>> diagonal(asarray([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)

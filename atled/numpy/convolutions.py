@@ -15,7 +15,7 @@ __all__ = ["convolve", "correlate"]
 
 
 def _slide(x: Any, kernel: Any, mode: str, precision: Any) -> Any:
-    """Sums of x times a kernel, which is not longer, at every place that a mode asks for."""
+    """Sliding sums of x times a kernel, which is not longer than x, at the positions that `mode` selects."""
     n, m = (type_of(v).shape[0] for v in (x, kernel))
     padding = {"full": (m - 1, m - 1), "same": (m // 2, m - 1 - m // 2), "valid": (0, 0)}[mode]
     axes = convolution.ConvAxes((0, 1, 2), (0, 1, 2), (0, 1, 2))
@@ -43,7 +43,7 @@ _STATIC = ("mode", "precision", "preferred_element_type")
 def convolve(
     a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
-    """The convolution of two 1-d arrays: all of it, or as much as the longer one is long, or where they overlap fully.
+    """The convolution of two 1-d arrays: all of it ("full"), its center ("same"), or only complete overlaps ("valid").
 
     >>> import atled.numpy as jnp
     >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))

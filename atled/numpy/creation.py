@@ -1,4 +1,4 @@
-"""Making arrays: from Python and NumPy values, filled, counted, and like others."""
+"""Array creation: from Python and NumPy values, filled, and like other arrays."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _filled(dims: tuple[int, ...], dtype: Any, value: Any, weak: bool = False) -
 
 
 def _filled_keys(dims: tuple[int, ...], word: int) -> Any:
-    """Random keys with the same words everywhere."""
+    """An array of random keys, all with the same words."""
     return bind(random.WrapKey(), shape.full(ArrayType((*dims, 2), dtypes.uint32), word))
 
 
@@ -124,7 +124,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array to be filled; here it holds zeros.
+    """An array whose values are unspecified; here they are zeros.
 
     >>> empty((2, 3)).shape
     (2, 3)
@@ -212,7 +212,7 @@ def ones_like(
 
 
 def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
-    """An array to be filled, like another; here it holds zeros.
+    """An array like another, whose values are unspecified; here they are zeros.
 
     >>> empty_like(array([1, 2])).dtype
     dtype('int32')
@@ -349,7 +349,7 @@ def _no_array(x: Any) -> str:
 
 
 def _lengths(a: Any) -> str:
-    """The lengths of nested lists, as far as they go."""
+    """The shape of nested lists, as deep as they are regular."""
     lengths = [str(len(x)) if isinstance(x, (list, tuple)) else "a number" for x in a]
     return (
         "lengths " + " and ".join(dict.fromkeys(lengths)) if len(set(lengths)) > 1 else "lists that differ further in"
@@ -400,7 +400,7 @@ def _from_sequence(a: Any, wanted: Any) -> Any:
 
 
 def _stacked(a: Any, wanted: Any, items: list[Any]) -> Any:
-    """Nested lists that hold arrays."""
+    """An array from nested lists that hold arrays."""
     if wanted is None:
         wanted, _ = common_dtype([type_of(x) for x in items])
 
@@ -425,7 +425,7 @@ def array(
     object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """An array from values, in memory of its own unless `copy` is False: either may be donated.
+    """An array from values, copied unless `copy` is False, so that either may be donated.
 
     >>> array([1.0, 2.0])
     Array([1., 2.], dtype=float32)
@@ -451,7 +451,7 @@ def copy(a: ArrayLike, order: Any = None) -> Array:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array from another library, through DLPack, of every dtype that the protocol has.
+    """An array from another library, through DLPack; every dtype of the protocol is supported.
 
     The data is copied, because its owner may write to it.
 
@@ -501,7 +501,7 @@ def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Array:
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
-    """x in another dtype. Floats become integers by cutting the fraction off; what does not fit saturates.
+    """x in another dtype. Floats are truncated to integers; values out of range saturate.
 
     >>> astype(array([-1.7, 300.0]), "uint8")
     Array([  0, 255], dtype=uint8)

@@ -81,7 +81,7 @@ nancumprod = _cumulative(
 def cumulative_sum(
     x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Sums of the elements so far; with `include_initial` a zero comes first.
+    """The cumulative sum; with `include_initial`, it starts with a zero.
 
     >>> import atled.numpy as jnp
     >>> cumulative_sum(jnp.array([2, 3, 4]), include_initial=True)
@@ -94,7 +94,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Products of the elements so far; with `include_initial` a one comes first.
+    """The cumulative product; with `include_initial`, it starts with a one.
 
     >>> import atled.numpy as jnp
     >>> cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)

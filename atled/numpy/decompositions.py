@@ -83,13 +83,13 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 
 def svd_parts(x: Any) -> tuple[Any, Any, Any]:
-    """U, the singular values and the adjoint of V, as large as needed."""
+    """The reduced SVD: U, the singular values and the adjoint of V."""
     s, u, vt = bind(ops.Svd(False, True), x)
     return u, s, vt
 
 
 def hermitian_svd(x: Any) -> tuple[Any, Any, Any]:
-    """The SVD of a Hermitian matrix by its eigenvalues, whose signs go to V."""
+    """The SVD of a Hermitian matrix from its eigenvalues; their signs are moved to V."""
     w, v = bind(ops.Eigh(), x)
     last = type_of(w).ndim - 1
     _, order = sorting.sort((ew.neg(elementary.absolute(w)), shape.iota(dtypes.int32, type_of(w).shape, last)), last)
@@ -131,7 +131,7 @@ def svd(
 ) -> Any:  # fmt: skip
     """U, s and V* with a = U diag(s) V* and s descending, or s alone.
 
-    `subset_by_index` keeps the singular values from one position up to another, and needs `full_matrices=False`.
+    `subset_by_index=(start, stop)` keeps only these singular values, and needs `full_matrices=False`.
 
     >>> import atled.numpy as jnp
     >>> svd(jnp.diag(jnp.array([3.0, 5.0])), compute_uv=False)

@@ -1,4 +1,4 @@
-"""Differences of neighbours, and what is made of them: NumPy's `diff`, `gradient`, `trapezoid` and `unwrap`."""
+"""Differences of neighbours, and functions built on them: NumPy's `diff`, `gradient`, `trapezoid` and `unwrap`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["diff", "ediff1d", "gradient", "trapezoid", "unwrap"]
 
 
 def difference(x: Any, axis: int) -> Any:
-    """Each element minus the one before; for bools, whether they differ."""
+    """Each element minus the previous one; for bools, whether they differ."""
     n = type_of(x).shape[axis]
     late, early = shape.slice_in_axis(x, min(1, n), n, axis), shape.slice_in_axis(x, 0, max(n - 1, 0), axis)
     return ew.logical_xor(late, early) if type_of(x).kind == "b" else ew.sub(late, early)
@@ -33,7 +33,7 @@ def difference(x: Any, axis: int) -> Any:
 def diff(
     a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Array:
-    """Differences of neighbours along an axis, taken n times; values can be put before and after first.
+    """The n-th differences of neighbours along an axis; `prepend` and `append` add values first.
 
     >>> import atled.numpy as jnp
     >>> diff(jnp.array([1.0, 4.0, 9.0]))
@@ -41,7 +41,7 @@ def diff(
     """
     t = operand_type("diff", a)
     if n < 0:
-        raise ValueError(f"diff: differences are taken 0 times or more; got n={n}.")
+        raise ValueError(f"diff: n must not be negative; got n={n}.")
     if t.ndim == 0:
         raise ValueError("diff: a 0-d array has no neighbours.")
     at = check_axis("diff", axis, t.ndim)
@@ -60,7 +60,7 @@ def diff(
 
 @library_function
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """Differences of neighbours in the flat array, with values put before and after them.
+    """Differences of neighbours in the flattened array, with values added at both ends.
 
     >>> import atled.numpy as jnp
     >>> ediff1d(jnp.array([1, 4, 9]), to_begin=0)
@@ -78,7 +78,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 
 def _steps(spacing: Any, n: int) -> Any:
-    """The distances of n neighbours, from one distance or from coordinates."""
+    """The n spacings between neighbours, from one spacing or from coordinates."""
     if type_of(spacing).ndim == 0:
         return shape.broadcast(spacing, (n - 1,), ())
     if type_of(spacing).shape == (n,):
@@ -87,7 +87,7 @@ def _steps(spacing: Any, n: int) -> Any:
 
 
 def _slope_inside(p: Any, q: Any) -> list[Any]:
-    """Weights of three elements for the slope at the middle one, at distances p before and q after it."""
+    """Finite-difference weights of three elements for the slope at the middle one, with spacings p and q."""
     both = ew.add(p, q)
     return [
         ew.neg(ew.div(q, ew.mul(p, both))),
@@ -97,7 +97,7 @@ def _slope_inside(p: Any, q: Any) -> list[Any]:
 
 
 def _slope_at_start(p: Any, q: Any) -> list[Any]:
-    """Weights of three elements for the slope at the first one, at distances p and q: that of a parabola."""
+    """Finite-difference weights of three elements for the slope at the first one, with spacings p and q."""
     both = ew.add(p, q)
     return [
         ew.neg(ew.div(ew.add(p, both), ew.mul(p, both))),
@@ -107,7 +107,7 @@ def _slope_at_start(p: Any, q: Any) -> list[Any]:
 
 
 def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
-    """The derivative along an axis: inside from both neighbours, at the edges from two or three elements."""
+    """The derivative along an axis: central differences inside, one-sided ones at the edges."""
     t = type_of(f)
     n = t.shape[axis]
     if n < edge_order + 1:
@@ -153,7 +153,7 @@ def _gradient(f: Any, spacings: tuple[Any, ...], axis: Any, edge_order: int | No
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None) -> Any:
     """The derivative of samples along each axis by central differences; one array for one axis, else a list.
 
-    Spacings are numbers, or coordinates, for all axes or for each. At the edges, differences are one-sided.
+    Spacings are numbers or coordinates, one for all axes or one for each. At the edges, differences are one-sided.
 
     >>> import atled.numpy as jnp
     >>> gradient(jnp.array([1.0, 4.0, 9.0]))
@@ -165,7 +165,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
 
 @library_function(static=("axis",))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """The integral of samples along an axis, taking them to be joined by straight lines.
+    """The integral of samples along an axis by the trapezoidal rule.
 
     >>> import atled.numpy as jnp
     >>> trapezoid(jnp.array([0.0, 1.0, 4.0]))
@@ -196,7 +196,7 @@ def _unwrap(p: Any, discont: Any, period: Any, axis: int) -> Any:
     low = ew.neg(half)
     bent = ew.add(remainder(ew.sub(jumps, low), whole), low)
     is_edge = ew.logical_and(ew.eq(bent, low), ew.gt(jumps, 0))
-    if t.kind in "iu":  # with an odd period, half of it is never met
+    if t.kind in "iu":  # with an odd integer period, a jump of exactly half of it cannot occur
         is_edge = ew.logical_and(is_edge, ew.eq(ew.mul(half, 2), whole))
     bent = ew.select(is_edge, half, bent)
     least = half if discont is None else cast(discont, t.dtype)
@@ -207,7 +207,7 @@ def _unwrap(p: Any, discont: Any, period: Any, axis: int) -> Any:
 
 
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi) -> Array:
-    """Angles with jumps of more than half a period along an axis taken out by adding whole periods.
+    """Unwrap angles: remove jumps of more than half a period along an axis by adding multiples of the period.
 
     >>> import atled.numpy as jnp
     >>> unwrap(jnp.array([0.0, 3.0, 7.0]), period=4)

@@ -1,7 +1,7 @@
-"""Arrays with something put in, taken out or overwritten: NumPy's `insert`, `delete`, `resize`, `put`, `place`.
+"""Arrays with elements inserted, removed or overwritten: NumPy's `insert`, `delete`, `resize`, `put`, `place`.
 
-Functions that change an array in place in NumPy (`put`, `place`, `fill_diagonal`, ...) return the changed array, and
-want to be told so with `inplace=False`.
+Functions that change an array in place in NumPy (`put`, `place`, `fill_diagonal`, ...) return the changed array here,
+and require `inplace=False` to make that explicit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["delete", "fill_diagonal", "insert", "place", "put", "put_along_axis"
 
 
 def _read(x: Any, positions: Any, axis: int) -> Any:
-    """Rows of x along an axis at positions that are inside."""
+    """Rows of x along an axis, at indices known to be in bounds."""
     t = type_of(x)
     axes = indexing.GatherAxes(tuple([k for k in range(t.ndim) if k != axis]), (axis,), (axis,))
     sizes = tuple([1 if k == axis else n for k, n in enumerate(t.shape)])
@@ -39,7 +39,7 @@ def _read(x: Any, positions: Any, axis: int) -> Any:
 
 
 def _edit_positions(name: str, obj: Any, n: int, last: int) -> Any:
-    """Where to edit an axis of length n: an integer array, its known values checked to lie in -n ... last."""
+    """The indices at which to edit an axis of length n, as an integer array; known values must lie in -n ... last."""
     if isinstance(obj, slice):
         return np.arange(*obj.indices(n), dtype=np.int32)
     if isinstance(obj, (list, tuple)) and not len(obj):
@@ -86,7 +86,7 @@ def _insert(x: Any, positions: Any, values: Any, axis: int) -> Any:
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
-    """An array with values put in before positions: an integer, a slice, a mask, or integers that may be traced.
+    """Insert values before indices: an integer, a slice, a mask, or an integer array, which may be traced.
 
     >>> import atled.numpy as jnp
     >>> jnp.insert(jnp.arange(4), jnp.array([1, 3]), jnp.array([10, 30]))
@@ -99,7 +99,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     new = asarray(values, x.dtype)
     new = shape.reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
     if type_of(positions).ndim == 0:
-        new = shape.move_axis(new, 0, at)  # at one position, the first axis of the values counts what is inserted
+        # at a single index, the first axis of the values is the number of inserted rows
+        new = shape.move_axis(new, 0, at)
     if count == 1:
         count = new.shape[at]
         positions = broadcast_to(shape.reshape(asarray(positions), (1,)), (count,))
@@ -127,9 +128,10 @@ def _delete(x: Any, positions: Any, axis: int, count: int) -> Any:
 
 
 def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """An array without the rows at positions, which are an integer, a slice, a mask, or integers.
+    """Remove the rows at indices:
 
-    A traced array of positions needs `assume_unique_indices=True`, because repeated ones would change the shape.
+    an integer, a slice, a mask, or an integer array. A traced array of indices needs `assume_unique_indices=True`,
+    because duplicates would change the shape.
 
     >>> import atled.numpy as jnp
     >>> jnp.delete(jnp.arange(5), jnp.array([0, 2]))
@@ -165,7 +167,7 @@ def _resize(x: Any, dims: tuple[int, ...]) -> Any:
 
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:
-    """An array of another shape, filled with the elements in order, again and again; zeros if there are none.
+    """An array of another shape, filled with the elements in order, repeated as needed; zeros if there are none.
 
     >>> import atled.numpy as jnp
     >>> jnp.resize(jnp.arange(3), (2, 2))
@@ -207,7 +209,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool) -> Any:
 
 
 def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """An array with its main diagonal replaced by values, again and again; with `wrap` a tall matrix has several.
+    """Replace the main diagonal by values, repeated as needed; with `wrap`, it continues in a tall matrix.
 
     >>> import atled.numpy as jnp
     >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5.0, inplace=False)
@@ -240,9 +242,9 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
 
 
 def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """An array with values written at positions of the flat array; fewer values are repeated.
+    """Write values at indices of the flattened array; too few values are repeated.
 
-    Positions out of bounds are moved inside, or with mode "wrap" counted round. There is no mode "raise".
+    Indices out of bounds are clipped, or wrapped around with mode "wrap". There is no mode "raise".
 
     >>> import atled.numpy as jnp
     >>> jnp.put(jnp.arange(4), jnp.array([0, -1]), 9, inplace=False)
@@ -283,9 +285,9 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """An array with values written along an axis at per-element positions, such as those returned by `argsort`.
+    """Write values along an axis at per-element indices, such as those returned by `argsort`.
 
-    Writes out of bounds are dropped, or with mode "clip" moved inside.
+    Writes out of bounds are dropped, or clipped with mode "clip".
 
     >>> put_along_axis(np.zeros((2, 2), "int32"), asarray([[1], [0]]), 7, 1, inplace=False)
     Array([[0, 7],
@@ -301,7 +303,9 @@ def put_along_axis(
     if i.type.kind not in "iu":
         raise TypeError(f"put_along_axis: indices must be integers; got {i.type}.")
     if i.ndim != x.ndim:
-        raise ValueError(f"put_along_axis: array and indices must have as many axes; got {x.type} and {i.type}.")
+        raise ValueError(
+            f"put_along_axis: array and indices must have the same number of axes; got {x.type} and {i.type}."
+        )
     out = _put_along_axis(x, i, values if not isinstance(values, (list, tuple)) else asarray(values), at, kinds[mode])
     return shape.reshape(out, full.shape)
 
@@ -321,7 +325,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """An array with the elements where a mask holds replaced by values, in order, again and again.
+    """Replace the elements where a mask is true by values, in order, repeated as needed.
 
     >>> import atled.numpy as jnp
     >>> jnp.place(jnp.arange(5), jnp.array([True, False, True, True, False]), jnp.array([7, 8]), inplace=False)
@@ -330,7 +334,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     _refuse_in_place("place", inplace)
     x, m = asarray(arr), asarray(mask)
     if m.size != x.size:
-        raise ValueError(f"place: array and mask must have as many elements; got {x.type} and {m.type}.")
+        raise ValueError(f"place: array and mask must have the same number of elements; got {x.type} and {m.type}.")
     values = asarray(vals, x.dtype)
     if values.size == 0:
         if m.size == 0:

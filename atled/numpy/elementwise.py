@@ -1,6 +1,6 @@
 """NumPy's elementwise functions of numbers: thin functions over ops, with promotion and broadcasting.
 
-Those of bits, truth values, NaN and infinities, and rounding have files of their own.
+`bits.py`, `logic.py`, `special_values.py` and `rounding.py` have the others.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ nextafter = binary(
 
 
 def _over(x: Any, number: float) -> Any:
-    """x over a real number, also part by part: an infinite part leaves the other one alone."""
+    """x divided by a real number, separately for both parts: an infinite part does not affect the other."""
     if type_of(x).kind != "c":
         return ew.div(x, number)
     return conversion.complex(ew.div(conversion.real(x), number), ew.div(conversion.imag(x), number))
@@ -174,7 +174,7 @@ abs = absolute
 
 @library_function(is_thin=True)
 def fabs(x: ArrayLike, /) -> Array:
-    """The magnitude of x, as a floating number.
+    """The magnitude of x, in floating point.
 
     >>> fabs(np.asarray([-2, 3], "int32"))
     Array([2., 3.], dtype=float32)
@@ -194,7 +194,7 @@ def sign(x: ArrayLike, /) -> Array:
     if type_of(out).kind != "f":
         return out
     zero = np.zeros((), type_of(out).dtype)
-    return ew.select(ew.eq(out, zero), zero, out)  # the sign of -0.0 is 0, and not -0
+    return ew.select(ew.eq(out, zero), zero, out)  # the sign of -0.0 is 0, not -0
 
 
 @library_function(is_thin=True)
@@ -284,7 +284,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @library_function
 def sinc(x: ArrayLike, /) -> Array:
-    """sin(pi x) / (pi x), and 1 at 0; derivatives of every order are right at 0.
+    """sin(pi x) / (pi x), and 1 at 0; derivatives of every order are correct at 0.
 
     >>> sinc(np.asarray([0.0, 0.5], "float32")).round(3)
     Array([1.   , 0.637], dtype=float32)
@@ -354,7 +354,7 @@ def isclose(
 
 @library_function
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """arr kept between min and max; either may be left out.
+    """arr clipped to the range from min to max; either may be left out.
 
     >>> clip(np.asarray([-2.0, 0.5, 3.0], "float32"), 0, 1)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -1,4 +1,4 @@
-"""What NumPy's elementwise functions are made of: operands promoted and broadcast, then an op."""
+"""The common form of NumPy's elementwise functions: promote and broadcast the operands, then apply an op."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def numbers(name: str, x1: Any, x2: Any) -> list[Any]:
 
 
 def check_real(name: str, *operands: Any) -> None:
-    """Complex operands raise where they do in NumPy."""
+    """Raise for complex operands where NumPy does."""
     for t in [operand_type(name, x) for x in operands]:
         if t.kind == "c":
             raise TypeError(f"{name}: operands must be real; got {t}.")

@@ -1,7 +1,7 @@
 """NumPy's Fourier transforms, over any number of axes.
 
-The compiler transforms up to three axes at a time; more are done in turns. Results are complex64 or complex128 (float32
-or float64 where they are real); half precision computes in float32.
+The compiler transforms up to three axes at a time; more are transformed in several steps. Results are complex64 or
+complex128 (float32 or float64 where they are real); half precision computes in float32.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward"
 
 
 def _groups(count: int) -> list[tuple[int, int]]:
-    """Positions 0 to count, cut from the end into stretches of at most three, the last stretch first."""
+    """Indices 0 to count - 1, divided from the end into groups of at most three, the last group first."""
     return [(max(stop - _AT_ONCE, 0), stop) for stop in range(count, 0, -_AT_ONCE)]
 
 
 def _fitted(x: Any, lengths: Sequence[int]) -> Any:
-    """x with its last axes cut, or filled up with zeros, to lengths."""
+    """x with its last axes truncated or zero-padded to the given lengths."""
     lead = [(0, 0, 0)] * (type_of(x).ndim - len(lengths))
     dims = type_of(x).shape[len(lead) :]
     return shape.pad(x, 0, [*lead, *[(0, n - d, 0) for n, d in zip(lengths, dims, strict=True)]])
@@ -55,7 +55,7 @@ def _complex_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
 
 
 def _scale(norm: str | None, is_inverse: bool, count: int) -> float:
-    """The factor on top of what the compiler's transforms have, which is 1 forwards and 1 / count backwards."""
+    """The normalization factor on top of the compiler's own, which is 1 forward and 1 / count inverse."""
     if norm in (None, "backward"):
         return 1.0
     if norm == "ortho":
@@ -65,7 +65,7 @@ def _scale(norm: str | None, is_inverse: bool, count: int) -> float:
 
 @library_function(static=("kind", "lengths", "axes", "norm"))
 def _transform(a: Any, kind: str, lengths: tuple[int, ...] | None, axes: tuple[int, ...], norm: str | None) -> Any:
-    """A transform of axes: FFT, IFFT, RFFT or IRFFT, as `lengths` asks, or as long as the axes are."""
+    """A transform of axes, FFT, IFFT, RFFT or IRFFT, to the given lengths or those of the axes."""
     name = kind.lower()
     t = operand_type(name, a)
     if kind == "RFFT" and t.kind == "c":
@@ -106,7 +106,7 @@ def _transform(a: Any, kind: str, lengths: tuple[int, ...] | None, axes: tuple[i
 
 
 def _rest(x: Any, kind: str, lengths: Sequence[int], more: int, count: int) -> Any:
-    """A complex transform of the first `more` of the last `count` axes: those that a real transform has no room for."""
+    """A complex transform of the first `more` of the last `count` axes: those that do not fit in the real transform."""
     n = type_of(x).ndim
     if more == 0:
         return x
@@ -117,7 +117,7 @@ def _rest(x: Any, kind: str, lengths: Sequence[int], more: int, count: int) -> A
 
 
 def _call(name: str, kind: str, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
-    """Arguments of a public function brought into form."""
+    """The validated arguments of a public function."""
     if norm not in _OPPOSITE:
         raise ValueError(f"{name}: norm is None, 'backward', 'ortho' or 'forward'; got {norm!r}.")
     t = operand_type(name, a)
@@ -129,7 +129,7 @@ def _call(name: str, kind: str, a: Any, s: Any, axes: Any, norm: str | None) -> 
         axes = tuple(range(t.ndim)) if s is None else tuple(range(t.ndim - len(s), t.ndim))
     checked_axes = check_axes(name, tuple(axes), t.ndim)
     if s is not None and len(s) != len(checked_axes):
-        raise ValueError(f"{name}: as many lengths as axes are needed; got {s} for axes {tuple(axes)}.")
+        raise ValueError(f"{name}: one length for each axis is needed; got {s} for axes {tuple(axes)}.")
     if kind in ("RFFT", "IRFFT") and not checked_axes:
         raise ValueError(f"{name}: at least one axis is needed; got {t}.")
     return _transform(a, kind, s, checked_axes, norm)
@@ -142,7 +142,7 @@ def _one(name: str, kind: str, a: Any, n: int | None, axis: int, norm: str | Non
 
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform along an axis, which is cut or filled with zeros to length n.
+    """The Fourier transform along an axis, which is truncated or zero-padded to length n.
 
     >>> import atled.numpy as jnp
     >>> fft(jnp.array([1.0, 0.0, 0.0]))
@@ -162,7 +162,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform of real numbers along an axis: the half of it that determines the rest.
+    """The Fourier transform of real numbers along an axis: only the non-negative frequencies.
 
     >>> import atled.numpy as jnp
     >>> rfft(jnp.ones(4)).real
@@ -172,7 +172,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The real numbers, n of them, whose `rfft` is a; by default their number is even.
+    """The inverse of `rfft`: n real numbers whose `rfft` is a; by default n is even.
 
     >>> import atled.numpy as jnp
     >>> irfft(jnp.array([4.0, 0.0, 0.0]))
@@ -182,7 +182,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform, which is real, of a signal with Hermitian symmetry, of which one half is given.
+    """The Fourier transform, which is real, of a signal with Hermitian symmetry, given by one half.
 
     >>> import atled.numpy as jnp
     >>> hfft(jnp.array([1.0, 0.0, 0.0]))
@@ -236,7 +236,7 @@ def ifft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = 
 
 
 def rfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
-    """The Fourier transform of real numbers over two axes; the last of them is halved.
+    """The Fourier transform of real numbers over two axes; only half of the last one is returned.
 
     >>> import atled.numpy as jnp
     >>> rfft2(jnp.ones((2, 4))).shape
@@ -257,7 +257,7 @@ def irfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None =
 
 
 def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The Fourier transform over axes, by default all. No axis may be named twice.
+    """The Fourier transform over axes, by default all. Axes must be distinct.
 
     >>> import atled.numpy as jnp
     >>> fftn(jnp.ones((2, 2, 2))).real.ravel()
@@ -278,7 +278,7 @@ def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
 
 
 def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The Fourier transform of real numbers over axes; the last of them is halved.
+    """The Fourier transform of real numbers over axes; only half of the last one is returned.
 
     >>> import atled.numpy as jnp
     >>> rfftn(jnp.ones((2, 2, 4))).shape
@@ -303,7 +303,7 @@ def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = Non
 
 @library_function(static=("n", "start", "count", "dtype"))
 def _frequencies(d: Any, n: int, start: int, count: int, dtype: Any) -> Any:
-    """Whole numbers from zero up, and with a negative `start` from there on after them, over n d."""
+    """Integers from zero, then from a negative `start` if given, divided by n d."""
     position = shape.iota(dtypes.int32, (count,), 0)
     if start:
         position = ew.select(ew.ge(position, n + start), ew.sub(position, n), position)
@@ -326,7 +326,7 @@ def _frequency_dtype(name: str, d: Any, dtype: Any) -> Any:
 
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies that belong to the results of `fft`, for n samples at distance d.
+    """The frequencies of the results of `fft`, for n samples with spacing d.
 
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
@@ -336,7 +336,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies that belong to the results of `rfft`, for n samples at distance d.
+    """The frequencies of the results of `rfft`, for n samples with spacing d.
 
     >>> rfftfreq(4)
     Array([0.  , 0.25, 0.5 ], dtype=float32)
@@ -361,7 +361,7 @@ def _plain_axes(axes: Any) -> tuple[int, ...] | None:
 
 
 def fftshift(x: ArrayLike, axes: Any = None) -> Array:
-    """The frequency zero moved to the middle of axes.
+    """Move the zero frequency to the center of axes.
 
     >>> fftshift(fftfreq(4))
     Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)

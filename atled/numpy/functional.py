@@ -1,4 +1,4 @@
-"""Functions of functions: `vectorize` and the two `apply`s, all by `vmap` instead of a loop."""
+"""Higher-order functions: `vectorize`, `apply_along_axis` and `apply_over_axes`, by `vmap` instead of a loop."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def vectorize(
 ) -> Any:
     """A function of scalars, or of the core axes that a signature names, as a function of arrays that broadcast.
 
-    Arguments in `excluded`, by position or name, go to the function as they are. Keyword arguments that are not
+    Arguments in `excluded`, by position or name, are passed to the function unchanged. Keyword arguments that are not
     excluded are vectorized after the positional ones, as in NumPy. The function is batched by `vmap`, not looped over.
 
     >>> import atled.numpy as jnp
@@ -128,7 +128,7 @@ def _present_axes(
     """The core axes of the arguments that are not None."""
     if len(axes) != count:
         raise TypeError(f"vectorize: signature {signature!r} has {len(axes)} arguments; got {count}.")
-    numbers = [i - sum([k in kept for k in range(i)]) for i in absent]  # positions among the arguments of the signature
+    numbers = [i - sum([k in kept for k in range(i)]) for i in absent]  # indices among the arguments of the signature
     for i in numbers:
         if axes[i]:
             raise ValueError(f"vectorize: argument {i} must have the core axes ({','.join(axes[i])}); got None.")
@@ -141,7 +141,7 @@ def _spread(f: Callable[..., Any], args: Sequence[Any], axes: Sequence[CoreAxes]
     lead = broadcast_shapes(*leads) if leads else ()
     full = [(1,) * (len(lead) - len(s)) + s for s in leads]
     mapped = [d for d, n in enumerate(lead) if n != 1]
-    for d in reversed(mapped):  # an axis that an argument lacks is not made: vmap passes the argument to all examples
+    for d in reversed(mapped):  # an axis that an argument lacks is not added: vmap passes the argument to all examples
         f = vmap(f, in_axes=tuple([0 if s[d] != 1 else None for s in full]))
     out = f(
         *[shape.reshape(x, (*[n for n in s if n != 1], *x.shape[len(s) :])) for x, s in zip(args, leads, strict=True)]

@@ -52,7 +52,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
-    """Index arrays that pick the rows of one, the columns of the next, and so on; masks stand for where they hold.
+    """Index arrays that select the outer product of indices, one vector for each axis; masks become indices.
 
     >>> import atled.numpy as jnp
     >>> jnp.arange(9).reshape(3, 3)[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))]
@@ -79,7 +79,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 
 def _grid_vector(key: slice) -> Any:
-    """What one slice of a grid stands for: numbers in steps, or with an imaginary step so many numbers."""
+    """The numbers of one slice of a grid: in steps, or if the step is imaginary, that many numbers."""
     start = 0 if key.start is None else key.start
     step = 1 if key.step is None else key.step
     if key.stop is None:
@@ -121,8 +121,8 @@ mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
 class _Joined:
     """`r_[1:4, 0, x]`: slices, numbers and arrays joined along an axis; `c_` makes columns of vectors.
 
-    A string first, "axis,ndim,place", says along which axis, with how many axes at least, and where the own axes of an
-    array go among those. "r" and "c" give a row or a column.
+    A leading string "axis,ndim,place" gives the axis to join along, the minimum number of axes, and where the axes of
+    an array are placed among those. "r" and "c" give a row or a column.
 
     >>> r_[1:4, 0]
     Array([1, 2, 3, 0], dtype=int32)
@@ -163,7 +163,7 @@ class _Joined:
         return axis, ndim, place
 
     def _item(self, item: Any, ndim: int, place: int) -> Any:
-        """An item with at least ndim axes; its own begin at `place` among them, counted from the end if negative."""
+        """An item with at least ndim axes; its original axes start at `place`, counted from the end if negative."""
         x = _grid_vector(item) if isinstance(item, slice) else asarray(item)
         new = ndim - x.ndim
         if new <= 0:
@@ -180,7 +180,7 @@ s_, index_exp = np.s_, np.index_exp
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """An array of a function's values at its indices.
+    """An array computed by a function of its index arrays.
 
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],

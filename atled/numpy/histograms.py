@@ -45,7 +45,7 @@ _edges = library_function(_even_edges, static=("bins",))
 
 
 def _bins(name: str, a: Any, bins: Any, limits: Any, weights: Any = None) -> tuple[int | None, Any]:
-    """What bins were asked for: a number of them, or their edges."""
+    """The bins that were requested: a number of them, or their edges."""
     if isinstance(bins, str):
         way_out = "a number of bins instead of the name of a rule."
         known = None if limits is None else (float(limits[0]), float(limits[1]))
@@ -81,7 +81,7 @@ def histogram_bin_edges(
 def _histogram(
     columns: list[Any], edges: list[Any], limits: list[Any], weights: Any, counts: tuple[Any, ...], density: bool
 ) -> Any:
-    """Elements in each cell of a grid of bins; the last bin of an axis owns its right edge."""
+    """The count or weight in each cell of a grid of bins; the last bin of an axis includes its right edge."""
     grids, cells, is_inside, dims = [], None, None, []
     for x, given, ends, count in zip(columns, edges, limits, counts, strict=True):
         grid = given if count is None else _even_edges(x, count, ends)
@@ -96,7 +96,7 @@ def _histogram(
         dims.append(n)
         grids.append(grid)
     total = prod(dims)
-    cells = ew.select(is_inside, cells, np.asarray(total, type_of(cells).dtype))  # out of range, so left out
+    cells = ew.select(is_inside, cells, np.asarray(total, type_of(cells).dtype))  # out of range, so dropped
     size = (type_of(cells).size,)
     mass = shape.full(ArrayType(size, dtypes.default("i")), 1) if weights is None else shape.reshape(weights, size)
     heights = shape.reshape(segments.segment_sum(mass, shape.reshape(cells, size), total), dims)

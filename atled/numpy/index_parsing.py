@@ -1,6 +1,6 @@
-"""What stands between the brackets of `x[...]`, parsed into entries and operands; `indexing.py` reads with them.
+"""The index in the brackets of `x[...]`, parsed into entries and operands; `indexing.py` reads with them.
 
-An index is parsed into a hashable `spec` (what each entry is) and operands (the values that may be data).
+An index is parsed into a hashable `spec` (what each entry is) and operands (values that may be traced).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 class Slice:
-    """A part of an axis of known length whose start may be data: see `ds`."""
+    """A slice of static length whose start may be traced: see `ds`."""
 
     def __init__(self, start: Any, size: int, stride: int = 1) -> None:
         self.start, self.size, self.stride = start, size, stride
@@ -43,8 +43,8 @@ class Slice:
 def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
     """An index: `size` elements from `start` on, which may be traced; `ds(n)` is the first n, `ds(None)` all.
 
-    A start that is too large is as large as it can be, and a negative one counts from the end. With a stride, the start
-    must be known.
+    A start that is too large is clamped, and a negative one counts from the end. With a stride, the start must be
+    static.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.jit(lambda x, i: x[ds(i, 2)])(jnp.arange(10), 4)
@@ -61,7 +61,7 @@ def _window_entry(e: Slice, n: int, is_eager: bool, operands: list[Any]) -> Entr
         raise IndexError(f"ds: an axis of length {n} has no {e.size} elements at steps of {e.stride}.")
     if is_known:
         first = min(max(int(e.start) + (n if e.start < 0 else 0), 0), n - (e.size - 1) * e.stride - 1)
-        if e.start == first or e.start == first - n:  # not moved
+        if e.start == first or e.start == first - n:  # not clamped
             return _slice_entry(slice(first, first + (e.size - 1) * e.stride + 1, e.stride), n, is_eager, operands)
     if e.stride != 1:
         raise NotImplementedError("ds: with a stride, the start must be known and within the array.")
@@ -110,7 +110,7 @@ def _count(n: int, one: str, many: str) -> str:
 
 
 def axes_used(e: Any) -> int:
-    """How many axes of the array an entry is for."""
+    """How many axes of the array an entry consumes."""
     if e is None or e is Ellipsis:
         return 0
     return type_of(e).ndim if is_mask(e) else 1
@@ -136,7 +136,7 @@ def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
             lengths = tuple(dims[axis : axis + mask.ndim])
             if len(lengths) != mask.ndim or any([m not in (n, 0) for m, n in zip(mask.shape, lengths, strict=True)]):
                 raise IndexError(
-                    f"index: a mask has the lengths of the axes that it stands for; got {mask} at axis {axis} of an "
+                    f"index: a mask must have the lengths of the axes that it indexes; got {mask} at axis {axis} of an "
                     f"array of shape {tuple(dims)}."
                 )
             out.extend([np.asarray(i, np.int32) for i in np.nonzero(_known_mask(e))])
@@ -146,7 +146,7 @@ def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
 
 
 def _known_mask(mask: Any) -> np.ndarray:
-    """The values of a mask; raises if there are none yet."""
+    """The values of a mask; raises if it is traced."""
     host = mask.known() if isinstance(mask, Tracer) else mask
     if host is None:
         raise errors.NonConcreteBooleanIndexError(
@@ -170,7 +170,7 @@ def without_flags(x: Any, index: Any) -> tuple[Any, Any]:
 
 
 def index_dtype(n: int) -> Any:
-    """The integers that count up to n."""
+    """The integers from 0 to n - 1, in a dtype that holds n."""
     return dtypes.int32 if n <= 2**31 - 1 else dtypes.int64
 
 

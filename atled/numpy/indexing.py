@@ -1,7 +1,7 @@
 """NumPy's indexing in full: reading. `index_parsing.py` parses, `updates.py` has `.at[...]`.
 
 Reads and writes work from one plan: each axis of the array is read as a window, or at points given by index arrays.
-Everything is one launch: positions are operands, so a new position compiles nothing new.
+Each access is one launch: positions are operands, so a new position does not recompile.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function
 
-#   new axis; a known integer; an integer that is data; a slice of known length whose start is data; a known slice;
+#   new axis; a known integer; a traced integer; a slice of known length with a traced start; a known slice;
 #   an array
 
 
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
 
 
 def plan(x: ArrayType, spec: Sequence[Entry], operands: Sequence[Any]) -> Plan:
-    """Work out an access. Slices that are not a plain window become points of their own."""
+    """Plan an access. Slices that are not a plain window become index arrays."""
     dtype = index_dtype(max(x.shape, default=0))
     given = iter(operands)
     values = [
@@ -154,7 +154,7 @@ def _normalized(value: Any, n: int, dtype: Any, entry: Entry) -> Any:
     if not isinstance(value, Array):
         return np.asarray(value, dtype)
     value = conversion.convert(value, dtype)
-    if type_of(value).kind == "u" or entry.kind == WINDOW or entry.a == 1:  # checked on the way in
+    if type_of(value).kind == "u" or entry.kind == WINDOW or entry.a == 1:  # checked when parsed
         return value
     return ew.select(ew.lt(value, 0), ew.add(value, np.asarray(n, dtype)), value)
 
@@ -208,7 +208,7 @@ def read_nothing(x: Any, dims: tuple[int, ...], mode: str, fill: Any) -> Any:
 
 
 def default_fill(dtype: Any) -> Any:
-    """What reads out of bounds give in mode 'fill': NaN, or the smallest or largest integer."""
+    """The result of reads out of bounds in mode 'fill': NaN, or the smallest or largest integer."""
     kind = dtypes.kind(dtype)
     if kind in "fc":
         return np.nan
@@ -229,7 +229,7 @@ def _get(
     is_sorted: bool = False,
 ) -> Any:
     t = type_of(x)
-    if any(e.kind == SLICE and e.c != 1 for e in spec):  # known slices with steps first: they are cheap by themselves
+    if any(e.kind == SLICE and e.c != 1 for e in spec):  # known slices with steps first: they are cheap on their own
         x, spec = _apply_slices(x, spec)
         t = type_of(x)
     return _read(x, plan(t, spec, operands), mode, fill_value, is_unique, is_sorted)
@@ -273,7 +273,7 @@ def _is_eager(*values: Any) -> bool:
 
 
 def getitem(x: Any, index: Any) -> Any:
-    """x[index]: reads out of bounds by a traced index are moved inside."""
+    """x[index]; a traced index that is out of bounds is clamped."""
     if type(index) is int and not scope().off and type(x) is DeviceArray:
         dims = x._placed.type.shape
         if dims and -dims[0] <= index < dims[0]:
@@ -287,7 +287,7 @@ def getitem(x: Any, index: Any) -> Any:
 def take_index(
     x: Any, index: Any, mode: str | None, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False
 ) -> Any:
-    """x[index] with a mode for what is out of bounds."""
+    """x[index] with a mode for indices out of bounds."""
     if any([is_mask(e) and type_of(e).ndim == 0 for e in (index if isinstance(index, tuple) else (index,))]):
         x, index = without_flags(x, index)
     spec, operands = parse(index, type_of(x).shape, _is_eager(x))
@@ -302,7 +302,7 @@ def _wrapped(operands: list[Any], spec: Sequence[Entry], dims: Sequence[int]) ->
 
 
 def setitem(x: Any, index: Any, value: Any) -> None:
-    """Arrays are immutable: raises, with the rewritten line."""
+    """Raises, because arrays are immutable; the message shows the line rewritten with `.at`."""
     raise TypeError(
         errors.explained(
             f"item assignment: arrays are immutable; got {type_of(x)}.",
@@ -312,7 +312,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
 
 
 def delitem(x: Any, index: Any) -> None:
-    """Arrays are immutable: raises, with the rewritten line."""
+    """Raises, because arrays are immutable; the message shows the line rewritten with `.at`."""
     raise TypeError(
         errors.explained(
             f"item deletion: arrays are immutable; got {type_of(x)}.",

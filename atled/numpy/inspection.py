@@ -70,7 +70,7 @@ def result_type(*args: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether values of a dtype, or of the dtype of an array, can be converted by a rule of NumPy's.
+    """Whether a dtype, or that of an array, can be cast to another under one of NumPy's casting rules.
 
     >>> can_cast("int16", "float32"), can_cast("float32", "int16")
     (True, False)
@@ -92,7 +92,7 @@ KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is another one, or of a kind that the array API names, or of any of a tuple of those.
+    """Whether a dtype equals another one, or is of a kind named by the array API; a tuple means any of its items.
 
     >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "int8"))
     (True, True)
@@ -253,7 +253,7 @@ def array_str(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The settings that arrays are printed by, which are NumPy's.
+    """The settings for printing arrays, shared with NumPy.
 
     >>> with printoptions(precision=3):
     ...     print(get_printoptions()["precision"])
@@ -309,7 +309,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Array:
-    """Read an array that `save` or NumPy wrote; a file of several arrays is given as NumPy's mapping of host arrays.
+    """Read an array that `save` or NumPy wrote; a file of several arrays is returned as NumPy's mapping of host arrays.
 
     >>> import io
     >>> file = io.BytesIO()

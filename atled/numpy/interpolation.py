@@ -70,10 +70,10 @@ def _wrapped(points: Any, grid: Any, values: Any, period: Any) -> tuple[Any, Any
 def interp(
     x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: Any = None, period: ArrayLike | None = None
 ) -> Array:
-    """The values at x of the straight lines through points (xp, fp), where xp goes up.
+    """Piecewise linear interpolation at x through points (xp, fp), where xp is increasing.
 
-    Outside they are `left` and `right`: by default the outermost values, and 'extrapolate' goes straight on. With a
-    period neither matters, and xp needs no order.
+    Outside, the values are `left` and `right`: by default the outermost values; 'extrapolate' continues the line. With
+    a period, both are ignored, and xp need not be sorted.
 
     >>> import atled.numpy as jnp
     >>> interp(1.5, jnp.arange(3.0), jnp.array([0.0, 10.0, 40.0]))

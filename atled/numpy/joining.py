@@ -54,7 +54,7 @@ def _common(name: str, arrays: Sequence[Any], dtype: Any = None) -> list[Any]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
-    """Arrays one after another along an axis.
+    """Arrays concatenated along an axis.
 
     >>> concatenate([np.zeros(2, "float32"), np.ones(1, "float32")])
     Array([0., 0., 1.], dtype=float32)
@@ -87,7 +87,7 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
-    """Arrays of one shape side by side along a new axis.
+    """Arrays of one shape stacked along a new axis.
 
     >>> stack([asarray([1, 2]), asarray([3, 4])], axis=1)
     Array([[1, 3],
@@ -99,7 +99,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 
 @library_function(static=("axis", "dtype"))
 def _joined(arrays: Any, axis: int, dtype: Any = None) -> Any:
-    """Arrays, with as many axes as it takes, joined along one of them; along the second, 1-d arrays as they are."""
+    """Concatenate arrays along an axis, after adding leading axes if needed; `hstack` joins 1-d arrays unchanged."""
     xs = [(atleast_2d, atleast_1d, atleast_3d)[axis](x) for x in arrays]
     return concatenate(xs, 0 if axis == 1 and xs[0].ndim == 1 else axis, dtype)
 
@@ -115,7 +115,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays side by side.
+    """Arrays joined horizontally.
 
     >>> hstack((asarray([1, 2]), asarray([3])))
     Array([1, 2, 3], dtype=int32)
@@ -149,7 +149,7 @@ def column_stack(tup: Any) -> Array:
 
 
 def block(arrays: Any) -> Array:
-    """Arrays put together from nested lists of blocks.
+    """An array assembled from nested lists of blocks.
 
     >>> block([[np.eye(2, dtype="int32"), np.zeros((2, 1), "int32")]])
     Array([[1, 0, 0],
@@ -177,7 +177,7 @@ def block(arrays: Any) -> Array:
 
 @library_function(static=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Values at the end of an array; flattened if no axis is given.
+    """Append values to an array; both are flattened if no axis is given.
 
     >>> append(asarray([1, 2]), asarray([3]))
     Array([1, 2, 3], dtype=int32)

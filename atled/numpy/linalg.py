@@ -50,7 +50,7 @@ __all__ = [
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, and the logarithm of its size."""
+    """The sign of a determinant, and the logarithm of its absolute value."""
 
     sign: Array
     logabsdet: Array
@@ -94,7 +94,7 @@ def inv(a: ArrayLike) -> Array:
 
 
 def _pseudoinverse(x: Any, rtol: Any, eps: float, hermitian: bool = False) -> tuple[Any, Any, Any]:
-    """The pseudoinverse, the singular values, and which of them count."""
+    """The pseudoinverse, the singular values, and which of them are not treated as zero."""
     t = type_of(x)
     parts = hermitian_svd(fixed(x)) if hermitian else svd_parts(x)
     u, s, vt = [fixed(v) for v in parts]
@@ -139,7 +139,7 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
         y = shape.reshape(y, (*type_of(y).shape, 1))
     m = type_of(x).shape[-2]
     if type_of(y).ndim < 2 or type_of(y).shape[-2] != m:
-        raise ValueError(f"lstsq: {type_of(a)} and {type_of(b)} must have as many rows.")
+        raise ValueError(f"lstsq: {type_of(a)} and {type_of(b)} must have the same number of rows.")
     eps = float(dtypes.finfo(result_dtype).eps)
     inverse, s, is_large = _pseudoinverse(x, eps if rcond is not None and rcond < 0 else rcond, eps)
     p, y = broadcast_leading("lstsq", inverse, y)
@@ -155,9 +155,10 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """x that makes the sum of squares of a x - b smallest; those sums, the rank of a, and its singular values.
+    """Least squares:
 
-    Of several x it is the shortest. Sums are always given; with `numpy_resid` they are empty where NumPy's are.
+    x that minimizes |a x - b|^2, the residual sums, the rank of a, and its singular values. If x is not unique, the one
+    with the smallest norm. Residual sums are always returned; with `numpy_resid` they are empty where NumPy's are.
 
     >>> lstsq(np.asarray([[1.0], [1.0]], "float32"), np.asarray([1.0, 3.0], "float32"))[0].round()
     Array([2.], dtype=float32)
@@ -200,7 +201,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Array:
 
 @library_function(static=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of a as a map from its axes from `ind` on to those before.
+    """The inverse of a as a linear map from its axes `ind` and later to the axes before.
 
     >>> import atled.numpy as jnp
     >>> a = jnp.eye(6).reshape(6, 2, 3) * 2
@@ -213,7 +214,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     t = operand_type("tensorinv", a)
     rows, columns = t.shape[:ind], t.shape[ind:]
     if ind <= 0 or prod(rows) != prod(columns):
-        raise ValueError(f"tensorinv: the axes of {t} before and after {ind} must hold as many elements.")
+        raise ValueError(f"tensorinv: the axes of {t} before and after {ind} must hold the same number of elements.")
     out = inv(shape.reshape(a, (prod(rows), prod(columns))))
     return shape.reshape(out, (*columns, *rows))
 
@@ -222,7 +223,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 
 def _small_determinant(a: Any, n: int) -> Any:
-    """The determinant of matrices up to three by three, multiplied out."""
+    """The determinant of matrices up to three by three, by the explicit formula."""
     d = type_of(a).ndim - 2
     at = lambda i, j: shape.index_in_axis(shape.index_in_axis(a, i, d), j, d)  # noqa: E731
     if n == 1:
@@ -236,7 +237,7 @@ def _small_determinant(a: Any, n: int) -> Any:
 
 @library_function
 def det(a: ArrayLike) -> Array:
-    """The determinant of a square matrix. Its first two derivatives are right for singular matrices too.
+    """The determinant of a square matrix. Its first two derivatives are correct for singular matrices, too.
 
     >>> import atled.numpy as jnp
     >>> det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -252,9 +253,9 @@ def det(a: ArrayLike) -> Array:
 
 @library_function(static=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """The sign and the logarithm of the size of a determinant, which itself may over- or underflow.
+    """The sign and the log of the absolute value of a determinant, which itself may overflow or underflow.
 
-    The computation is by LU decomposition; `method` may be "lu" or "qr" for compatibility.
+    It is computed by LU decomposition; `method` may be "lu" or "qr" for compatibility, without effect.
 
     >>> slogdet(np.diag(np.asarray([-1e30, 1e30], "float32"))).sign
     Array(-1., dtype=float32)
@@ -348,7 +349,7 @@ def _matrix_power(a: Any, n: int) -> Any:
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """A square matrix multiplied by itself n times; a negative n is for the inverse.
+    """The n-th power of a square matrix; a negative n is a power of the inverse.
 
     >>> matrix_power(np.asarray([[1, 1], [0, 1]], "int32"), 5)
     Array([[1, 5],
@@ -362,7 +363,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 def _chain(dims: Sequence[int], count: int) -> dict[tuple[int, int], int]:
-    """Where to split each stretch of a product of matrices, so that it takes the fewest multiplications."""
+    """Where to split each subproduct of a chain of matrices, for the fewest multiplications."""
     cost = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}
     for length in range(1, count):

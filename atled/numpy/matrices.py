@@ -1,4 +1,4 @@
-"""What functions of matrices share: dtypes to compute in, checks, and broadcasting of leading axes."""
+"""Shared by functions of matrices: dtypes to compute in, checks, and broadcasting of leading axes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INSTEAD = {
 
 
 def matrices(name: str, *operands: Any, square: bool = False) -> tuple[list[Any], Any]:
-    """Operands in one dtype that decompositions take, and the dtype that results are to have; checks the first."""
+    """Operands in one dtype that decompositions support, and the dtype of results; checks the first one."""
     promoted = promote_inexact(name, *operands)
     result_dtype = type_of(promoted[0]).dtype
     promoted = [cast(x, work_dtype(result_dtype)) for x in promoted]
@@ -42,7 +42,7 @@ def matrices(name: str, *operands: Any, square: bool = False) -> tuple[list[Any]
 
 
 def in_dtype(x: Any, dtype: Any) -> Any:
-    """A result in the dtype of the operands; nothing happens but for half precision."""
+    """A result converted to the dtype of the operands; only half precision needs it."""
     return conversion.convert(x, dtype) if dtypes.bits(dtype) < 32 and type_of(x).kind == "f" else x
 
 

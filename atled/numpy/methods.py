@@ -1,4 +1,4 @@
-"""Operators and methods of arrays, filled in once for all kinds of arrays."""
+"""Operators and methods of arrays, installed once for all kinds of arrays."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False, is_equal
 
 
 def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, ...]) -> Any:
-    """Defer to the other operand's reflected operator, unless it is known to have none."""
+    """Defer to the reflected operator of the other operand, unless it is known to have none."""
     number = int(isinstance(x, Array))
     if hasattr((x, y)[number], "__jax_array__"):
         return f(unwrapped(x), unwrapped(y))
@@ -121,7 +121,7 @@ _ROWS = 64  # the number of elements that one program extracts at a time
 
 
 def _rows(x: Any) -> Any:
-    """The elements of a long array, taken out when they are asked for."""
+    """Iterates over the elements of a long array, which are extracted lazily."""
     count, is_cut = x.shape[0], x.type.kind != "k" and not isinstance(x, Tracer)
     for start in range(0, count, _ROWS):
         if is_cut and start and start + _ROWS <= count:  # the first elements are extracted without compiling a program
@@ -136,7 +136,7 @@ def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
 
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The bits read as another dtype, along the last axis."""
+    """The data reinterpreted as another dtype, along the last axis."""
     target_dtype = dtypes.canonical(float if dtype is None else dtype)
     old, new = dtypes.bits(self.dtype), dtypes.bits(target_dtype)
     if old == new:
@@ -212,7 +212,7 @@ def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
 
 
 def install() -> None:
-    """Give arrays their operators and methods."""
+    """Install the operators and methods of arrays."""
     members: dict[str, Any] = {}
     for name, f in _BINARY.items():
         members[f"__{name}__"] = _operator(f)

@@ -1,4 +1,4 @@
-"""NumPy's reductions that leave NaN out: `nansum`, `nanmax`, `nanmean`, ..."""
+"""NumPy's reductions that ignore NaN: `nansum`, `nanmax`, `nanmean`, ..."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from atled.staging.jit import library_function
 
 
 def _total_without_nan(name: str, plain: Any, identity: int, doc: str):
-    """A sum or product that leaves NaN out."""
+    """A sum or product that ignores NaN."""
 
     def f(
         a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,

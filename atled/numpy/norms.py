@@ -1,4 +1,4 @@
-"""NumPy's norms of vectors and matrices, and what is read off them: condition and rank."""
+"""NumPy's norms of vectors and matrices, and quantities derived from them: condition number and rank."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def squared_size(x: Any) -> Any:
 
 
 def _zero_at_zero(value: Any, f: Any) -> Any:
-    """f(value), and zero with derivatives zero where the value is zero."""
+    """f(value); where the value is zero, the result and its derivatives are zero."""
     dtype = type_of(value).dtype
     is_zero = ew.eq(value, 0)
     return ew.select(is_zero, np.zeros((), dtype), f(ew.select(is_zero, np.ones((), dtype), value)))
 
 
 def _reduced_vector_norm(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
-    """The norm of vectors spread over axes."""
+    """The norm of vectors over several axes."""
     t = type_of(x)
     if ord in (None, 2):
         return _zero_at_zero(reduction.reduce_sum(squared_size(x), axes), elementary.sqrt)
@@ -79,7 +79,7 @@ def _reduced_matrix_norm(x: Any, ord: Any, row: int, column: int) -> Any:
     others = [i for i in range(t.ndim) if i not in (row, column)]
     (s,) = bind(ops.Svd(False, False), shape.transpose(x, (*others, row, column)))
     last = t.ndim - 2
-    if type_of(s).size:  # at zero, and what is zero but for rounding, the derivative is taken to be zero
+    if type_of(s).size:  # at zero, up to rounding, the derivative is defined as zero
         limit = float(dtypes.finfo(type_of(s).dtype).eps) * max(t.shape[row], t.shape[column])
         top = ew.mul(reduction.reduce_max(s, (last,)), limit)
         is_zero = ew.le(s, shape.broadcast(top, type_of(s).shape, tuple(range(last))))
@@ -101,7 +101,7 @@ def _norm(x: Any, ord: Any, axis: tuple[int, ...] | None, keepdims: bool, is_vec
     axes = check_axes("norm", axis, t.ndim)
     if axis is None and ord is not None and not is_vector and t.ndim not in (1, 2):
         raise ValueError(
-            f"norm: an axis is needed for {t} and order {ord!r}; without one, vectors and matrices are taken."
+            f"norm: an axis is needed for {t} and order {ord!r}; without one, x must be a vector or a matrix."
         )
     if len(axes) not in (1, 2) and not is_vector and axis is not None:
         raise ValueError(f"norm: one axis, or two for matrices, are needed; got {axis}.")

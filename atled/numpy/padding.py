@@ -1,6 +1,6 @@
-"""`pad`: an array made longer at its ends, in all of NumPy's ways.
+"""`pad`: arrays extended at their ends, with all of NumPy's modes.
 
-Widths are static, values may be data. The reflecting modes and `wrap` read from a period: the array, followed by its
+Widths are static, values may be traced. The reflecting modes and `wrap` read from a period: the array, followed by its
 mirror image where the mode reflects. An odd reflection continues the trend, so each period lies one `drift` higher.
 """
 
@@ -50,7 +50,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
 
     `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The
     modes and their options are NumPy's. A function as mode gets each row along an axis, padded with zeros, and returns
-    the row; NumPy has it change the row in place.
+    the new row; in NumPy it changes the row in place.
 
     >>> import atled.numpy as jnp
     >>> jnp.pad(jnp.arange(3), (1, 2), mode="edge")
@@ -128,7 +128,7 @@ def _widths(value: Any, ndim: int) -> Widths:
 
 
 def _lengths(value: Any, t: ArrayType) -> Widths:
-    """How many elements at each end a statistic is over."""
+    """The number of elements at each end that a statistic uses."""
     if value is None:
         return tuple([(n, n) for n in t.shape])
     pairs = _pairs("stat_length", value, t.ndim)
@@ -139,7 +139,7 @@ def _lengths(value: Any, t: ArrayType) -> Widths:
 
 def _values(name: str, value: Any, t: ArrayType, dtype: Any) -> Any:
     """Values to pad with: one, or an array that broadcasts to a pair for each axis."""
-    if isinstance(value, (bool, int, float, complex)):  # stays a number, which the engine keeps on the device
+    if isinstance(value, (bool, int, float, complex)):  # remains a Python number, which the engine caches on the device
         return _checked_number(value, type_of(value).dtype if dtype is None else dtype)
     values = asarray(value, dtype)
     try:
@@ -215,7 +215,7 @@ def _period(x: Any, axis: int, mode: str, is_odd: bool) -> tuple[Any, Any]:
 
 
 def _window(period: Any, drift: Any, axis: int, start: int, stop: int) -> Any:
-    """The elements from start to stop of an array that goes on periodically both ways."""
+    """The elements from start to stop of an array continued periodically in both directions."""
     length = type_of(period).shape[axis]
     pieces = []
     for k in range(start // length, (stop - 1) // length + 1):
@@ -236,7 +236,7 @@ def _floor_quotient(x: Any, divisor: float) -> Any:
 
 
 def _ramp(x: Any, axis: int, edge_at: int, end: Any, width: int) -> Any:
-    """Numbers that lead in equal steps from `end` almost to an edge of x; rounded down for integers."""
+    """A linear ramp from `end` to just before an edge of x; rounded down for integers."""
     t = type_of(x)
     work = type_of(end).dtype
     edge = _stretched(conversion.convert(shape.index_in_axis(x, edge_at, axis, keep=True), work), axis, width)
@@ -293,7 +293,7 @@ def _middle(x: Any, axis: int, mode: str) -> Any:
     (ordered,) = sorting.sort((x,), axis)
     low, high, last = (shape.index_in_axis(ordered, i, axis, keep=True) for i in ((n - 1) // 2, n // 2, n - 1))
     median = low if n % 2 else ew.mul(ew.add(low, high), 0.5)
-    return ew.select(ew.ne(last, last), last, median)  # a NaN is sorted to the end, and makes the median NaN
+    return ew.select(ew.ne(last, last), last, median)  # NaN sorts last, and makes the median NaN
 
 
 def _pad_by_function(x: Any, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """Polynomials as vectors of coefficients, the highest power first.
 
-Lengths are fixed by the lengths of the operands: leading zeros are kept unless a function is asked to take them away,
-which needs values. Integers stay integers where NumPy keeps them.
+Lengths are fixed by the lengths of the operands: leading zeros are kept unless a function is asked to strip them, which
+needs concrete values. Integers stay integers where NumPy keeps them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _size(name: str, value: Any) -> int:
 
 
 def _without_leading_zeros(name: str, p: Any, way_out: str) -> Any:
-    """The coefficients from the first that is not zero on; a single zero if there is none."""
+    """The coefficients without leading zeros; a single zero if all are zero."""
     zeros = _host_values(name, p, way_out) == 0
     first = int(np.argmin(zeros)) if not zeros.all() else max(len(zeros) - 1, 0)
     return shape.slice_in_axis(p, first, p.shape[0], 0)
@@ -79,7 +79,7 @@ def _host_values(name: str, p: Any, way_out: str) -> Any:
 
 
 def _aligned(name: str, a1: Any, a2: Any) -> list[Any]:
-    """Two polynomials with as many coefficients."""
+    """Two polynomials padded to the same number of coefficients."""
     xs = promote_dtypes(name, _coefficients(name, a1), _coefficients(name, a2))
     n = max([type_of(x).shape[0] for x in xs])
     return [shape.pad(x, np.zeros((), type_of(x).dtype), [(n - type_of(x).shape[0], 0, 0)]) for x in xs]
@@ -107,7 +107,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Products of polynomials on the last axis: outer products, skewed to have equal powers in columns, and summed."""
+    """Products of polynomials on the last axis: outer products, skewed to one power per column, and summed."""
     s, t = type_of(x), type_of(y)
     lead, n, m = s.shape[:-1], s.shape[-1], t.shape[-1]
     axes = tuple(range(len(lead)))
@@ -127,7 +127,7 @@ def _polymul(a1: Any, a2: Any) -> Any:
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
-    """The product of two polynomials. Leading zeros stay, other than in NumPy, unless `trim_leading_zeros` is set.
+    """The product of two polynomials. Unlike NumPy, leading zeros are kept unless `trim_leading_zeros` is set.
 
     >>> import atled.numpy as jnp
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
@@ -156,7 +156,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     flat = shape.slice_in_axis(shape.reshape(skewed, (2 * count * count,)), 0, count * (2 * count - 1), 0)
     rows = shape.slice_in_axis(
         shape.reshape(flat, (count, 2 * count - 1)), 0, count, 1
-    )  # row j is the column, j further
+    )  # row j is the column, shifted by j
     head = shape.reshape(shape.slice_in_axis(left, 0, count, 0), (count, 1))
     quotient = shape.reshape(matrices_ops.triangular_solve(matrices_ops.transposed(rows), head, lower=True), (count,))
     rest = ew.sub(left, _product(quotient, right))
@@ -165,7 +165,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """Quotient and remainder. The remainder has as many coefficients as u, unless `trim_leading_zeros` is set.
+    """Quotient and remainder. The remainder has the length of u, unless `trim_leading_zeros` is set.
 
     >>> import atled.numpy as jnp
     >>> jnp.polydiv(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
@@ -181,7 +181,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 
 def _falling(n: int, m: int, dtype: Any) -> Any:
-    """For powers n - 1, ..., 0: the factor power * (power - 1) * ... of m derivatives, with factors of 1 at least."""
+    """For powers n - 1, ..., 0: the factor power * (power - 1) * ... of m derivatives, with each factor at least 1."""
     power = ew.sub(np.asarray(n - 1, dtype), shape.iota(dtype, (n,), 0))
     out = shape.full(ArrayType((n,), dtype), 1)
     for j in range(m):
@@ -235,7 +235,7 @@ def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     Array([3., 2., 5.], dtype=float32)
     """
     order = _size("polyint: the order of an integral", m)
-    if isinstance(k, (list, tuple)):  # numbers in a list give way to the dtype of p, as single ones do
+    if isinstance(k, (list, tuple)):  # Python numbers in a list are weakly typed, as single ones are
         dtype, _ = common_dtype([operand_type("polyint", v) for v in (p, *k)])
         k = asarray(k, inexact_dtype(dtype))
     return _polyint(p, k, order)
@@ -243,14 +243,14 @@ def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
-_HORNER_LIMIT = 32  # up to here coefficient by coefficient; beyond, halves are combined, so that programs stay short
+_HORNER_LIMIT = 32  # up to this length, Horner's method; above, halves are combined, so that programs stay short
 
 
 @library_function(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at x; polynomials with coefficients along the first axis of p broadcast with x.
 
-    `unroll` is accepted for compatibility and changes nothing.
+    `unroll` is accepted for compatibility and has no effect.
 
     >>> import atled.numpy as jnp
     >>> jnp.polyval(jnp.array([1, 0, 2]), 3)
@@ -276,7 +276,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
         return out
     own = shape.reshape(c, (n, *(1,) * (len(dims) - s.ndim + 1), *s.shape[1:]))
     table = broadcast_to(own, (n, *dims))
-    while n > 1:  # pairs of coefficients become one, for the square of x
+    while n > 1:  # each pair of coefficients is combined into one, for powers of x * x
         table = shape.pad(table, np.zeros((), s.dtype), [(n % 2, 0, 0)] + [(0, 0, 0)] * len(dims))
         n = (n + 1) // 2
         high, low = (shape.slice_in_axis(table, i, 2 * n, 0, 2) for i in (0, 1))
@@ -295,7 +295,7 @@ def _vander(x: Any, n: int | None, increasing: bool) -> Any:
 
 
 def _powers(x: Any, n: int, increasing: bool) -> Any:
-    """Powers 0 to n - 1 along a new last axis, as products, so that derivatives are right at zero."""
+    """Powers 0 to n - 1 along a new last axis, as products, so that derivatives are correct at zero."""
     t = type_of(x)
     dims = (t.shape[0], n)
     if 0 in dims:
@@ -400,8 +400,9 @@ def polyfit(
 ) -> Any:
     """The polynomial of degree `deg` that fits points best, by least squares; `w` weighs the residuals.
 
-    With `full` also the sums of squared residuals, the rank, the singular values and `rcond`; with `cov` the covariance
-    of the coefficients, or with "unscaled" that for residuals of variance one. Nothing warns if the rank is too small.
+    With `full`, also returns the sums of squared residuals, the rank, the singular values and `rcond`; with `cov`, the
+    covariance of the coefficients, or with "unscaled" that for residuals of variance one. There is no warning if the
+    rank is deficient.
 
     >>> import atled.numpy as jnp
     >>> jnp.round(jnp.polyfit(jnp.arange(4.0), 2 * jnp.arange(4.0) + 1, 1), 4)
@@ -415,7 +416,7 @@ def polyfit(
 
 
 def _poly_of_zeros(z: Any) -> Any:
-    """Factors are multiplied in pairs; ones fill up to a power of two, and leave zeros in front."""
+    """Factors are multiplied in pairs; padding with ones to a power of two leaves leading zeros."""
     t = type_of(z)
     n = t.size
     full = 1 << max(n - 1, 0).bit_length()
@@ -431,9 +432,9 @@ def _poly_of_zeros(z: Any) -> Any:
 
 @library_function
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """The polynomial with these zeros and leading coefficient one; for a square matrix, its characteristic polynomial.
+    """The polynomial with these roots and leading coefficient one; for a square matrix, its characteristic polynomial.
 
-    The result of complex zeros and of a matrix is complex, also where NumPy finds that it is real.
+    For complex roots or a matrix the result is complex, also where NumPy's would be real.
 
     >>> import atled.numpy as jnp
     >>> jnp.poly(jnp.array([1.0, 2.0]))
@@ -476,7 +477,7 @@ def _roots_between(p: Any, start: int, stop: int) -> Any:
 
 @library_function
 def _roots_of_any(p: Any) -> Any:
-    """All roots, with NaN for those that leading zeros take away, and these last."""
+    """All roots; NaN, at the end, for those that leading zeros remove."""
     (x,) = promote_inexact("roots", p)
     x = conversion.convert(x, _solver_dtype(type_of(x).dtype))
     t = type_of(x)
@@ -486,7 +487,7 @@ def _roots_of_any(p: Any) -> Any:
         return shape.zeros(ArrayType((0,), complex_dtype))
     seen = cumulative.cumsum(conversion.convert(ew.ne(x, np.zeros((), t.dtype)), dtypes.int32), 0)
     missing = reduction.reduce_sum(conversion.convert(ew.eq(seen, 0), dtypes.int32), (0,))
-    # shifted to begin with a coefficient that is not zero: one root at zero for each place
+    # shifted to start with a nonzero coefficient; each shift adds a root at zero
     shifted = indexing.dynamic_slice(shape.pad(x, 0, [(0, n + 1, 0)]), [missing], (n + 1,))
     first = shape.index_in_axis(shifted, 0, 0, keep=True)
     first = ew.select(ew.eq(first, 0), np.ones((), t.dtype), first)
@@ -503,8 +504,8 @@ def _roots_of_any(p: Any) -> Any:
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial, always complex, as eigenvalues of its companion matrix.
 
-    Leading zeros shorten the result, so their number must be known; with `strip_zeros=False` the length is fixed, and
-    NaN stands at the end for each of them.
+    Leading zeros shorten the result, so their number must be known; with `strip_zeros=False` the length is fixed, with
+    a NaN at the end for each of them.
 
     >>> import atled.numpy as jnp
     >>> jnp.roots(jnp.array([0.0, 1.0, 2.0]))

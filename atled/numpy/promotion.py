@@ -30,7 +30,7 @@ def operand_type(name: str, x: Any) -> ArrayType:
 
 
 def made_array(x: Any) -> str:
-    """The hint for an operand that is not an array: the line with the list converted."""
+    """The hint for an operand that is not an array: the user's line with the list converted."""
     if isinstance(x, (list, tuple)):
         return rewriting.listed() or "numpy.asarray(x), which makes the conversion visible."
     if x is None:
@@ -81,7 +81,7 @@ def common_dtype(types: Sequence[ArrayType]) -> tuple[Any, bool]:
     if all([t.dtype is first.dtype and t.weak == first.weak for t in types[1:]]):
         is_integer = (
             first.weak and first.kind in "iu"
-        )  # Python integers alone have the default dtype, whatever they need
+        )  # Python integers alone get the default dtype, whatever their size
         return (dtypes.default("i") if is_integer else first.dtype), first.weak
     dtype, weak = dtypes.promote(*[(t.dtype, t.weak) for t in types])
     if dtype in _DOUBLE and not scope().x64:
@@ -138,7 +138,7 @@ def promote_dtypes(name: str, *operands: Any) -> list[Any]:
 
 
 def promote_compared(name: str, x: Any, y: Any) -> list[Any]:
-    """Operands in one dtype that holds the values of both: a Python integer may lie beyond those of the array."""
+    """Operands in one dtype that holds both: a Python integer may be out of range for the dtype of the array."""
     s, t = (operand_type(name, v) for v in (x, y))
     if s.weak != t.weak and s.kind in "iu" and t.kind in "iu":
         number, other = (x, t) if s.weak else (y, s)
@@ -158,13 +158,14 @@ def inexact_dtype(dtype: Any) -> Any:
 
 
 def _is_narrow(dtype: Any) -> bool:
-    """Whether this is a narrow integer, which promotes with no other dtype."""
+    """Whether this is a sub-byte integer, which does not promote with other dtypes."""
     return dtypes.kind(dtype) in "iu" and dtypes.bits(dtype) < 8
 
 
 def common_inexact(types: Sequence[ArrayType]) -> tuple[Any, bool]:
     """The promoted floating or complex dtype of operands, and whether it is weak."""
-    if any([t.kind in "fc" for t in types]):  # where numbers become floating anyway, narrow integers do so too
+    # where the result is floating point anyway, sub-byte integers convert, too
+    if any([t.kind in "fc" for t in types]):
         types = [ArrayType(t.shape, dtypes.default("f"), True) if _is_narrow(t.dtype) else t for t in types]
     dtype, weak = common_dtype(types)
     result_dtype = inexact_dtype(dtype)

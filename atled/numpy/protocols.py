@@ -62,7 +62,7 @@ def _function(module: str, name: str, x: Tracer) -> Any:
 
 
 def _is_augmented() -> bool:
-    """Whether the user's line is `x += ...`: the name is bound to the result, and nothing needs to be written."""
+    """Whether the user's line is `x += ...`: the name is rebound, so nothing needs to be written in place."""
     line = rewriting.line_at(source.here())
     return line is not None and isinstance(line.statement, ast.AugAssign)
 

@@ -1,4 +1,4 @@
-"""Counted and evenly spaced numbers: NumPy's `arange`, `linspace`, `logspace`, `geomspace`."""
+"""Ranges and evenly spaced numbers: NumPy's `arange`, `linspace`, `logspace`, `geomspace`."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def linspace(
     if dtype is not None:
         target_dtype = dtypes.canonical(dtype)
         is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
-        if is_plain and dtypes.is_inexact(target_dtype):  # numbers take the requested width
+        if is_plain and dtypes.is_inexact(target_dtype):  # Python numbers take the requested width
             start, stop = _number(start, target_dtype), _number(stop, target_dtype)
     out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), target_dtype, axis)
     return out if device is None or retstep else located(out, device)

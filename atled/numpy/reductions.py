@@ -1,4 +1,4 @@
-"""NumPy's reductions: sums, products, extrema, means, spreads, logic. `nan_reductions.py` has those without NaN."""
+"""NumPy's reductions: sums, products, extrema, means, variances, logic. `nan_reductions.py` ignores NaN."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _STATIC = ("axis", "dtype", "keepdims", "promote_integers")
 
 
 def _kept(out: Any, axes: tuple[int, ...], dims: tuple[int, ...], keepdims: bool) -> Any:
-    """The result of a reduction, with the reduced axes put back as length one if they are to be kept."""
+    """The result of a reduction; with `keepdims`, the reduced axes are restored with length one."""
     return shape.reshape(out, [1 if i in axes else n for i, n in enumerate(dims)]) if keepdims else out
 
 
 def _work_dtype(dtype: Any) -> Any:
-    """Half precision adds up in single precision."""
+    """Half precision accumulates in single precision."""
     return dtypes.float32 if dtypes.kind(dtype) == "f" and dtypes.bits(dtype) < 32 else dtype
 
 
@@ -62,7 +62,7 @@ def sum(
     a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True,
 ) -> Array:  # fmt: skip
-    """The sum of elements over axes. Small integers add up in the default width, half precision in single.
+    """The sum of elements over axes. Small integers accumulate in the default width, half precision in float32.
 
     >>> sum(np.ones((2, 3), "float32"), axis=0)
     Array([2., 2., 2.], dtype=float32)
@@ -186,7 +186,7 @@ def any(
 
 
 def _count(t: Any, axes: tuple[int, ...], where: Any, dtype: Any, name: str) -> Any:
-    """How many elements a mean is over."""
+    """The number of elements in a mean."""
     if where is None:
         return np.asarray(_product([t.shape[i] for i in axes]), dtype)
     mask = broadcast_to(to_bool(name, where), t.shape)
@@ -222,7 +222,7 @@ def var(
     a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """The variance of elements over axes; `ddof` is taken off the count.
+    """The variance of elements over axes; `ddof` is subtracted from the count.
 
     >>> var(np.arange(4.0))
     Array(1.25, dtype=float64)
@@ -281,7 +281,7 @@ def ptp(a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False
 
 @library_function(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Any = None, keepdims: bool = False) -> Array:
-    """How many elements over axes are not zero.
+    """The number of nonzero elements over axes.
 
     >>> import atled.numpy as jnp
     >>> count_nonzero(jnp.array([[0, 1], [2, 3]]), axis=0)

@@ -51,7 +51,7 @@ def _repeat_each(a: Any, count: int, axis: int) -> Any:
 
 @library_function(static=("total", "axis"))
 def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
-    """Element i comes counts[i] times: each output position finds its source by counting the ends before it."""
+    """Repeats element i counts[i] times: each output position finds its source by counting the ends before it."""
     dims = type_of(a).shape
     n = dims[axis]
     if 0 in dims:

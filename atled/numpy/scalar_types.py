@@ -12,7 +12,7 @@ from atled.core.array import Array
 
 
 class ScalarType:
-    """A dtype as a name of the module: pass it where a dtype is wanted, or call it on a value.
+    """A scalar type such as `float32`: pass it as a dtype, or call it on a value.
 
     >>> float32(1)
     Array(1., dtype=float32)

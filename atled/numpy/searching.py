@@ -1,8 +1,7 @@
-"""Where elements are: NumPy's `searchsorted`, `digitize`, `nonzero`, `argwhere`, and indices as positions.
+"""Positions of elements: NumPy's `searchsorted`, `digitize`, `nonzero`, `argwhere`, and indices as positions.
 
-Functions whose result has as many elements as a condition has true ones read the condition; where its values are not
-known yet, `size` fixes the number. What `sets.py` and `statistics.py` are made of is here too: `count_before`,
-`first_true`, `concrete` and `cut`.
+Functions whose result length depends on a condition read its values; if it is traced, `size` fixes the length. Building
+blocks of `sets.py` and `statistics.py` are here, too: `count_before`, `first_true`, `concrete` and `cut`.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ def count_before(table: Any, values: Any, before: Callable[[Any, Any], Any]) -> 
 
 
 def fixed(x: Any) -> Any:
-    """x as a constant for derivatives, where only comparisons follow."""
+    """x without derivatives, where it is only compared."""
     return bind(ew.StopGradient(), x) if isinstance(x, Array) else x
 
 
 def search(table: Any, values: Any, side: str) -> Any:
-    """Where values would be inserted into a sorted 1-d table of the same dtype, before or after what is equal."""
+    """Where values would be inserted into a sorted 1-d table of the same dtype, before or after equal elements."""
     dims = type_of(values).shape
     flat = shape.reshape(fixed(values), (prod(dims),))
     before = sorts_before if side == "left" else lambda element, value: ew.logical_not(sorts_before(value, element))
@@ -95,7 +94,7 @@ def searchsorted(
 
 @library_function(static=("right", "method"))
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
-    """The number of the bin that each element falls into; bins go up or down, and own their right edge if `right`.
+    """The index of the bin of each element; bins increase or decrease, and include their right edge if `right`.
 
     >>> import atled.numpy as jnp
     >>> digitize(jnp.array([0.5, 1.0, 7.0]), jnp.array([0.0, 1.0, 2.0]))
@@ -141,9 +140,9 @@ def cut(x: Any, count: int, axis: int = 0) -> Any:
 
 
 def first_true(mask: Any, size: int) -> tuple[Any, Any]:
-    """The positions of the first `size` true elements of a 1-d mask, and which of them there are.
+    """The positions of the first `size` true elements of a 1-d mask, and which of these exist.
 
-    Where there are no more, the position is the length of the mask.
+    Missing ones have the length of the mask as position.
     """
     n = type_of(mask).shape[0]
     ranks = shape.iota(np.int32, (size,), 0)
@@ -234,7 +233,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
 
 
 def in_mode(name: str, index: Any, n: int, mode: str) -> Any:
-    """Positions brought inside 0 to n - 1."""
+    """Positions brought into the range 0 to n - 1."""
     t = type_of(index)
     if mode == "wrap":
         return remainder(index, np.asarray(n).astype(t.dtype))
@@ -243,7 +242,7 @@ def in_mode(name: str, index: Any, n: int, mode: str) -> Any:
 
 
 def check_positions(name: str, index: Any, n: int, mode: str) -> None:
-    """Raise an error for a mode, or in mode 'raise' about positions out of bounds."""
+    """Raise an error for an unknown mode, or in mode 'raise' for positions out of bounds."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"{name}: the mode is 'raise', 'wrap' or 'clip'; got {mode!r}.")
     t = operand_type(name, index)
@@ -274,7 +273,7 @@ def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
-    """The index on each axis of a shape for positions in the flat array; positions out of bounds are moved inside.
+    """The index on each axis of a shape for positions in the flat array; positions out of bounds are clipped.
 
     >>> import atled.numpy as jnp
     >>> unravel_index(jnp.array([5, 1]), (2, 3))
@@ -299,7 +298,7 @@ def ravel_multi_index(
 ) -> Array:
     """The positions in the flat array for an index on each axis of a shape.
 
-    In mode 'raise' the indices are read to be checked; 'wrap' and 'clip' bring them inside.
+    Mode 'raise' needs the values of the indices to check them; 'wrap' and 'clip' bring them into range.
 
     >>> import atled.numpy as jnp
     >>> ravel_multi_index((jnp.array([1, 0]), jnp.array([2, 1])), (2, 3))

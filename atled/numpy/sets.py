@@ -1,7 +1,7 @@
 """NumPy's functions on sets of values: unique elements, membership, unions and differences, counts.
 
-All are made of one sort: equal elements become neighbours. The fixed-size forms (`size=`) are single programs; without
-`size` the same program runs with room for every element, and its result is truncated.
+All are based on a sort, which makes equal elements neighbours. The fixed-size forms (`size=`) are single programs;
+without `size` the same program runs with room for every element, and its result is truncated.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _flat(x: Any) -> Any:
 
 
 def _is_new(columns: list[Any], equal_nan: bool) -> Any:
-    """Which rows of sorted columns differ from the row before; the first does."""
+    """Which rows of sorted columns differ from the previous row; the first always does."""
     n = type_of(columns[0]).shape[0]
     differs = None
     for c in columns:
@@ -62,7 +62,7 @@ def _grouped(x: Any, equal_nan: bool) -> tuple[Any, Any]:
     t = type_of(x)
     n, width = t.shape[0], prod(t.shape[1:])
     table = shape.reshape(fixed(x), (n, width))
-    if equal_nan and t.kind == "c":  # all NaN are one
+    if equal_nan and t.kind == "c":  # all NaNs count as equal
         nan = np.asarray(complex(np.nan, np.nan), t.dtype)
         table = ew.select(isnan(table), nan, table)
     columns = [shape.index_in_axis(table, i, 1) for i in range(width)] or [shape.iota(np.int8, (n, 1), 1)]
@@ -82,7 +82,7 @@ class _Groups(NamedTuple):
 
 @library_function(static=("size", "axis", "equal_nan"))
 def _unique(ar: Any, fill_value: Any, size: int, axis: int | None, equal_nan: bool) -> _Groups:
-    """The first `size` distinct rows along an axis; where there are fewer, the first one again, or a fill value."""
+    """The first `size` distinct rows along an axis; missing ones repeat the first, or have a fill value."""
     t = type_of(ar)
     x = _flat(ar) if axis is None else shape.move_axis(ar, axis, 0)
     n, integer = type_of(x).shape[0], dtypes.default("i")
@@ -115,7 +115,7 @@ def _moved_back(values: Any, axis: int | None) -> Any:
 
 
 def _groups(name: str, ar: Any, axis: int | None, equal_nan: bool, size: Any, fill_value: Any) -> _Groups:
-    """The distinct elements, of a fixed number or of as many as there are."""
+    """The distinct elements: a fixed number, or all of them."""
     t = operand_type(name, ar)
     at = None if axis is None else check_axis(name, axis, t.ndim)
     n = t.size if at is None else t.shape[at]
@@ -188,7 +188,7 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
-    """The distinct elements with first positions, numbers and counts; every NaN is distinct.
+    """The distinct elements with first positions, inverse indices and counts; every NaN is distinct.
 
     >>> values, first, inverse, counts = unique_all(asarray([5, 3, 5]))
     >>> values, first, counts
@@ -234,7 +234,7 @@ _COMPARE_ALL = 8  # up to this many elements, pairwise comparison is faster than
 
 
 def _found(x: Any, table: Any) -> tuple[Any, Any]:
-    """Whether elements are in a sorted 1-d table that is not empty, and the position of the first one equal."""
+    """Whether elements are in a sorted, nonempty 1-d table, and the position of the first equal element."""
     at = search(table, x, "left")
     return ew.eq(_rows(table, ew.minimum(at, type_of(table).shape[0] - 1)), x), at
 
@@ -273,7 +273,7 @@ def isin(
 
 
 def _take_kept(values: Any, kept: Any, size: int, fill: Any, default: Any) -> tuple[Any, Any, Any]:
-    """The first `size` values that are kept, filled up; their positions; and how many there are in all."""
+    """The first `size` values that are kept, padded; their positions; and the total number kept."""
     n, dtype = type_of(values).shape[0], type_of(values).dtype
     at, is_real = first_true(kept, size)
     number = reduction.reduce_sum(conversion.convert(kept, dtypes.default("i")), (0,))
@@ -298,7 +298,7 @@ def _membership(x: Any, table: Any) -> tuple[Any, Any]:
 
 
 def _distinct(x: Any) -> tuple[Any, Any, Any]:
-    """A flat array sorted, the order that did it, and which elements are the first of their kind."""
+    """A flat array sorted, the sorting permutation, and which elements are the first of their value."""
     ordered, order = sorted_with_order(x, 0)
     if type_of(x).shape[0] == 0:
         return ordered, order, broadcast_to(np.False_, (0,))
@@ -350,7 +350,7 @@ def _exclusive(ar1: Any, ar2: Any, fill_value: Any, size: int) -> tuple[Any, Any
 
 
 def _cut_all(name: str, found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Results with room for every element, cut to the number that there are, which comes last."""
+    """Results with room for every element, truncated to the actual number, which is the last result."""
     count = int(concrete(name, found[-1]))
     return tuple([cut(x, count) for x in found[:-1]])
 
@@ -361,7 +361,7 @@ def intersect1d(
 ) -> Any:  # fmt: skip
     """The distinct elements that two arrays share, in order; on request with their first positions in both.
 
-    With `size` there are always so many, filled up with the smallest or `fill_value`, and positions past the end.
+    With `size` the result has that length, padded with the smallest or `fill_value`, and positions past the end.
 
     >>> import atled.numpy as jnp
     >>> intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 7]))
@@ -435,7 +435,7 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
         weights = broadcast_to(np.ones((), dtypes.default("i")), t.shape)
     elif type_of(weights).kind == "b":
         weights = conversion.convert(weights, dtypes.default("i"))
-    # brought between 0 and the length, which is left out, before the conversion could wrap it around
+    # clipped to the range 0 to length before a conversion that could wrap around
     top = np.asarray(min(length, int(dtypes.iinfo(t.dtype).max)), t.dtype)
     bins = conversion.convert(ew.clamp(np.zeros((), t.dtype), x, top), dtypes.int32)
     return segments.segment_sum(weights, bins, length)
@@ -451,7 +451,7 @@ def bincount(
 ) -> Array:
     """How often each number 0, 1, 2, ... occurs in a 1-d array of integers, or the sum of the weights that go with it.
 
-    `length` fixes the length of the result: larger numbers are left out, and negative ones count as 0; without it,
+    `length` fixes the length of the result: larger numbers are dropped, and negative ones count as 0; without it,
     negative numbers are an error. Sums have the dtype of the weights.
 
     >>> import atled.numpy as jnp

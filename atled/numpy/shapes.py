@@ -1,4 +1,4 @@
-"""NumPy's functions that keep all elements and move them: reshape, transpose, broadcast, flip, roll."""
+"""NumPy's functions that rearrange elements: reshape, transpose, broadcast, flip, roll."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _ops_reshape, _ops_transpose = shape.reshape, shape.transpose
 
 @library_function(static=("order", "out_sharding"), is_thin=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """The elements in one row.
+    """The array flattened to one axis.
 
     >>> ravel(asarray([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], dtype=int32)
@@ -85,7 +85,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 @library_function(static=("axes",), is_thin=True)
 def transpose(a: ArrayLike, axes: Any = None) -> Array:
-    """The axes in another order; reversed by default.
+    """The array with permuted axes; reversed by default.
 
     >>> transpose(np.ones((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
@@ -140,7 +140,7 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     t = operand_type("moveaxis", a)
     sources, targets = (check_axes("moveaxis", v, t.ndim) for v in (source, destination))
     if len(sources) != len(targets):
-        raise ValueError(f"moveaxis: as many sources as destinations are needed; got {source} and {destination}.")
+        raise ValueError(f"moveaxis: source and destination must have the same length; got {source} and {destination}.")
     order = [i for i in range(t.ndim) if i not in sources]
     for target, s in sorted(zip(targets, sources, strict=True)):
         order.insert(target, s)
@@ -149,7 +149,7 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
 
 @library_function(static=("axis", "start"), is_thin=True)
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """An axis rolled back until it lies at a position.
+    """Move an axis backwards to a position.
 
     >>> rollaxis(np.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
@@ -178,7 +178,7 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
 
 @library_function(static=("axis",), is_thin=True)
 def squeeze(a: ArrayLike, axis: Any = None) -> Array:
-    """Axes of length one taken away.
+    """Remove axes of length one.
 
     >>> squeeze(np.ones((1, 3, 1))).shape
     (3,)
@@ -187,7 +187,7 @@ def squeeze(a: ArrayLike, axis: Any = None) -> Array:
     axes = tuple(i for i, n in enumerate(t.shape) if n == 1) if axis is None else check_axes("squeeze", axis, t.ndim)
     if any(t.shape[i] != 1 for i in axes):
         raise ValueError(
-            f"squeeze: only axes of length one can be taken away; got {t} and axis {axis}.\n  try: {_singletons(t)}"
+            f"squeeze: only axes of length one can be removed; got {t} and axis {axis}.\n  try: {_singletons(t)}"
         )
     return shape.reshape(a, [n for i, n in enumerate(t.shape) if i not in axes])
 
@@ -293,7 +293,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 @library_function(static=("axis",), is_thin=True)
 def flip(m: ArrayLike, axis: Any = None) -> Array:
-    """The order along axes turned around.
+    """Reverse the order along axes.
 
     >>> flip(asarray([1, 2, 3]))
     Array([3, 2, 1], dtype=int32)
@@ -344,7 +344,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 @library_function(static=("axis",))
 def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
-    """Roll by amounts that may be data: a doubled axis, and a window into it."""
+    """Roll by amounts that may be traced: a doubled axis, and a window into it."""
     out = a
     for n, at in enumerate(axis):
         length = type_of(out).shape[at]
@@ -370,7 +370,7 @@ def _roll_flat(a: Any, shifts: tuple[Any, ...]) -> Any:
 
 
 def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
-    """Elements moved along axes; what falls off comes back at the other end.
+    """Roll elements along axes; those shifted off one end reappear at the other.
 
     >>> roll(asarray([1, 2, 3, 4]), 1)
     Array([4, 1, 2, 3], dtype=int32)

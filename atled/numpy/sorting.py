@@ -28,7 +28,7 @@ def keys_of(x: Any) -> list[Any]:
 
 
 def sorts_before(x: Any, y: Any) -> Any:
-    """Whether x stands before y in a sorted array."""
+    """Whether x comes before y in a sorted array."""
     if type_of(x).kind == "c":
         pairs = list(zip(_real_keys(x), _real_keys(y), strict=True))
     else:
@@ -99,7 +99,7 @@ def argsort(
     a: ArrayLike, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
     descending: bool = False, dtype: Any = None,
 ) -> Array:  # fmt: skip
-    """The positions that put the elements in order along an axis; equal ones keep their order, also if descending.
+    """The indices that sort the elements along an axis; equal ones keep their order, also if descending.
 
     >>> import atled.numpy as jnp
     >>> argsort(jnp.array([3.0, 1.0, 2.0]))

@@ -18,7 +18,7 @@ from atled.staging.jit import library_function
 
 
 def _parts(op: Callable[[Any], Any], join: Callable[[Any, Any], Any], default: bool) -> Callable[[Any], Any]:
-    """A test of floating numbers, extended to complex ones by parts and to others by a constant."""
+    """A test of floating-point numbers, extended to complex ones by parts and to other dtypes by a constant."""
 
     def f(x: Any) -> Any:
         kind = type_of(x).kind

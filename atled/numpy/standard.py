@@ -1,4 +1,4 @@
-"""What the array API standard lets a program ask of the library: its devices, its dtypes, and what it can do.
+"""The inspection functions of the array API standard: devices, dtypes and capabilities.
 
 `atled.numpy` follows version 2025.12 of the standard, whose text is at https://data-apis.org/array-api/2025.12.
 """
@@ -28,24 +28,24 @@ class NamespaceInfo:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """What is supported; shapes that depend on data are, outside of jit and vmap."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}  # 64 as in NumPy
+        """The capabilities; data-dependent shapes are supported, outside of jit and vmap."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}  # 64, as in NumPy
 
     def default_device(self) -> Any:
         """The device that new arrays go to."""
         return client.default_device()
 
     def devices(self) -> tuple[Any, ...]:
-        """The devices of this process on which arrays can be made, of all platforms."""
+        """The devices of this process on which arrays can be created, of all platforms."""
         return tuple([d for c in client.clients().values() for d in c.local_devices()])
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes of numbers for which none was asked: 32 bits wide, or 64 inside `enable_x64`."""
+        """The default dtypes: 32 bits wide, or 64 inside `enable_x64`."""
         kinds = {"real floating": "f", "complex floating": "c", "integral": "i", "indexing": "i"}
         return {name: _dtypes.default(kind) for name, kind in kinds.items()}
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
-        """The dtypes of the standard by name, all or those of a kind or of several; every device has them."""
+        """The dtypes of the standard by name: all, or those of one or several kinds; every device supports them."""
         by_name = {name: _dtypes.canonical(name) for name in _NAMES}
         if kind is None:
             return by_name

@@ -1,7 +1,7 @@
 """NumPy's statistics: quantiles, covariance and correlation.
 
-Quantiles are read off a sorted array, so they have derivatives by the elements that they are made of. Means and spreads
-are in `reductions.py`, counts of values in `histograms.py`.
+Quantiles are computed from a sorted array, so they have derivatives with respect to the selected elements. Means and
+spreads are in `reductions.py`, counts of values in `histograms.py`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DISCRETE = ("lower", "higher", "nearest", "midpoint", "inverted_cdf", "averaged
 
 
 def _place(method: str, q: Any, n: Any) -> tuple[Any, Any]:
-    """Where quantiles lie among n sorted elements: a whole position, and the weight of the next one (None: zero)."""
+    """Where quantiles lie among n sorted elements: an integer position, and the weight of the next one (None: zero)."""
     if method in _CONTINUOUS:
         a, b = _CONTINUOUS[method]
         at = ew.mul(ew.add(n, 1 - a - b), q)
@@ -78,7 +78,7 @@ def _weighted_place(weights: Any, q: Any) -> Any:
     total = cumulative.cumsum(weights, last)
     whole = shape.index_in_axis(total, type_of(total).shape[last] - 1, last, keep=True)
     share = ew.div(total, broadcast_to(whole, type_of(total).shape))
-    # elements without weight in front are never chosen
+    # leading elements with zero weight are never chosen
     return count_before(share, q, lambda s, v: ew.logical_or(ew.lt(s, v), ew.le(s, 0)))
 
 
@@ -108,14 +108,14 @@ def _quantile(
 
 
 def weighted(weight: Any, x: Any) -> Any:
-    """weight * x, where zero times what is not finite is zero."""
+    """weight * x, where zero times a non-finite number is zero."""
     is_lost = [ew.logical_and(ew.eq(a, 0), ew.logical_not(isfinite(b))) for a, b in ((weight, x), (x, weight))]
     is_kept, zero = ew.logical_not(ew.logical_or(*is_lost)), np.zeros((), type_of(x).dtype)
     return ew.mul(*[ew.select(is_kept, v, zero) for v in (weight, x)])
 
 
 def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, skips_nan: bool) -> Any:
-    """Quantiles [*lead, m] of rows [*lead, n] that are sorted, which puts NaN last."""
+    """Quantiles [*lead, m] of sorted rows [*lead, n], with NaN last."""
     last = type_of(ordered).ndim - 1
     n, dims, work = type_of(ordered).shape[last], type_of(q).shape, type_of(q).dtype
     is_nan = isnan(ordered)
@@ -133,7 +133,7 @@ def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, s
         mixed = ew.add(weighted(ew.sub(1, weight), below), weighted(weight, above))
         is_same = ew.logical_and(ew.eq(below, above), elementary.is_finite(below))
         error = ew.select(is_same, ew.sub(below, mixed), np.zeros((), work))
-        out = ew.add(mixed, fixed(error))  # exact, with the derivative of the mixture
+        out = ew.add(mixed, fixed(error))  # exact value, with the derivative of the interpolation
     if skips_nan:
         return out
     worst = shape.broadcast(shape.index_in_axis(is_nan, n - 1, last), dims, tuple(range(last)))
@@ -227,7 +227,7 @@ nanpercentile = _quantile_function(
 def median(
     a: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The middle element over axes, or the mean of the two middle ones; NaN if there is one.
+    """The median over axes: the middle element, or the mean of the two middle ones; NaN if any element is.
 
     >>> import atled.numpy as jnp
     >>> median(jnp.array([3.0, 1.0, 2.0, 4.0]))
@@ -241,7 +241,7 @@ def median(
 def nanmedian(
     a: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """As `median`, leaving NaN out; NaN if nothing is left.
+    """As `median`, ignoring NaN; NaN if all elements are.
 
     >>> import atled.numpy as jnp
     >>> nanmedian(jnp.array([3.0, jnp.nan, 1.0, 2.0]))

@@ -35,7 +35,7 @@ def _take(a: Any, indices: Any, axis: int | None, mode: str, fill_value: Any) ->
         return read_nothing(x, (*t.shape[:axis], *type_of(i).shape, *t.shape[axis + 1 :]), mode, fill_value)
     if mode == "wrap":
         i, mode = remainder(i, np.asarray(n, dtype)), "clip"
-    elif mode != "clip" and type_of(indices).kind == "i":  # in mode clip, negative positions are below the first
+    elif mode != "clip" and type_of(indices).kind == "i":  # in mode clip, negative positions become 0
         i = ew.select(ew.lt(i, 0), ew.add(i, np.asarray(n, dtype)), i)
     at = type_of(i)
     vectors = shape.reshape(i, (*at.shape, 1))
@@ -50,7 +50,7 @@ def take(
     a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """Elements along an axis at positions. Out of bounds: NaN or the extreme integer, or by `mode` 'clip' or 'wrap'.
+    """Elements along an axis at indices. Out of bounds: NaN or the extreme integer, or as `mode` 'clip' or 'wrap' says.
 
     >>> import atled.numpy as jnp
     >>> jnp.take(jnp.arange(4.0), jnp.array([0, 3]))
@@ -94,10 +94,10 @@ def take_along_axis(
     arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None, fill_value: Any = None, *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:  # fmt: skip
-    """Elements along an axis at per-element positions, such as those returned by `argsort`.
+    """Elements along an axis at per-element indices, such as those returned by `argsort`.
 
-    Out of bounds, there is `fill_value`, or NaN or the extreme integer. Negative positions count from the end, unless
-    `wrap_negative_indices` is False.
+    Out of bounds, the result is `fill_value`, or NaN or the extreme integer. Negative indices count from the end,
+    unless `wrap_negative_indices` is False.
 
     >>> x = asarray([[3, 1], [2, 4]])
     >>> take_along_axis(x, x.argsort(axis=1), axis=1)
@@ -110,7 +110,7 @@ def take_along_axis(
     if x.ndim != i.ndim:
         raise ValueError(
             errors.explained(
-                f"take_along_axis: array and indices must have as many axes; got {x.type} and {i.type}.",
+                f"take_along_axis: array and indices must have the same number of axes; got {x.type} and {i.type}.",
                 _with_axis(x.type, i.type, axis)
                 or "numpy.expand_dims(indices, axis) for the missing axis, or numpy.take.",
             )
@@ -120,7 +120,7 @@ def take_along_axis(
 
 
 def _with_axis(x: ArrayType, i: ArrayType, axis: int) -> str:
-    """The line with an axis added to the indices, where they lack the one that is taken along."""
+    """The hint for indices that lack the axis to take along: the user's line with that axis added."""
     at = axis % x.ndim
     if i.shape != (*x.shape[:at], *x.shape[at + 1 :]):
         return ""

@@ -167,9 +167,9 @@ def _first_positions(mask: Any, size: int) -> tuple[Any, Any]:
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Array, Array]:
-    """Rows and columns that a function such as `triu` leaves of an (n, n) matrix of ones.
+    """Rows and columns of the elements that a function such as `triu` keeps of an (n, n) matrix of ones.
 
-    Under `jit` their number must be given as `size`; what is missing is filled with zeros.
+    Under `jit` their number must be given as `size`; missing ones are filled with zeros.
 
     >>> mask_indices(2, np.triu)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))

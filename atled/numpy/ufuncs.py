@@ -1,7 +1,7 @@
 """`ufunc`: elementwise functions with methods that reduce, accumulate and update: `add.reduce`, `maximum.at`, ...
 
-The library's own are plain functions, which are faster to call, with the methods as attributes;
-`isinstance(add, ufunc)` holds for them, too. `frompyfunc` makes one of any function of scalars.
+The library's own ufuncs are plain functions, which are faster to call, with the methods as attributes;
+`isinstance(add, ufunc)` holds for them, too. `frompyfunc` makes a ufunc from any function of scalars.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Kind(type):
 
 
 class ufunc(metaclass=_Kind):  # noqa: N801
-    """A function of scalars applied to all elements, with methods that fold arrays with it. Made by `frompyfunc`.
+    """A function of scalars applied elementwise, with methods that reduce arrays with it. Made by `frompyfunc`.
 
     >>> plus = ufunc(lambda a, b: a + b, 2, 1)
     >>> plus.reduce(asarray([1, 2, 3])), plus.outer(asarray([1, 2]), asarray([10, 20]))
@@ -81,9 +81,9 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return f"<ufunc {self.__name__}>"
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
-        """The function on all elements of arrays, which are broadcast."""
+        """Apply the function elementwise to arrays, which broadcast."""
         if out is not None or where is not None:
-            raise NotImplementedError(f"{self.__name__}: `out` and `where` are not there; numpy.where chooses.")
+            raise NotImplementedError(f"{self.__name__}: `out` and `where` are not supported; use numpy.where.")
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__}: {self.nin} operands are needed; got {len(args)}.")
         if self._is_own:
@@ -141,7 +141,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return _accumulated(self, self._widened(x, dtype), axis)
 
     def outer(self, A: Any, B: Any, /) -> Any:  # noqa: N803
-        """The function of every element of A with every element of B."""
+        """Apply the function to every pair of an element of A and an element of B."""
         self._check("outer")
         x, y = asarray(A), asarray(B)
         return self(x.reshape(x.shape + (1,) * y.ndim), y)
@@ -172,14 +172,14 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return _reduced_at(self, self._widened(x, dtype), starts, axis)
 
     def _widened(self, x: Any, dtype: Any) -> Any:
-        """An array in the dtype to fold in: small integers are added and multiplied as default ones."""
+        """An array in the dtype of the reduction: small integers are added and multiplied in the default width."""
         if dtype is None and self._is_own and self.__name__ in _SUMS:
             dtype = _SUMS[self.__name__](np.zeros(0, x.dtype)).dtype
         return x if dtype is None else x.astype(dtype)
 
 
 def _folded(u: ufunc, rows: Any) -> Any:
-    """Rows in the dtype that folding them gives, so that a loop can carry it."""
+    """Rows in the dtype of the reduction, so that a loop can carry it."""
     first = rows[:1]
     return rows.astype(u(first, first).dtype)
 
@@ -212,7 +212,7 @@ def _reduced(u: Any, x: Any, start: Any, where: Any, axes: tuple[int, ...], keep
 
 
 def _loop(u: Any, rows: Any, keeps: Any = None) -> tuple[Any, Any]:
-    """The last and all results of folding rows one after the other, of which some may be left out."""
+    """The last and all intermediate results of reducing rows in order; some rows may be masked out."""
     from atled.higher_order.scan import scan
 
     def step(carry: Any, given: Any) -> tuple[Any, Any]:
@@ -276,7 +276,7 @@ def _reduced_at(u: Any, x: Any, starts: Any, axis: int) -> Any:
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A `ufunc` of a function of scalars: called on arrays, and folding them.
+    """A `ufunc` from a function of scalars.
 
     >>> import atled.numpy as jnp
     >>> longer = frompyfunc(lambda x, y: jnp.sqrt(x * x + y * y), 2, 1, identity=0)

@@ -1,4 +1,4 @@
-"""`x.at[index]`: functional updates of arrays, and reads with a mode for what is out of bounds."""
+"""`x.at[index]`: functional updates of arrays, and reads with a mode for indices out of bounds."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 
 @library_function(static=("combine",))
 def _update_mask(x: Any, mask: Any, value: Any, combine: str) -> Any:
-    """Write through a mask over the leading axes, with one value for all places."""
+    """Write one value for all positions, through a mask over the leading axes."""
     t = type_of(x)
     value = broadcast_to(cast(value, t.dtype), t.shape)
     wide = shape.broadcast(mask, t.shape, tuple(range(type_of(mask).ndim)))
@@ -101,7 +101,7 @@ class _At:
 
 
 def _writer(name: str, combine: str, doc: str, after: Any = None, before: Any = None) -> Any:
-    """A method that writes values; with `after`, into an array of ones that is then combined with the array."""
+    """A method that writes values; with `after`, into an array of ones, which is then combined with the original."""
 
     def write(
         self: Any,
@@ -124,7 +124,7 @@ def _writer(name: str, combine: str, doc: str, after: Any = None, before: Any = 
 
 
 class _Place:
-    """A place in an array, to be read or updated."""
+    """An indexed part of an array, to be read or updated."""
 
     __slots__ = ("index", "x")
 
@@ -183,7 +183,7 @@ class _Place:
         mode: str | None = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """The array with a function applied at places."""
+        """The array with a function applied at the index."""
         options = (mode, unique_indices, indices_are_sorted, None, wrap_negative_indices)
         if is_mask(self.index):
             new = func(self.x) if isinstance(self.index, Tracer) else func(self.x)[self.index]
@@ -201,13 +201,13 @@ class _Place:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """The values at places, with a mode for those out of bounds: 'clip', 'fill', 'wrap' or 'promise_in_bounds'."""
+        """The values at the index, with a mode for out of bounds: 'clip', 'fill', 'wrap' or 'promise_in_bounds'."""
         if mode not in MODES:
             raise ValueError(f"at: the mode is one of {[m for m in MODES if m]}; got {mode!r}.")
         index = self.index
         if not wrap_negative_indices:
             index = _counted_from_zero(index, self.x.shape, MODES[mode] != "fill")
-        if mode is not None:  # an index that is known is data here, so that the mode applies to it
+        if mode is not None:  # a known index becomes an operand here, so that the mode applies to it
             index = tuple([_as_data(e) for e in (index if isinstance(index, tuple) else (index,))])
         fill = fill_value.item() if isinstance(fill_value, (Array, np.ndarray, np.generic)) else fill_value
         values = take_index(self.x, index, MODES[mode], fill, unique_indices, indices_are_sorted)
@@ -215,7 +215,7 @@ class _Place:
 
 
 def _counted_from_zero(index: Any, dims: Sequence[int], is_clipped: bool) -> Any:
-    """An index in which negative integers are out of bounds: the first place if clipped, or past the last one."""
+    """An index in which negative integers count as out of bounds: clipped to 0, or moved past the end."""
     entries = index if isinstance(index, tuple) else (index,)
     used = [type_of(e).ndim if is_mask(e) else axes_used(e) for e in entries]
     out, axis = [], 0
@@ -246,7 +246,7 @@ def _check_mask(mask: Any, x: Any) -> None:
 
 
 def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any:
-    """The index of a write; None if a known integer is out of bounds and the write is to be dropped."""
+    """The index of a write; None if a known integer is out of bounds, so that the write is dropped."""
     entries = index if isinstance(index, tuple) else (index,)
     if not any(
         isinstance(e, (int, np.integer, np.ndarray, list)) and not isinstance(e, (bool, np.bool_)) for e in entries

@@ -1,6 +1,6 @@
 """Window functions of signal processing, as vectors that rise from the ends to the middle.
 
-They are computed in double precision, because their ends are differences of nearly equal numbers, and given in the
+They are computed in double precision, because their ends are differences of nearly equal numbers, and returned in the
 default dtype.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def _length(name: str, m: Any) -> int:
-    """The number of points; a negative one gives none, as in NumPy."""
+    """The number of points; a negative number counts as zero, as in NumPy."""
     try:
         return max(m.__index__(), 0)
     except AttributeError:
@@ -104,7 +104,7 @@ def _kaiser(m: int, beta: Any) -> Any:
 
 
 def kaiser(M: int, beta: Any) -> Array:  # noqa: N803
-    """The Kaiser window: i0(beta * sqrt(1 - r**2)) / i0(beta), for r from -1 to 1; `beta` can be differentiated.
+    """The Kaiser window: i0(beta * sqrt(1 - r**2)) / i0(beta), for r from -1 to 1; differentiable in `beta`.
 
     >>> kaiser(5, 0.0)
     Array([1., 1., 1., 1., 1.], dtype=float32)

@@ -249,7 +249,7 @@ def ndtr(x: Any) -> Any:
 
 
 def log_ndtr(x: Any) -> Any:
-    """The logarithm of the normal distribution function; far below zero, the exponent is a term of its own."""
+    """The logarithm of the normal distribution function; far below zero, the exponent is a separate term."""
     tail = ndtr(ew.neg(elementary.absolute(x)))
     near = ew.select(ew.lt(x, 0), elementary.log(tail), elementary.log1p(ew.neg(tail)))
     low = ew.minimum(x, value(x, -1))

@@ -118,7 +118,7 @@ class AssumeReplicated(Pvary):
     size: int
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:
-        raise NotImplementedError("AssumeReplicated is for axes of meshes; vmap has no need of it.")
+        raise NotImplementedError("AssumeReplicated is for mesh axes, not for vmap.")
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
         part = elementwise.div(cotangent, np.asarray(self.size, type_of(cotangent).dtype))
@@ -227,7 +227,7 @@ class PsumScatter(Collective):
             raise TypeError(f"psum_scatter: {x} cannot be reduced.")
         dims = list(x.shape)
         if dims[self.axis] % self.size or (not self.is_tiled and dims[self.axis] != self.size):
-            raise TypeError(f"psum_scatter: axis {self.axis} of {x} cannot be dealt out to {self.size} places.")
+            raise TypeError(f"psum_scatter: axis {self.axis} of {x} cannot be split into {self.size} equal parts.")
         if self.is_tiled:
             dims[self.axis] //= self.size
         else:
@@ -310,7 +310,7 @@ class AllToAll(Collective):
     def result_type(self, x: ArrayType) -> ArrayType:
         dims = list(x.shape)
         if dims[self.split_axis] % self.size:
-            raise TypeError(f"all_to_all: axis {self.split_axis} of {x} cannot be dealt out to {self.size} places.")
+            raise TypeError(f"all_to_all: axis {self.split_axis} of {x} cannot be split into {self.size} equal parts.")
         dims[self.split_axis] //= self.size
         dims[self.join] *= self.size
         return x.with_shape(tuple(dims))
@@ -429,7 +429,7 @@ def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
                 f"\n  try: places from 0 to {size - 1}, such as (i + 1) % {size}."
             )
     if len({s for s, _ in permutation}) != len(permutation) or len({t for _, t in permutation}) != len(permutation):
-        raise ValueError(f"ppermute: every place sends once and receives once at most; got {list(pairs)}.")
+        raise ValueError(f"ppermute: each index may send and receive at most once; got {list(pairs)}.")
     return bind(Ppermute(_single(axes), permutation), x)
 
 

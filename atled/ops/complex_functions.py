@@ -265,7 +265,7 @@ def _log_of_double(x: Any, y: Any) -> Any:
 
 
 def _asinh_parts(x: Any, y: Any) -> tuple[Any, Any]:
-    """Of the sizes of the parts, from the roots of 1 + iz and 1 - iz; the signs are put back."""
+    """Computed for the absolute values of the parts, from the roots of 1 + iz and 1 - iz; the signs are restored."""
     width, height = elementary.absolute(x), elementary.absolute(y)
     a, b = _sqrt_parts(ew.sub(1, height), width)
     c, d = _sqrt_parts(ew.add(height, 1), width)
@@ -357,7 +357,8 @@ def atan(z: Any) -> Any:
     return conversion.complex(re, im)
 
 
-# -- the size, and what comes of it -----------------------------------------------------------------------------------
+# -- absolute value and functions of it
+# -----------------------------------------------------------------------------------
 
 
 def absolute(z: Any, size: Any) -> Any:

@@ -108,7 +108,7 @@ class DotGeneral(LinearOp):
     def result_type(self, x: ArrayType, y: ArrayType) -> ArrayType:
         (xc, yc), (xb, yb) = self.contracting, self.batch_axes
         if len(xc) != len(yc) or len(xb) != len(yb):
-            raise TypeError(f"dot: as many axes of {x} as of {y} must be contracted and batched.")
+            raise TypeError(f"dot: {x} and {y} must have the same number of contracting and of batch axes.")
         for a, b in zip((*xc, *xb), (*yc, *yb), strict=True):
             if not (0 <= a < x.ndim and 0 <= b < y.ndim) or x.shape[a] != y.shape[b]:
                 raise TypeError(
@@ -135,7 +135,7 @@ class DotGeneral(LinearOp):
         """A product by an algorithm: operands are rounded to its storage dtype, the result is cast to its own."""
         given, stored, is_on_cpu = ALGORITHMS.get(name, (None, x.type.dtype, False))
         if (build.platform == "cpu" and not is_on_cpu) or name in _OF_EIGHT_BITS:
-            raise ValueError(f"precision: {name!r} is not there for products on {build.platform}.")
+            raise ValueError(f"precision: {name!r} is not supported on {build.platform}.")
         if x.type.kind == "c" or y.type.kind == "c":
             raise TypeError(f"precision: {name!r} is of real numbers; got {x.type} and {y.type}.")
         sums = dtypes.canonical(given.accumulation_type) if given else self.result

@@ -34,7 +34,7 @@ class Cumulative(Op):
         return x
 
     def combine(self, x: Any, y: Any) -> Any:
-        """Two neighbouring results put together, the earlier first."""
+        """Combine two neighbouring results, the earlier one first."""
         raise NotImplementedError
 
     def combine_pairs(self, p: Any, q: Any) -> Any:

@@ -303,7 +303,7 @@ def _exp2(x: Any) -> Any:
 
 
 def power_of_two(n: Any) -> Any:
-    """2 ** n for whole n of moderate size, by writing the exponent."""
+    """2 ** n for integer n of moderate size, by setting the exponent bits."""
     is_single = type_of(n).dtype is dtypes.float32
     integer, bias, mantissa = (np.dtype(np.int32), 127, 23) if is_single else (np.dtype(np.int64), 1023, 52)
     bits = elementwise.shift_left(elementwise.add(conversion.convert(n, integer), bias), mantissa)

@@ -54,7 +54,7 @@ class Fft(LinearOp):
             missing = self.lengths[-1] - dims[-1]
             full = shape.pad(cotangent, 0, [(0, 0, 0)] * (len(dims) - 1) + [(0, missing, 0)])
             return (conversion.real(bind(Fft("FFT", self.lengths), full)),)
-        # every coefficient but the first, and the last of an even length, also stands for its mirror image
+        # every coefficient but the first, and the last of an even length, also represents its mirror image
         spectrum = bind(Fft("RFFT", self.lengths), cotangent)
         t = type_of(spectrum)
         weight = np.full(t.shape[-1], 2.0)

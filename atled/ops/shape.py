@@ -199,7 +199,7 @@ class Pad(Moving):
             raise TypeError(f"pad: one (low, high, interior >= 0) is needed for each axis of {x}; got {self.padding}.")
         dims = tuple([lo + hi + n + max(n - 1, 0) * i for n, (lo, hi, i) in zip(x.shape, self.padding, strict=True)])
         if any(n < 0 for n in dims):
-            raise TypeError(f"pad: {self.padding} takes more away than {x} has.")
+            raise TypeError(f"pad: {self.padding} removes more elements than {x} has.")
         return x.with_shape(dims)
 
     def lower(self, build: Any, x: Any, value: Any) -> Any:

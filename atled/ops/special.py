@@ -112,9 +112,7 @@ class Polygamma(Special):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (m, x), (s, t) = primals, tangents
         if type(s) is not Zero:
-            raise NotImplementedError(
-                "Polygamma has no derivative by its order; differentiation by x alone is defined."
-            )
+            raise NotImplementedError("Polygamma has no derivative with respect to its order; differentiate by x only.")
         out = bind(self, m, x)
         factor = bind(self, elementwise.add(m, 1), x)
         return out, spread_tangent(elementwise.mul(t, factor), out)
@@ -129,7 +127,7 @@ class Zeta(Special):
         (x, q), (s, t) = primals, tangents
         if type(s) is not Zero:
             raise NotImplementedError(
-                "Zeta has no derivative by its first operand; differentiation by q alone is defined."
+                "Zeta has no derivative with respect to its first operand; differentiate by q only."
             )
         out = bind(self, x, q)
         factor = elementwise.neg(elementwise.mul(x, bind(self, elementwise.add(x, 1), q)))

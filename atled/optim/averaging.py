@@ -111,7 +111,8 @@ def _check_alone(optimizer: Any) -> None:
         name = type(optimizer).__name__
         raise ValueError(
             errors.explained(
-                f"{name}: the optimizer inside must not keep weights of its own, since its steps are changed; got "
+                f"{name}: the optimizer inside must not keep its own copy of the weights, since its steps are "
+                "modified; got "
                 f"{type(optimizer.inner).__name__}.",
                 f"optim.average(optim.{name}(optimizer)).",
             )

@@ -72,9 +72,10 @@ class LAMB(AdamW):
 class Adafactor(Decaying):
     """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices factored into row and column.
 
-    In step t the squares fade by `b = 1 - t**-power`. If the two longest axes of an array both have at least `least`
-    entries, only row and column means of the squares are stored; otherwise all squares. Steps are clipped to a root
-    mean square of `limit`, and scaled by `rate` times the root mean square of their array, at least `small`.
+    In step t, the running mean of squares has decay `b = 1 - t**-power`. If the two longest axes of an array both have
+    at least `least` entries, only row and column means of the squares are stored; otherwise all squares. Steps are
+    clipped to a root mean square of `limit`, and scaled by `rate` times the root mean square of their array, at least
+    `small`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

@@ -472,7 +472,7 @@ def change(state: Any, **numbers: Any) -> Any:
     """A state with other hyperparameters: the next step uses them, without recompiling.
 
     A hyperparameter is changed in all groups. If optimizers of several classes have one of that name, add the class:
-    `change(state, **{"AdamW.decay": 0.1})`. Of two parts of one class in a chain, change the state of one by itself.
+    `change(state, **{"AdamW.decay": 0.1})`. Of two parts of one class in a chain, change the state of one separately.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

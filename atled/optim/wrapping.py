@@ -163,7 +163,8 @@ class Accumulate(Wrapper):
                 errors.explained(
                     "optim.accumulate: the optimizer inside must not need the loss as a function, which is that of the "
                     f"last batch alone; got {type(self.inner).__name__}.",
-                    "larger batches; or optim.SAM(optim.accumulate(optimizer, every)): uphill batch by batch.",
+                    "larger batches; or optim.SAM(optim.accumulate(optimizer, every)): perturbs the weights for "
+                    "each batch.",
                 )
             )
         if self.every < 1:
@@ -309,7 +310,7 @@ class LossScale(Wrapper):
         if callable(self.scale):
             raise TypeError(
                 errors.explained(
-                    "LossScale: scale must be a number, which changes by itself; got a schedule.",
+                    "LossScale: scale must be a number, since it adapts automatically; got a schedule.",
                     "optim.LossScale(optimizer, 2.0**15).",
                 )
             )

@@ -1,8 +1,8 @@
-"""Counts: geometric, Poisson, binomial and multinomial numbers, and signs.
+"""Discrete distributions: geometric, Poisson, binomial, multinomial, and random signs.
 
-What is counted is decided in float32 or wider, whatever the dtype of the result. The numbers are JAX's for the same
-key, except where rounding decides: the tests of acceptance are written so that large numbers do not cancel, and the
-rest of Stirling's formula is that of the count also beyond 9. None has a derivative.
+Computation is in float32 or wider, whatever the dtype of the result. The numbers equal JAX's for the same key up to
+rounding: acceptance tests are written without cancellation between large numbers, and the remainder of Stirling's
+formula is evaluated at the count itself, also above 9. Samples have no derivatives.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def rademacher(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_shardi
 
 
 def _work(*parameters: Any) -> Any:
-    """The dtype to decide in: that of the parameters, and float32 at least."""
+    """The dtype to compute in: that of the parameters, at least float32."""
     wide = inexact_dtype(common_dtype([type_of(p) for p in parameters])[0])
     return dtypes.float32 if dtypes.bits(wide) < 32 else wide
 
@@ -75,7 +75,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None
 
 
 def _until_accepted(key: Any, start: Any, is_done: Any, propose: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
-    """Propose values for all elements, of two keys each time, until every element has one that was accepted."""
+    """Rejection sampling: propose values for all elements, from two keys each time, until all are accepted."""
 
     def step(state: Any) -> Any:
         key, value, is_done = state
@@ -92,7 +92,7 @@ _REST = np.array(
 
 
 def _stirling_rest(n: Any) -> Any:
-    """What is missing in `log(n!) = (n + 1/2) log(n + 1) - (n + 1) + log(2 pi) / 2`: exact to 9, then its series."""
+    """The error of `log(n!) = (n + 1/2) log(n + 1) - (n + 1) + log(2 pi) / 2`: a table up to 9, then its series."""
     square = (n + 1) * (n + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (n + 1)
     table = jnp.asarray(_REST, type_of(n).dtype)
@@ -103,7 +103,7 @@ def _stirling_rest(n: Any) -> Any:
 
 
 def _few_events(key: Any, lam: Any) -> Any:
-    """Knuth: how many waiting times fit into `lam`; -1 where it is negative or nan."""
+    """Knuth's method: how many waiting times fit into `lam`; -1 where it is negative or nan."""
     dims, dtype = type_of(lam).shape, type_of(lam).dtype
 
     def step(state: Any) -> Any:
@@ -254,7 +254,7 @@ def _multinomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any, un
 def multinomial(
     key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
 ) -> Array:
-    """How n draws fall into categories along the last axis, with probabilities in proportion to p.
+    """Counts of n draws in categories along the last axis, with probabilities proportional to p.
 
     `n` broadcasts against the other axes. `shape` is that of the result; `unroll` is for the loop over categories.
 

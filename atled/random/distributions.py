@@ -1,7 +1,7 @@
 """Distributions whose draws are an explicit function of one uniform number, by inverting the distribution function.
 
 Parameters broadcast against the shape, and gradients go through them. A draw has the resolution of its dtype: half
-precisions start from 10 (float16) or 7 (bfloat16) random bits, as they do in JAX, whose numbers these are. `gammas`,
+precisions use 10 (float16) or 7 (bfloat16) random bits, as in JAX, so that the numbers are the same. `gammas`,
 `normals` and `counts` have the other distributions.
 """
 
@@ -39,7 +39,7 @@ def exponential_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def exponential(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Waiting times between events that come at rate 1.
+    """Exponentially distributed numbers with rate 1.
 
     >>> from atled import random
     >>> abs(float(exponential(random.key(0), (1000,)).mean()) - 1) < 0.1
@@ -118,7 +118,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *
 
 @library_function(static=("dims", "dtype"))
 def _rayleigh(key: Any, scale: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    # a uniform number that came out as zero stands for its cell, whose middle has a finite logarithm
+    # a uniform number that is zero is replaced by the middle of its interval, whose logarithm is finite
     u = jnp.maximum(unit(key, dims, dtype), np.asarray(2.0 ** -(int(dtypes.finfo(dtype).nmant) + 1), dtype))
     return parameter(scale, dims, dtype) * jnp.sqrt(-2 * jnp.log(u))
 
@@ -126,7 +126,7 @@ def _rayleigh(key: Any, scale: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def rayleigh(
     key: ArrayLike, scale: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Lengths of vectors in the plane whose parts are normal with deviation `scale`; JAX's numbers, and never inf.
+    """Rayleigh: lengths of 2-d normal vectors with standard deviation `scale`; JAX's numbers, but never inf.
 
     >>> from atled import random
     >>> bool((rayleigh(random.key(0), 2.0, (1000,)) > 0).all())
@@ -155,7 +155,7 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers between `left` and `right` whose density rises in a straight line up to `mode`, and falls again.
+    """Triangular numbers: between `left` and `right`, with a density that peaks linearly at `mode`.
 
     >>> from atled import random
     >>> x = triangular(random.key(0), 0.0, 1.0, 3.0, (1000,))
@@ -177,9 +177,9 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, dims: tuple[int, ...]
 def weibull_min(
     key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Any = (), dtype: Any = None
 ) -> Array:
-    """Numbers that exceed x with probability `exp(-(x / scale) ** concentration)`.
+    """Weibull numbers, which exceed x with probability `exp(-(x / scale) ** concentration)`.
 
-    Every element is a draw of its own, also where the parameters have axes that `shape` lacks.
+    Every element is an independent draw, also along axes of the parameters that `shape` lacks.
 
     >>> from atled import random
     >>> abs(float(weibull_min(random.key(0), 2.0, 1.0, (1000,)).mean()) - 2) < 0.2

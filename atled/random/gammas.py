@@ -1,9 +1,9 @@
-"""The gamma distribution by rejection, and what is made from it: beta, Student's t, F, Dirichlet, points in a ball.
+"""The gamma distribution by rejection sampling, and others built on it: beta, Student's t, F, Dirichlet, points
+in a ball.
 
-The numbers are JAX's for the same key, up to rounding: every element has a key of its own, and tries until it accepts.
-Half precisions are drawn in float32 and rounded, where JAX computes in the half precision itself. A draw follows its
-parameter: its derivative keeps the probability of smaller draws as it is (implicit reparametrisation, Figurnov et al.,
-2018).
+The numbers are JAX's for the same key, up to rounding: every element has its own key, and retries until accepted. Half
+precisions are drawn in float32 and rounded, where JAX computes in the half precision itself. Draws are differentiable
+in the parameters, by implicit reparametrisation (Figurnov et al., 2018).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _gamma_one(key: Any, a: Any, in_logs: bool) -> Any:
 
 @custom_jvp
 def _gammas(key: Any, a: Any) -> Any:
-    """A gamma number for each element of a vector, of a key of its own."""
+    """A gamma number for each element of a vector, each from its own key."""
     return vmap(lambda k, v: _gamma_one(k, v, False))(split_key(key, type_of(a).shape), a)
 
 
@@ -85,7 +85,7 @@ def _log_gammas(key: Any, a: Any) -> Any:
 @_log_gammas.defjvp
 def _log_gammas_jvp(primals: Any, tangents: Any) -> Any:
     a, out = primals[1], _log_gammas(*primals)
-    # near zero, `a * out - lgamma(a + 1)` is the logarithm of the probability, which stays
+    # near zero, `a * out - lgamma(a + 1)` is the log probability, which is held constant
     is_tiny = out < math.log(dtypes.finfo(type_of(out).dtype).eps)
     x = jnp.exp(jnp.where(is_tiny, 0, out))
     slope = jnp.where(is_tiny, (special.digamma(a + 1) - out) / a, _slope(a, x) / x)
@@ -190,7 +190,7 @@ def _beta(key: Any, a: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def beta(
     key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers between 0 and 1 with density in proportion to `x**(a - 1) * (1 - x)**(b - 1)`.
+    """Numbers between 0 and 1 with density proportional to `x**(a - 1) * (1 - x)**(b - 1)`.
 
     >>> from atled import random
     >>> x = beta(random.key(0), 2.0, 2.0, (1000,))
@@ -229,7 +229,7 @@ def _dirichlet(key: Any, alpha: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def dirichlet(
     key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers along a last axis that are positive and sum to one, with weights `alpha`.
+    """Dirichlet vectors: positive numbers along a last axis that sum to one, with concentrations `alpha`.
 
     >>> from atled import random
     >>> dirichlet(random.key(0), jnp.ones(3), (2,)).sum(-1).round(3)
@@ -249,7 +249,7 @@ def dirichlet(
 
 @library_function(static=("dims", "dtype"))
 def generalized_normals(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    """Numbers with density in proportion to `exp(-abs(x)**p)`."""
+    """Numbers with density proportional to `exp(-abs(x)**p)`."""
     keys = split_key(key, (2,))
     root = 1 / jnp.asarray(p).astype(dtype)
     return signs(keys[1], dims, dtype) * gamma_floats(keys[0], root, dims, dtype) ** root
@@ -258,7 +258,7 @@ def generalized_normals(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> 
 def generalized_normal(
     key: ArrayLike, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers with density in proportion to `exp(-abs(x)**p)`: 2 is the normal shape, 1 the one of `laplace`.
+    """Numbers with density proportional to `exp(-abs(x)**p)`: p = 2 is the shape of `normal`, p = 1 that of `laplace`.
 
     >>> from atled import random
     >>> generalized_normal(random.key(0), 2.0, (2, 3)).shape
@@ -273,7 +273,7 @@ def generalized_normal(
 
 @library_function(static=("dims", "dtype"))
 def _ball(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    """Barthe, Guédon, Mendelson and Naor (2005): one more exponential number in the norm moves points inside."""
+    """Barthe, Guédon, Mendelson and Naor (2005): an extra exponential number in the norm moves points inside."""
     keys = split_key(key, (2,))
     g = generalized_normals(keys[0], p, dims, dtype)
     e = exponential_floats(keys[1], dims[:-1], dtype)
@@ -287,7 +287,7 @@ def _cube(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def ball(key: ArrayLike, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Points spread evenly over the ball of `d` dimensions, in which `sum(abs(x)**p)` is at most 1.
+    """Points uniform in the `d`-dimensional ball `sum(abs(x)**p) <= 1`.
 
     `p=inf` is the cube.
 

@@ -1,4 +1,4 @@
-"""Random keys: making them, deriving new ones, and noticing when one is used twice.
+"""Random keys: creating them, deriving new ones, and detecting reuse.
 
 A draw or a split consumes a key. Reusing it gives the same numbers again, which is rarely intended, so there is a
 warning with both lines. `fold_in` does not consume the key; `clone` marks intentional reuse.
@@ -93,7 +93,7 @@ def use(name: str, key: Any) -> Any:
 
 
 def _words_of_seed(seed: Any) -> Any:
-    """The two words of a seed: all of its 64 bits count."""
+    """The two words of a seed; all of its 64 bits are used."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, np.bool_):
         n = int(seed)
         if not -(2**63) <= n < 2**64:
@@ -132,7 +132,7 @@ def _unwrap(keys: Any) -> Any:
 
 def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
     if impl is not None and dtype is not None:
-        raise ValueError(f"random.{name}: the generator is given as dtype or as impl; got both.")
+        raise ValueError(f"random.{name}: give the generator as dtype or as impl, not both.")
     generator = dtype if impl is None else impl
     if generator is not None and generator is not dtypes.key_dtype and generator not in ("threefry2x32", "fry"):
         raise NotImplementedError(f"random.{name}: the generator is threefry2x32; got {generator!r}.")
@@ -207,7 +207,7 @@ def clone(key: Any) -> Array:
 
 
 def counters(dims: Sequence[int]) -> tuple[Any, Any]:
-    """The position of every element of a shape, as two words. Each axis counts for itself, so shards draw in place."""
+    """The position of every element of a shape, as two words; from one index per axis, so that shards draw locally."""
     size = int(np.prod(dims, dtype=object)) if dims else 1
     wide = dtypes.uint32 if size <= 2**32 else dtypes.uint64
     total, step = None, 1

@@ -1,7 +1,8 @@
-"""Distributions made from normal numbers: truncated, in several dimensions, of lengths, exponentials and first times.
+"""Distributions built on normal numbers: truncated, multivariate, Maxwell, log-normal, Wald.
 
-The numbers are JAX's for the same key, up to rounding. Two differences are meant: `wald` does not cancel where the mean
-is large, and the result of `double_sided_maxwell` always has the shape asked for, followed by that of the parameters.
+The numbers are JAX's for the same key, up to rounding. Two differences are intentional: `wald` does not cancel where
+the mean is large, and the result of `double_sided_maxwell` always has the shape asked for, followed by that of the
+parameters.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ def truncated_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Normal numbers of which only those between `lower` and `upper` are kept.
+    """Normal numbers truncated to the range from `lower` to `upper`.
 
-    The distribution function is inverted in `dtype`: of an interval beyond 5 deviations, float32 knows only its ends.
+    The distribution function is inverted in `dtype`: for an interval beyond 5 standard deviations, float32 only
+    resolves its ends.
 
     >>> from atled import random
     >>> x = truncated_normal(random.key(0), -1.0, 2.0, (1000,))
@@ -88,7 +90,7 @@ def _maxwell(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def maxwell(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Lengths of vectors in space whose three parts are normal: speeds in a gas.
+    """Maxwell-distributed numbers: lengths of 3-d standard normal vectors.
 
     >>> from atled import random
     >>> bool((maxwell(random.key(0), (1000,)) > 0).all())
@@ -106,7 +108,7 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, dims: tuple[int, ...],
 
 
 def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers around `loc` whose distance from it is `scale` times a number of `maxwell`, to either side.
+    """Numbers whose distance from `loc`, to either side, is `scale` times a `maxwell` number.
 
     The result has the axes of `shape`, and then those of the parameters.
 
@@ -132,7 +134,7 @@ def _wald(key: Any, mean: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def wald(key: ArrayLike, mean: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Times at which a Brownian motion with drift first gets to a level that it reaches after `mean` on average.
+    """Wald (inverse Gaussian) numbers: first passage times of a Brownian motion with drift, with the given mean.
 
     >>> from atled import random
     >>> abs(float(wald(random.key(0), 2.0, (10000,)).mean()) - 2) < 0.1
@@ -167,10 +169,10 @@ def multivariate_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Vectors, along a last axis, of normal numbers with a mean and a matrix of covariances.
+    """Multivariate normal vectors, along a last axis, with a given mean and covariance matrix.
 
-    `method` is how the root of the matrix is taken: 'cholesky', the fastest, needs a definite matrix; 'eigh' and 'svd'
-    take those with directions without variance. The dtype is that of the parameters if none is given.
+    `method` is how the square root of the matrix is computed: 'cholesky', the fastest, needs a positive definite
+    matrix; 'eigh' and 'svd' also accept singular ones. The dtype is that of the parameters if none is given.
 
     >>> from atled import random
     >>> import atled.numpy as jnp

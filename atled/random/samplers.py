@@ -1,4 +1,4 @@
-"""The basic draws: bits, uniform, normal, integers, choices. The same bits as JAX's threefry for the same key."""
+"""The basic draws: bits, uniform, normal, integers, choices. The bits are those of JAX's threefry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def integer_dtype(name: str, dtype: Any) -> Any:
 
 
 def _wide(dtype: Any) -> Any:
-    """The dtype in which something is decided: half precisions have too few random bits for it."""
+    """The dtype to make decisions in: half precisions have too few random bits."""
     return dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
 
 
@@ -119,7 +119,7 @@ def uniform(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers spread evenly over [minval, maxval).
+    """Uniformly distributed numbers in [minval, maxval).
 
     >>> from atled import random
     >>> bool((uniform(random.key(0), (100,)) < 1).all())
@@ -187,7 +187,7 @@ def _randint(key: Any, dims: tuple[int, ...], low: Any, high: Any, dtype: Any) -
 
 
 def _clipped(x: Any, dtype: Any) -> tuple[Any, Any]:
-    """A bound in a dtype, and whether it lay above the largest value."""
+    """A bound converted to a dtype, and whether it was above the largest value."""
     info = dtypes.iinfo(dtype)
     t = type_of(x)
     if t.kind not in "iu":
@@ -203,7 +203,7 @@ def _clipped(x: Any, dtype: Any) -> tuple[Any, Any]:
 def randint(
     key: ArrayLike, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Integers spread evenly over [minval, maxval).
+    """Uniformly distributed integers in [minval, maxval).
 
     >>> from atled import random
     >>> x = randint(random.key(0), (100,), -2, 3)
@@ -252,7 +252,7 @@ def signs(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 def bernoulli(
     key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
 ) -> Array:
-    """True with probability p; mode "high" knows probabilities below 1e-7. Half precisions are compared in float32.
+    """True with probability p; mode "high" resolves probabilities below 1e-7. Half precisions are compared in float32.
 
     >>> from atled import random
     >>> bernoulli(random.key(0), 0.5, (3,)).dtype
@@ -277,7 +277,7 @@ def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any
         is_low = elementwise.lt(whole, np.uint64(1 << 63))
         part = elementwise.select(is_low, whole, elementwise.sub(np.uint64(0), whole))
         x = elementwise.mul(conversion.convert(part, dtype), np.float32(2.0**-64))
-        x = elementwise.maximum(x, np.float32(2.0**-65))  # zero represents its interval
+        x = elementwise.maximum(x, np.float32(2.0**-65))  # zero stands for its interval
         logs = elementwise.select(is_low, elementary.log1p(elementwise.neg(x)), elementary.log(x))
         return elementwise.neg(elementary.log(elementwise.neg(logs)))
     if mode in ("high", "highest"):
@@ -299,7 +299,7 @@ def _gumbel(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
 
 
 def gumbel_mode(name: str, mode: str | None) -> str:
-    """How many random bits a Gumbel number is made of."""
+    """How many random bits a Gumbel number uses."""
     if mode not in (None, "low", "high", "highest"):
         raise ValueError(f"random.{name}: the mode is 'low', 'high' or 'highest'; got {mode!r}.")
     return mode or "low"
@@ -372,7 +372,7 @@ def categorical(
 
 
 def shuffled(key: Any, x: Any, axis: int) -> Any:
-    """x in random order along an axis: sorted by random words, often enough that ties cannot matter."""
+    """x in random order along an axis: sorted by random words, in enough rounds that ties do not matter."""
     t = type_of(x)
     rounds = int(np.ceil(3 * np.log(max(1, t.size)) / np.log(2**32 - 1)))
     for _ in range(rounds):
@@ -405,7 +405,7 @@ def _permutation_of(key: Any, n: int) -> Any:
 
 
 def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
-    """The numbers below x, or the slices of x along an axis, in random order.
+    """The integers below x, or the slices of x along an axis, in random order.
 
     >>> from atled import random
     >>> sorted(permutation(random.key(0), 5).tolist())
@@ -440,7 +440,7 @@ def _weighted_without(key: Any, p: Any, count: int, mode: str) -> Any:
 def choice(
     key: ArrayLike, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
 ) -> Array:
-    """Draws from the numbers below a, or from the slices of a along an axis, with or without replacement.
+    """Draws from the integers below a, or from the slices of a along an axis, with or without replacement.
 
     >>> from atled import random
     >>> len(set(choice(random.key(0), 10, (10,), replace=False).tolist()))

@@ -1,6 +1,6 @@
-"""SciPy's cosine transforms, of types 1 to 4, over any number of axes; each is one Fourier transform and a turn.
+"""SciPy's cosine transforms, of types 1 to 4, over any number of axes; each is one FFT and phase factors.
 
-Complex numbers are transformed part by part. Half precision computes in float32.
+The real and imaginary parts of complex numbers are transformed separately. Half precision computes in float32.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _KINDS = {1: _first, 2: _second, 3: _third, 4: _fourth}
 
 
 def _ends(n: int, first: float, last: float, dtype: Any) -> Any:
-    """Ones, with other factors at both ends."""
+    """A vector of ones, with other factors at both ends."""
     out = np.ones(n)
     out[0] *= first
     out[-1] *= last
@@ -75,7 +75,7 @@ def _ends(n: int, first: float, last: float, dtype: Any) -> Any:
 
 
 def _scaled(x: Any, kind: int, norm: str | None) -> Any:
-    """A transform of the last axis with its normalization."""
+    """A normalized transform of the last axis."""
     n, dtype = type_of(x).shape[-1], type_of(x).dtype
     count = 2 * (n - 1) if kind == 1 else 2 * n
     root = math.sqrt(2)
@@ -112,7 +112,7 @@ def _transform(
 
 
 def _call(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:
-    """Arguments of a public function brought into form."""
+    """The validated arguments of a public function."""
     if type not in _KINDS:
         raise ValueError(f"{name}: the type is 1, 2, 3 or 4; got {type!r}.")
     if norm not in _OPPOSITE:
@@ -130,7 +130,7 @@ def _call(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:
 
 
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The cosine transform along an axis, which is cut or filled with zeros to length n.
+    """The cosine transform along an axis, which is truncated or zero-padded to length n.
 
     >>> import atled.numpy as jnp
     >>> dct(jnp.array([1.0, 2.0, 3.0]), type=1)
@@ -151,7 +151,7 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
 
 
 def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The cosine transform over axes, by default all, or as many last ones as there are lengths s.
+    """The cosine transform over `axes`; by default all, or the last `len(s)` if `s` is given.
 
     >>> dctn(jnp.ones((2, 2))).round() + 0.0
     Array([[16.,  0.],

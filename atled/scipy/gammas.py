@@ -1,4 +1,4 @@
-"""Gamma functions and what is made of them: `gamma`, `factorial`, `beta`, `comb`, `digamma`, `zeta`."""
+"""Gamma functions and functions built on them: `gamma`, `factorial`, `beta`, `comb`, `digamma`, `zeta`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOG_TWO_PI = math.log(2 * math.pi)
 
 @library_function
 def gammaln(x: Any) -> Array:
-    """The logarithm of the size of the gamma function.
+    """The logarithm of the absolute value of the gamma function.
 
     >>> round(float(gammaln(5.0)), 3), round(math.log(24), 3)
     (3.178, 3.178)
@@ -44,12 +44,13 @@ def loggamma(x: Any) -> Array:
 
 
 def _positive_gamma(x: Any) -> Any:
-    """The gamma function of positive numbers, by Stirling's formula; that of x + 8 and a product for x below 8."""
+    """The gamma function of positive numbers, by Stirling's formula; x below 8 is first shifted by 8."""
     is_low = ew.lt(x, 8)
     shift = ew.select(is_low, value(x, 8), value(x, 0))
-    z = ew.maximum(ew.add(x, shift), value(x, 0))  # the compiler would undo a plain sum
+    z = ew.maximum(ew.add(x, shift), value(x, 0))  # the compiler would simplify a plain sum away
     lost = ew.mul(ew.sub(x, ew.sub(z, shift)), elementary.log(z))
-    root = elementary.pow(z, ew.mul(ew.sub(z, 0.5), 0.5))  # in two factors, which do not overflow before the result
+    # as two factors, so that nothing overflows before the result does
+    root = elementary.pow(z, ew.mul(ew.sub(z, 0.5), 0.5))
     series = ew.div(polynomial(ew.div(1, ew.mul(z, z)), STIRLING), z)
     more = ew.mul(ew.mul(elementary.exp(series), ew.add(lost, 1)), math.sqrt(2 * math.pi))
     out = ew.mul(ew.mul(ew.mul(root, elementary.exp(ew.neg(z))), root), more)
@@ -82,13 +83,13 @@ def gamma(x: Any) -> Array:
 
 def _gamma(x: Any) -> Any:
     size = elementary.absolute(x)
-    limit = value(x, 172.5)  # beyond the largest operand with a finite result; NaN and infinity take their own way
+    limit = value(x, 172.5)  # above the largest operand with a finite result; NaN and infinity are handled separately
     is_large, is_zero = ew.gt(size, limit), ew.eq(x, 0)
     high = _positive_gamma(ew.select(is_large, limit, ew.select(is_zero, value(x, 1), size)))
     high = ew.select(is_large, value(x, np.inf), high)
     is_low = ew.lt(x, 0)
     safe = ew.select(is_low, x, value(x, -0.5))
-    low = ew.div(-math.pi, ew.mul(ew.mul(safe, _sine_of_turns(safe)), high))  # by reflection
+    low = ew.div(-math.pi, ew.mul(ew.mul(safe, _sine_of_turns(safe)), high))  # by the reflection formula
     is_pole = ew.logical_or(ew.eq(x, value(x, -np.inf)), all_of(is_low, ew.eq(elementary.floor(x), x)))
     out = ew.select(is_low, ew.select(is_pole, value(x, np.nan), low), high)
     return ew.select(is_zero, ew.div(1, x), out)
@@ -96,7 +97,7 @@ def _gamma(x: Any) -> Any:
 
 @library_function
 def gammasgn(x: Any) -> Array:
-    """The sign of the gamma function; NaN where it has poles, but for zero, which has the sign it is given with.
+    """The sign of the gamma function; NaN at its poles, except at zero, where it is the sign of that zero.
 
     >>> import atled.numpy as jnp
     >>> gammasgn(jnp.array([-1.5, -0.5, 2.0]))
@@ -114,7 +115,7 @@ def gammasgn(x: Any) -> Array:
 
 @library_function(static=("exact",))
 def factorial(n: Any, exact: bool = False) -> Array:
-    """gamma(n + 1), and zero for negative n; always floating.
+    """gamma(n + 1), and zero for negative n; the result is floating point.
 
     >>> import atled.numpy as jnp
     >>> factorial(jnp.array([0, 3, 5])).round()
@@ -141,7 +142,7 @@ def digamma(x: Any) -> Array:
 
 @library_function
 def polygamma(n: Any, x: Any) -> Array:
-    """Derivative number n of digamma at x, for whole n; differentiable by x.
+    """The n-th derivative of digamma at x, for integer n; differentiable with respect to x.
 
     >>> round(float(polygamma(1, 1.0)), 3)
     1.645
@@ -153,20 +154,21 @@ def polygamma(n: Any, x: Any) -> Array:
 
 @library_function
 def zeta(x: Any, q: Any = None) -> Array:
-    """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q.
+    """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable with respect to q.
 
     >>> round(float(zeta(2.0)), 3), round(float(zeta(2.0, 2.0)), 3)
     (1.645, 0.645)
     """
     (x, q), back = wide_operands("zeta", x, 1.0 if q is None else q)
-    is_far = ew.eq(x, value(x, np.inf))  # only the first term is left, and whether it is below, at or above one
+    # for infinite x only the first term matters: whether it is below, at or above one
+    is_far = ew.eq(x, value(x, np.inf))
     first = ew.select(ew.eq(q, 1), value(q, 1), ew.select(ew.gt(q, 1), value(q, 0), value(q, np.inf)))
     first = ew.select(ew.eq(q, q), first, q)
     return back(ew.select(is_far, first, ops.zeta(ew.select(is_far, value(x, 2), x), q)))
 
 
 def _stirling(x: Any) -> Any:
-    """What is left of log(gamma(x)) after Stirling's formula, for x from 8 on."""
+    """The remainder of log(gamma(x)) after Stirling's formula, for x >= 8."""
     return ew.div(polynomial(ew.div(1, ew.mul(x, x)), STIRLING), x)
 
 
@@ -185,13 +187,13 @@ def _betaln(a: Any, b: Any) -> Any:
     is_first = ew.le(a, b)
     low, high = ew.select(is_first, a, b), ew.select(is_first, b, a)
     plain = ew.sub(ew.add(ops.lgamma(low), ops.lgamma(high)), ops.lgamma(ew.add(low, high)))
-    # large logarithms must not be subtracted, nor almost equal ones: their leading terms are, on paper
+    # large or almost equal logarithms must not be subtracted numerically: their leading terms are cancelled by hand
     is_tiny = all_of(ew.gt(low, 0), ew.lt(low, 0.1), ew.lt(high, 8))
     is_large = ew.logical_or(all_of(ew.gt(low, 0), ew.ge(high, 8)), is_tiny)
     x = ew.select(is_large, low, value(low, 8))
     y = ew.select(is_large, high, value(low, 8))
     steps: Any = value(low, 1)
-    for i in range(8):  # gamma(x + y) / gamma(y), eight steps higher
+    for i in range(8):  # gamma(x + y) / gamma(y), with y shifted by 8
         start = ew.add(ew.select(is_tiny, high, value(high, 1)), i)
         steps = ew.mul(steps, ew.add(ew.div(ew.select(is_tiny, low, value(low, 0)), start), 1))
     y = ew.select(is_tiny, ew.add(y, 8), y)
@@ -208,7 +210,7 @@ def _betaln(a: Any, b: Any) -> Any:
 
 @library_function
 def betaln(a: Any, b: Any) -> Array:
-    """The logarithm of the size of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
+    """The log of the absolute value of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
 
     >>> round(float(betaln(1e4, 1e4)), 1)
     -13866.3
@@ -231,7 +233,7 @@ def beta(a: Any, b: Any) -> Array:
 
 @library_function(static=("repetition",))
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:  # noqa: N803
-    """In how many ways k of N things can be chosen, floating; with `repetition`, each any number of times.
+    """The number of ways to choose k of N things, as a float; with `repetition`, with replacement.
 
     >>> import atled.numpy as jnp
     >>> comb(jnp.array([4.0, 5.0]), 2.0).round()
@@ -259,7 +261,7 @@ def _multigammaln(a: Any, d: int) -> Any:
 
 
 def multigammaln(a: Any, d: Any) -> Array:
-    """The logarithm of the gamma function of d dimensions, for a fixed integer d and a above (d - 1) / 2.
+    """The logarithm of the multivariate gamma function in d dimensions, for a static integer d and a > (d - 1) / 2.
 
     >>> round(float(multigammaln(5.0, 1)), 3), round(float(multigammaln(5.0, 2)), 3)
     (3.178, 6.204)

@@ -1,4 +1,4 @@
-"""Bessel functions of whole order, spherical harmonics and Bernoulli's numbers."""
+"""Bessel functions of integer order, spherical harmonics and Bernoulli numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DOUBLE = np.dtype(float)
 
 @functools.cache
 def _bernoulli_numbers(n: int) -> tuple[float, ...]:
-    """From tangent numbers, which are whole (R. P. Brent and D. Harvey, 2013)."""
+    """Computed from tangent numbers, which are integers (R. P. Brent and D. Harvey, 2013)."""
     count = n // 2 + 1
     tangents = [0, 1, *[math.factorial(k) for k in range(1, count)]]
     for k in range(2, count + 1):
@@ -40,7 +40,7 @@ def _bernoulli_numbers(n: int) -> tuple[float, ...]:
 
 
 def bernoulli(n: int) -> Array:
-    """Bernoulli's numbers B[0] to B[n].
+    """The Bernoulli numbers B[0] to B[n].
 
     >>> bernoulli(2)
     Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
@@ -59,7 +59,7 @@ def bernoulli(n: int) -> Array:
 
 
 def _bessel_down(z: Any, v: int, start: int) -> Any:
-    """J of orders 0 to v, by the recurrence downwards from an order where it is negligible; scaled by their sum."""
+    """J of orders 0 to v, by downward recurrence from an order where it is negligible; normalized by their sum."""
 
     def step(i: Any, state: Any) -> Any:
         above, here, total, by_order = state
@@ -80,7 +80,7 @@ def _bessel_down(z: Any, v: int, start: int) -> Any:
 
 
 def _bessel_up(z: Any, v: int) -> Any:
-    """J of orders 0 to v, for z larger than v: Hankel's asymptotic series, and the recurrence upwards."""
+    """J of orders 0 to v, for z larger than v: Hankel's asymptotic series, and the upward recurrence."""
     first = []
     for order in (0, 1):
         p, q, term = jnp.ones_like(z), jnp.zeros_like(z), jnp.ones_like(z)
@@ -129,7 +129,7 @@ def _bessel(v: int) -> Any:
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of orders 0 to v, stacked along a new first axis.
 
-    The number of steps follows from v; `n_iter` is there for compatibility.
+    The number of steps follows from v; `n_iter` has no effect and is accepted for compatibility.
 
     >>> [round(float(x), 3) for x in bessel_jn(jnp.array([1.0]), v=2).ravel()]
     [0.765, 0.44, 0.115]
@@ -180,7 +180,7 @@ def _sph_harm(n: Any, m: Any, theta: Any, phi: Any, top: int) -> Any:
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None) -> Array:
     """The spherical harmonic of degree n and order m at polar angle theta and azimuth phi.
 
-    Operands broadcast. `n_max`, the largest degree, must be given where n is traced; larger degrees are taken as that.
+    Operands broadcast. `n_max`, the largest degree, is required if n is traced; larger degrees are clipped to it.
 
     >>> zero = jnp.array([0])
     >>> sph_harm_y(zero, zero, jnp.array([0.5]), jnp.array([0.5])).real.round(3)
@@ -193,10 +193,6 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, 
             raise ValueError(f"sph_harm_y: {name} must be whole numbers; got {type_of(v)}.")
     if n_max is None:
         if isinstance(n, Tracer):
-            raise ValueError(
-                errors.explained(
-                    "sph_harm_y: the largest degree must be known before n is; got a traced n.", "n_max=..., a number."
-                )
-            )
+            raise ValueError(errors.explained("sph_harm_y: n_max is required if n is traced.", "n_max=..., a number."))
         n_max = int(np.max(np.asarray(n), initial=0))
     return _sph_harm(n, m, theta, phi, n_max.__index__())

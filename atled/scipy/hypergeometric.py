@@ -1,7 +1,7 @@
 """Hypergeometric functions of real numbers, and the ratio of gamma functions.
 
 Series are summed until all elements have converged, by a bound on their terms that is never zero by chance, so that
-derivatives by the parameters converge, too. Computed in double precision, whatever the operands.
+derivatives with respect to the parameters converge, too. Everything is computed in double precision.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIMIT = 5000
 
 
 def _is_pole(x: Any) -> Any:
-    """Whether x is zero or a negative whole number."""
+    """Whether x is zero or a negative integer."""
     return (x <= 0) & (x == jnp.floor(x))
 
 
@@ -65,7 +65,7 @@ def _poch(z: Any, m: Any) -> Any:
     factor, log = _log_ratio(top, low, jnp.where(is_mixed, 0, m))
     one_sided = jnp.where(falls & ~ends_low, 1 - z, jnp.where(ends_low & ~falls, 1 - end, 1))
     other = jnp.where(falls & ~ends_low, end, jnp.where(ends_low & ~falls, z, 1))
-    # only one of both is low: gamma(end) gamma(1 - z) sin(pi z) / pi, or its counterpart
+    # only one of the two is below 1/2: gamma(end) gamma(1 - z) sin(pi z) / pi, or its counterpart
     first, first_log = _log_ratio(one_sided, jnp.ones_like(z), one_sided - 1)
     second, second_log = _log_ratio(other, jnp.ones_like(z), other - 1)
     product, product_log = first * second, first_log + second_log
@@ -100,7 +100,8 @@ def poch(z: Any, m: Any) -> Array:
 def _series(tops: list[Any], low: Any, x: Any, first: Any) -> Any:
     """The sum of first * (top)_k ... / ((low)_k k!) x**k."""
     sizes = [stop_gradient(v) for v in (*tops, low, x)]
-    least = jnp.max(-functools.reduce(jnp.minimum, sizes[:-1]), initial=0)  # terms can be small before that
+    # the index of the first term from which a small term means convergence
+    least = jnp.max(-functools.reduce(jnp.minimum, sizes[:-1]), initial=0)
 
     def goes_on(state: Any) -> Any:
         k, _, total, bound = state
@@ -108,7 +109,7 @@ def _series(tops: list[Any], low: Any, x: Any, first: Any) -> Any:
 
     def step(state: Any) -> Any:
         k, term, total, bound = state
-        below = jnp.where(low + k == 0, 1, low + k)  # a polynomial has ended before
+        below = jnp.where(low + k == 0, 1, low + k)  # a polynomial ends earlier
         term = term * (math.prod([t + k for t in tops]) * x) / (below * (k + 1))
         growth = math.prod([jnp.maximum(jnp.abs(t + k), 1) for t in sizes[:-2]]) * jnp.abs(sizes[-1])
         return k + 1, term, total + term, bound * growth / (jnp.abs(stop_gradient(below)) * (k + 1))
@@ -153,7 +154,7 @@ class Hyp1f1(Looped):
 
 @library_function
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
-    """The confluent hypergeometric function 1F1(a; b; x), differentiable by all operands.
+    """The confluent hypergeometric function 1F1(a; b; x), differentiable with respect to all operands.
 
     >>> import atled.numpy as jnp
     >>> bool(abs(hyp1f1(1.0, 1.0, jnp.float32(2.0)) - jnp.exp(2.0)) < 1e-5)
@@ -166,7 +167,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
 
 
 def _towards_one(a: Any, b: Any, c: Any, rest: Any) -> Any:
-    """2F1 at 1 - rest for rest below 1/2: Taylor series of its differential equation, each halfway to the pole."""
+    """2F1 at 1 - rest for rest below 1/2: Taylor series of its differential equation, each step halfway to the pole."""
     half = jnp.full_like(rest, 0.5)
     start = _series([a, b], c, half, jnp.ones_like(rest))
     slope = a * b / c * _series([a + 1, b + 1], c + 1, half, jnp.ones_like(rest))
@@ -205,7 +206,8 @@ class Hyp2f1(Looped):
 
     def compute(self, a: Any, b: Any, c: Any, x: Any) -> Any:
         is_nan = (a != a) | (b != b) | (c != c) | (x != x)
-        a, b = jnp.where(_is_pole(b), b, a), jnp.where(_is_pole(b), a, b)  # a polynomial, if any, goes by a
+        # if the series is a polynomial, a is the parameter that ends it
+        a, b = jnp.where(_is_pole(b), b, a), jnp.where(_is_pole(b), a, b)
         is_finite = _is_pole(a)
         is_bad = _is_pole(c) & ~(is_finite & (a >= c))
         is_beyond = (x > 1) & ~is_finite
@@ -237,9 +239,9 @@ class Hyp2f1(Looped):
 
 @library_function
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
-    """Gauss's hypergeometric function 2F1(a, b; c; x) for x up to 1, differentiable by all operands.
+    """Gauss's hypergeometric function 2F1(a, b; c; x) for x up to 1, differentiable with respect to all operands.
 
-    Beyond 1 it is complex, and NaN here, unless a or b is a negative whole number.
+    For x above 1 it is complex, and NaN here, unless a or b is a negative integer.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 3)
     1.386

@@ -12,7 +12,7 @@ from atled.staging.jit import library_function
 
 @library_function
 def gammainc(a: Any, x: Any) -> Array:
-    """The regularized lower incomplete gamma function, differentiable by both operands.
+    """The regularized lower incomplete gamma function, differentiable in both operands.
 
     >>> import atled.numpy as jnp
     >>> bool(abs(gammainc(1.0, jnp.float32(2.0)) - (1 - jnp.exp(-2.0))) < 1e-6)
@@ -23,7 +23,7 @@ def gammainc(a: Any, x: Any) -> Array:
 
 @library_function
 def gammaincc(a: Any, x: Any) -> Array:
-    """The regularized upper incomplete gamma function, exact in its tail; differentiable by both operands.
+    """The regularized upper incomplete gamma function, accurate in the tail; differentiable in both operands.
 
     >>> round(float(gammaincc(1.0, 1.0)), 3)
     0.368
@@ -33,7 +33,7 @@ def gammaincc(a: Any, x: Any) -> Array:
 
 @library_function
 def betainc(a: Any, b: Any, x: Any) -> Array:
-    """The regularized incomplete beta function, differentiable by all three operands.
+    """The regularized incomplete beta function, differentiable in all three operands.
 
     >>> import atled.numpy as jnp
     >>> bool(abs(betainc(2.0, 1.0, jnp.float32(0.3)) - 0.09) < 1e-7)

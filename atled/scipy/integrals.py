@@ -1,7 +1,7 @@
 """Integrals without a closed form: exponential, sine and cosine, Fresnel's, Dawson's, Owen's; the Faddeeva function.
 
-All are computed in double precision and come back in the dtype of their operands, so that tails and derivatives are
-exact to the last digits there. Where the derivative is an elementary function, it is that.
+All are computed in double precision and returned in the dtype of their operands, so that tails and derivatives are
+accurate to the last digits. Where the derivative is an elementary function, that function is used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DOUBLE = np.dtype(float)
 
 
 def _expn_near(n: Any, x: Any) -> Any:
-    """The power series of E_n, for x up to 2: one of its terms is a logarithm."""
+    """The power series of E_n, for x up to 2; one of its terms has a logarithm."""
 
     def step(m: Any, state: Any) -> Any:
         term, harmonic, total = state
@@ -46,7 +46,7 @@ def _expn_near(n: Any, x: Any) -> Any:
 
 
 def _expn_far(n: Any, x: Any) -> Any:
-    """The continued fraction of E_n, for x from 2 on."""
+    """The continued fraction of E_n, for x >= 2."""
 
     def step(j: Any, f: Any) -> Any:
         i = 50 - j
@@ -56,7 +56,7 @@ def _expn_far(n: Any, x: Any) -> Any:
 
 
 class Expn(Looped):
-    """The exponential integral of whole order n."""
+    """The exponential integral of integer order n."""
 
     def compute(self, n: Any, x: Any) -> Any:
         is_zero = n == 0
@@ -73,14 +73,14 @@ class Expn(Looped):
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
         if i == 0:
             raise NotImplementedError(
-                "expn: there is no derivative by its order; differentiation by x alone is defined."
+                "expn: the derivative with respect to its order is not defined; differentiate by x only."
             )
         return super().derivative(i, out, *operands)
 
 
 @library_function
 def expn(n: Any, x: Any) -> Array:
-    """The integral of exp(-x t) / t**n over t from 1 on, for whole n from 0 on and x from 0 on.
+    """The integral of exp(-x t) / t**n over t from 1 to infinity, for integer n >= 0 and x >= 0.
 
     >>> import atled.numpy as jnp
     >>> expn(2, jnp.float32(0.0))
@@ -91,7 +91,7 @@ def expn(n: Any, x: Any) -> Array:
 
 @library_function
 def exp1(x: Any) -> Array:
-    """The integral of exp(-t) / t over t from x on, for positive x.
+    """The integral of exp(-t) / t over t from x to infinity, for positive x.
 
     >>> round(float(exp1(1.0)), 3)
     0.219
@@ -102,7 +102,7 @@ def exp1(x: Any) -> Array:
 _ROOT, _AT_ROOT = (
     0.3725074107813666,
     -5.1196989365556847e-17,
-)  # where the exponential integral is almost zero, and its value
+)  # the zero of the exponential integral, rounded, and the value there
 
 
 def _expi_at_root(x: Any) -> Any:
@@ -180,7 +180,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
 
 
 class SineIntegral(Looped):
-    """The integral of sin(t) / t from 0 on."""
+    """The integral of sin(t) / t over t from 0 to x."""
 
     def compute(self, x: Any) -> Any:
         size = jnp.abs(x)
@@ -194,7 +194,7 @@ class SineIntegral(Looped):
 
 
 class CosineIntegral(Looped):
-    """The integral of -cos(t) / t from infinity down to the size of x."""
+    """The integral of -cos(t) / t over t from abs(x) to infinity."""
 
     def compute(self, x: Any) -> Any:
         x = jnp.abs(x)
@@ -209,7 +209,7 @@ class CosineIntegral(Looped):
 
 @library_function
 def sici(x: Any) -> tuple[Any, Any]:
-    """The sine integral, and the cosine integral of the size of x.
+    """The sine integral, and the cosine integral of abs(x).
 
     >>> [round(float(v), 3) for v in sici(1.0)]
     [0.946, 0.337]
@@ -236,7 +236,7 @@ def _faddeeva(z: Any) -> Any:
     turn = x / _STEP - jnp.floor(x / _STEP)
     is_plain = y >= jnp.maximum(x, math.pi / _STEP)
     is_trapezoid = ~is_plain & (y < x) & (turn >= 0.25) & (turn <= 0.75)
-    # the nodes of one rule are no good places for the other one
+    # 8j is a safe placeholder for the rule that is not selected: its nodes are poles
     one, other = jnp.where(is_trapezoid, 8j, z), jnp.where(is_trapezoid, z, 8j)
     middle = _sum_over_nodes(one * one, (np.arange(_NODES + 1) + 0.5) * _STEP)
     ends = 0.5 / (other * other) + _sum_over_nodes(other * other, np.arange(1, _NODES + 1) * _STEP)
@@ -299,7 +299,7 @@ def dawsn(x: Any) -> Array:
 
 
 def _quarter_turns(x: Any) -> Any:
-    """pi x**2 / 2, less whole turns."""
+    """pi x**2 / 2, modulo 2 pi."""
     square, error = exact_product(x, x)
     return math.pi / 2 * ((square - 4 * jnp.round(square / 4)) + error)
 
@@ -322,7 +322,7 @@ def _fresnel(x: Any, is_sine: bool) -> Any:
 
 
 class FresnelSine(Looped):
-    """The integral of sin(pi t**2 / 2) from 0 on."""
+    """The integral of sin(pi t**2 / 2) over t from 0 to x."""
 
     def compute(self, x: Any) -> Any:
         return _fresnel(x, True)
@@ -332,7 +332,7 @@ class FresnelSine(Looped):
 
 
 class FresnelCosine(Looped):
-    """The integral of cos(pi t**2 / 2) from 0 on."""
+    """The integral of cos(pi t**2 / 2) over t from 0 to x."""
 
     def compute(self, x: Any) -> Any:
         return _fresnel(x, False)
@@ -343,7 +343,7 @@ class FresnelCosine(Looped):
 
 @library_function
 def fresnel(x: Any) -> tuple[Any, Any]:
-    """The integrals of sin(pi t**2 / 2) and of cos(pi t**2 / 2) from 0 up to x.
+    """The integrals of sin(pi t**2 / 2) and of cos(pi t**2 / 2) over t from 0 to x.
 
     >>> [round(float(v), 3) for v in fresnel(1.0)]
     [0.438, 0.78]
@@ -360,7 +360,7 @@ def _upper_tail(x: Any) -> Any:
 
 
 class OwensT(Looped):
-    """Owen's T function, by Gauss's quadrature over where the integrand is not negligible."""
+    """Owen's T function, by Gaussian quadrature over the interval where the integrand is not negligible."""
 
     def compute(self, h: Any, a: Any) -> Any:
         size, slope = jnp.abs(h), jnp.abs(a)
@@ -403,7 +403,7 @@ def owens_t(h: Any, a: Any) -> Array:
     return bind(OwensT((0, 0)), *real_operands("owens_t", h, a))
 
 
-# Bernoulli's numbers over factorials: B[2k] / (2k + 1)!
+# Bernoulli numbers divided by factorials: B[2k] / (2k + 1)!
 _DILOGARITHM = (
     1 / 36, -1 / 3600, 1 / 211680, -1 / 10886400, 1.8978869988971e-9, -4.0647616451442256e-11,
     8.921691020456452e-13, -1.9939295860721074e-14, 4.518980029619918e-16, -1.0356517612181247e-17,
@@ -433,7 +433,7 @@ def _spence(x: Any) -> Any:
 
 @library_function
 def spence(x: Any) -> Array:
-    """The integral of log(t) / (1 - t) over t from 1 up to x, for x from 0 on: the dilogarithm of 1 - x.
+    """The integral of log(t) / (1 - t) over t from 1 to x, for x >= 0: the dilogarithm of 1 - x.
 
     >>> round(float(spence(0.0)), 3)
     1.645

@@ -20,7 +20,7 @@ __all__ = ["RegularGridInterpolator"]
 
 
 def _points(xi: Any, count: int) -> Any:
-    """Points on the last axis; a tuple has one array for each coordinate."""
+    """Points with their coordinates on the last axis; a tuple has one array for each coordinate."""
     if isinstance(xi, tuple) and len(xi) == 1:
         xi = xi[0]
     if isinstance(xi, tuple):
@@ -33,7 +33,7 @@ def _points(xi: Any, count: int) -> Any:
 
 @library_function(static=("method",))
 def _interpolated(grid: list[Any], values: Any, fill: Any, x: Any, method: str) -> Any:
-    """Values at points [..., axis]: a mean of the corners of the cell that a point is in."""
+    """Values at points [..., axis]: a weighted mean over the corners of the cell that a point is in."""
     n = len(grid)
     v = type_of(values)
     x, *axes = promote_inexact("RegularGridInterpolator", x, *grid)
@@ -57,17 +57,17 @@ def _interpolated(grid: list[Any], values: Any, fill: Any, x: Any, method: str) 
         for _, weight in corner:
             term = term if weight is None else term * cast(spread(weight), dtypes.real_part(v.dtype))
         out = out + term
-    if method == "nearest":  # a point that is NaN is near nothing
+    if method == "nearest":  # a point that is NaN gets the value NaN
         out = jnp.where(spread(jnp.any(jnp.isnan(x), axis=-1)), cast(np.nan, v.dtype), out)
     return out if fill is None else jnp.where(spread(is_outside), cast(fill, v.dtype), out)
 
 
 class RegularGridInterpolator:
-    """A function of points, linear in each coordinate ("linear") or constant ("nearest") between values on a grid.
+    """Interpolates values on a grid: linearly in each coordinate ("linear"), or by the nearest value ("nearest").
 
-    `points` has the coordinates along each axis, ascending; further axes of `values` are those of the results.
-    Outside of the grid the function is `fill_value`, or goes on straight if that is None. With `bounds_error`, points
-    outside raise an error, which they cannot do under `jit`.
+    `points` has the ascending coordinates along each axis; extra trailing axes of `values` appear in the results.
+    Outside of the grid the result is `fill_value`, or extrapolated linearly if that is None. With `bounds_error`,
+    points outside raise an error; this is not possible under `jit`.
 
     >>> import atled.numpy as jnp
     >>> f = RegularGridInterpolator((jnp.array([0.0, 1.0]), jnp.array([0.0, 2.0])), jnp.array([[0.0, 2.0], [1.0, 3.0]]))
@@ -113,8 +113,8 @@ class RegularGridInterpolator:
     def _check_bounds(self, x: Any) -> None:
         if any([isinstance(v, Tracer) for v in (x, *self.grid)]):
             raise errors.ConcretizationTypeError(
-                "RegularGridInterpolator: bounds_error needs values, which points have not while they are traced."
-                "\n  try: bounds_error=False, and fill_value=nan to see what was outside."
+                "RegularGridInterpolator: bounds_error needs concrete points; got traced ones."
+                "\n  try: bounds_error=False, and fill_value=nan to mark points outside."
             )
         for i, p in enumerate(self.grid):
             at = np.asarray(x)[..., i]

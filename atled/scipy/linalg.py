@@ -1,7 +1,7 @@
 """SciPy's linear algebra, over the last two axes of arrays; leading axes are batches.
 
-Arguments that only steer SciPy's memory or checks (`overwrite_a`, `check_finite`, `lapack_driver`) are accepted and
-have no effect: a computation that fails gives NaN. Half precision computes in float32.
+Arguments that only control SciPy's memory use or checks (`overwrite_a`, `check_finite`, `lapack_driver`) are accepted
+and have no effect: a computation that fails gives NaN. Half precision computes in float32.
 """
 
 from __future__ import annotations
@@ -151,9 +151,9 @@ def solve(
     a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
     check_finite: bool = True, assume_a: str = "gen",
 ) -> Array:  # fmt: skip
-    """x such that a x = b; with `assume_a="pos"` by Cholesky decomposition, of the triangle that `lower` says.
+    """x such that a x = b; with `assume_a="pos"` by Cholesky decomposition of the triangle that `lower` selects.
 
-    The other assumptions of SciPy ("sym", "her") are accepted, and a is taken as it is.
+    SciPy's other assumptions ("sym", "her") are accepted and have no effect.
 
     >>> solve(asarray([[2.0, 0.0], [1.0, 1.0]]), asarray([2.0, 3.0])).round()
     Array([1., 2.], dtype=float32)
@@ -179,7 +179,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
-    """A Cholesky decomposition for `cho_solve`; the other triangle is zero.
+    """A Cholesky factor for `cho_solve`; its other triangle is zero.
 
     >>> cho_factor(asarray([[4.0, 2.0], [2.0, 5.0]]))
     (Array([[2., 1.],
@@ -196,7 +196,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """x such that a x = b, by the Cholesky decomposition of a that `cho_factor` gives.
+    """x such that a x = b, from the Cholesky factor of a that `cho_factor` returns.
 
     >>> cho_solve(cho_factor(asarray([[4.0, 2.0], [2.0, 5.0]])), asarray([8.0, 12.0]))
     Array([1., 2.], dtype=float32)
@@ -246,7 +246,7 @@ def _lu_factor(a: Any) -> tuple[Any, Any]:
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """L and U in one matrix, and the rows that were exchanged, for `lu_solve`.
+    """L and U packed in one matrix, and the pivot rows, for `lu_solve`.
 
     >>> lu_factor(asarray([[1.0, 3.0], [2.0, 4.0]]))
     (Array([[2. , 4. ],
@@ -268,7 +268,7 @@ def _lu_solve(lu: Any, pivots: Any, b: Any, form: str) -> Any:
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """x such that a x = b, by what `lu_factor` gives; a^T x = b for `trans` 1, a* x = b for 2.
+    """x such that a x = b, from the result of `lu_factor`; a^T x = b for `trans` 1, a* x = b for 2.
 
     >>> lu_solve(lu_factor(asarray([[1.0, 3.0], [2.0, 4.0]])), asarray([4.0, 6.0])).round()
     Array([1., 1.], dtype=float32)
@@ -288,9 +288,9 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Q and R with Q R = a: square Q ("full"), as few columns as needed ("economic"), or a tuple of R alone ("r").
+    """Q and R with Q R = a: square Q ("full"), the fewest columns ("economic"), or the tuple `(R,)` ("r").
 
-    With `pivoting`, also p with Q R = a[:, p], an order of the columns in which the diagonal of R falls in size.
+    With `pivoting`, also the permutation p with Q R = a[:, p], which makes the diagonal of R decrease in magnitude.
 
     >>> q, r = qr(asarray([[3.0], [4.0]]), mode="economic")
     >>> (q * r).round()
@@ -338,7 +338,7 @@ def qr_multiply(
     a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False, overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> Any:  # fmt: skip
-    """c Q, or for mode "left" Q c, and R, of Q R = a with few columns in Q; with `pivoting` also the columns' order.
+    """c Q (mode "right") or Q c ("left"), and R, for the economic QR of a; with `pivoting`, also the permutation.
 
     With `conjugate`, Q is conjugated. c with one axis is a vector.
 
@@ -400,7 +400,7 @@ def eigh(
 ) -> Any:  # fmt: skip
     """Eigenvalues, ascending, and eigenvectors of a v = w v, or of a v = w b v with positive definite b.
 
-    One triangle of a and b is read, as `lower` says.
+    Only the triangle that `lower` selects is read, of both a and b.
 
     >>> eigh(asarray([[2.0, 1.0], [1.0, 2.0]]), eigvals_only=True).round()
     Array([1., 3.], dtype=float32)
@@ -425,7 +425,7 @@ def _eigh_tridiagonal(d: Any, e: Any, first: int, last: int | None, eigvals_only
     low = conversion.conj(y) if s.kind == "c" else y
     below = scale_columns(matrices_ops.identity(ArrayType((*t.shape, max(n - 1, 0)), like.dtype), max(n - 1, 0)), low)
     below = shape.pad(below, 0, [*edge, (min(n, 1), 0, 0), (0, min(n, 1), 0)])
-    w, v = bind(ops.Eigh(), ew.add(main, below))  # which reads the lower triangle
+    w, v = bind(ops.Eigh(), ew.add(main, below))  # `eigh` reads the lower triangle
     stop = n if last is None else min(last + 1, n)
     w = in_dtype(shape.slice_in_axis(w, first, stop, s.ndim - 1), result_dtype)
     return w if eigvals_only else (w, in_dtype(shape.slice_in_axis(v, first, stop, s.ndim), result_dtype))
@@ -435,10 +435,10 @@ def eigh_tridiagonal(
     d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: Any = None,
     tol: float | None = None, key: Any = None,
 ) -> Any:  # fmt: skip
-    """Eigenvalues, ascending, and eigenvectors of the Hermitian matrix with diagonal d and e above it.
+    """Eigenvalues, ascending, and eigenvectors of the Hermitian tridiagonal matrix with diagonal d and superdiagonal e.
 
-    With `select="i"`, those at positions `select_range`, both ends included. `tol` and `key` have no effect: the
-    computation is by LAPACK, to full precision, and can be differentiated.
+    With `select="i"`, only those with indices in `select_range`, both ends included. `tol` and `key` have no effect:
+    the computation is by LAPACK, to full precision, and can be differentiated.
 
     >>> import atled.numpy as jnp
     >>> eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True)
@@ -448,7 +448,7 @@ def eigh_tridiagonal(
         raise ValueError(f"eigh_tridiagonal: select is 'a' or 'i'; got {select!r}.")
     if select == "v":
         raise NotImplementedError(
-            "eigh_tridiagonal: how many eigenvalues lie between others is not known before; got select='v'."
+            "eigh_tridiagonal: select='v' is not supported, because the number of results depends on values."
             "\n  try: select='i', or all of them, and a mask."
         )
     first, last = 0, None
@@ -461,7 +461,7 @@ def eigh_tridiagonal(
 
 @library_function(static=("output",))
 def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
-    """The Schur form T and unitary Z with Z T Z* = a; T is triangular, but for blocks of two if it is to be real.
+    """The Schur form T and unitary Z with Z T Z* = a; T is triangular, or has 2 x 2 diagonal blocks if it must be real.
 
     >>> t, z = schur(asarray([[2.0, 1.0], [1.0, 2.0]]))
     >>> (z @ t @ z.T).round()
@@ -497,7 +497,7 @@ def _hessenberg(a: Any, calc_q: bool) -> Any:
 
 
 def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The Hessenberg form H of a, zero below the first subdiagonal, and with `calc_q` unitary Q with Q H Q* = a.
+    """The Hessenberg form H of a, zero below the first subdiagonal; with `calc_q`, also a unitary Q with Q H Q* = a.
 
     >>> a = asarray([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [4.0, 6.0, 7.0]])
     >>> abs(float(hessenberg(a)[2, 0])) < 1e-6
@@ -520,7 +520,7 @@ def polar(
 ) -> tuple[Any, Any]:
     """U with orthonormal columns (or rows) and positive semidefinite P with U P = a, or P U = a for side "left".
 
-    The computation is by singular values, whatever the method.
+    It is computed from a singular value decomposition, whatever `method` says.
 
     >>> u, p = polar(asarray([[0.0, -2.0], [3.0, 0.0]]))
     >>> p.round() + 0.0

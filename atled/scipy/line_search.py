@@ -1,7 +1,7 @@
-"""A step along a direction that meets the strong Wolfe conditions, found in one loop with one evaluation each time.
+"""A step along a direction that meets the strong Wolfe conditions, found in one loop with one evaluation per iteration.
 
-The conditions on values hold up to the rounding of the values, those on slopes exactly: close to a minimum, where
-values no longer tell points apart, slopes still do (W. W. Hager and H. Zhang, 2005).
+The conditions on values hold up to rounding, those on slopes exactly: close to a minimum, where values no longer
+distinguish points, slopes still do (W. W. Hager and H. Zhang, 2005).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from atled.core.array import type_of
 from atled.higher_order.loops import while_loop
 
 ENOUGH = 1e-4  # required fraction of the decrease predicted by the slope
-FLAT = 0.9  # the share of the slope that may be left
-_ROUNDINGS = 8  # how many roundings values may be off
+FLAT = 0.9  # the fraction of the slope that may remain
+_ROUNDINGS = 8  # how many rounding errors a value may have
 
 
 class Point(NamedTuple):
-    """A place on the line: how far, the value there, the slope along the line, and the whole gradient."""
+    """A point on the line: its distance from the start, the value, the slope along the line, and the gradient."""
 
     at: Any
     value: Any
@@ -31,10 +31,10 @@ class Point(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a search knows: the best point so far, the far end of the interval, and what it looked at last."""
+    """The state of a search: the best point so far, the other end of the interval, and the last point evaluated."""
 
-    low: Point  # low enough, and falling
-    high: Point  # the end of the interval that is too high or rising; infinite at first
+    low: Point  # low enough, and still descending
+    high: Point  # the end of the interval, where the value is too high or rising; infinite at first
     last: Point
     is_done: Any
     count: Any
@@ -47,7 +47,7 @@ def noise(value: Any) -> Any:
 
 
 def _next(search: Search) -> Any:
-    """Where to look next: farther, or where the slope or a parabola is level, not too close to the ends."""
+    """The next point to try: farther out, or where an interpolant is level, not too close to the ends."""
     low, high, last = search.low, search.high, search.last
     width = high.at - low.at
     by_slopes = low.at - low.slope * width / (high.slope - low.slope)
@@ -60,7 +60,7 @@ def _next(search: Search) -> Any:
 
 
 def line_search(evaluate: Callable[[Any], Point], start: Point, first: Any, steps: Any) -> Search:
-    """Search from `start`, where the slope is negative, looking at `first` first, and at most `steps` times.
+    """Search from `start`, where the slope is negative, trying `first` first, with at most `steps` evaluations.
 
     If it `is_done`, `last` meets the conditions. Otherwise `low` is at least as low as the start.
     """

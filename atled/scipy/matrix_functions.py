@@ -1,7 +1,7 @@
 """Functions of whole matrices: `expm` by Pade approximants, the others by a Schur form, and the equation A X + X B = C.
 
-With the matrix triangular, the result is found column by column: each is the solution of a triangular system made
-from the columns before it.
+For a triangular matrix, the result is computed column by column: each column solves a triangular system built from the
+columns before it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def _diagonal_matrix(v: Any) -> Any:
 
 
 def _solved(upper: Any, right: Any) -> Any:
-    """The vector x with upper x = right."""
+    """The vector x that solves upper x = right."""
     return triangular_solve(upper, right[..., None], left=True, lower=False)[..., 0]
 
 
 def _with_columns(out: Any, column: Callable[[Any, Any], Any]) -> Any:
-    """Add to matrices their columns `column(j, matrices so far)`, one after another."""
+    """Fill in the columns of matrices one after another, each by `column(j, matrices so far)`."""
     n = type_of(out).shape[-1]
     places = np.arange(n)
 
@@ -84,7 +84,7 @@ def _by_eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def _sylvester(a: Any, b: Any, c: Any, method: str, tol: Any) -> Any:
-    """X with A X + X B = C for matrices of one dtype, linear in C for all transformations."""
+    """X with A X + X B = C for matrices of one dtype; every transform treats it as linear in C."""
 
     def solve(left: Any, right: Any, y: Any) -> Any:
         if type_of(y).size == 0:
@@ -113,7 +113,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
     if types[1].shape[-2:] != (n, n) or types[2].shape[-2:] != (m, n):
         got = ", ".join(str(type_of(v)) for v in (a, b, c))
         raise ValueError(
-            f"solve_sylvester: A and B must be square, and C must have as many rows and columns; got {got}."
+            f"solve_sylvester: A and B must be square, and C must have the rows of A and the columns of B; got {got}."
         )
     lead = broadcast_shapes(*[t.shape[:-2] for t in types])
     x, y, z = (broadcast_to(v, (*lead, *t.shape[-2:])) for v, t in zip((x, y, z), types, strict=True))
@@ -121,9 +121,9 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
 
 
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803
-    """X such that A X + X B = C; NaN if eigenvalues of A and -B are closer than `tol`, where there may be no such X.
+    """X such that A X + X B = C; NaN if eigenvalues of A and -B are closer than `tol`, since no such X may exist.
 
-    The method is "schur", or "eigen", which is faster and not for matrices that lack eigenvectors.
+    The method is "schur", or "eigen", which is faster but needs diagonalizable matrices.
 
     >>> import atled.numpy as jnp
     >>> solve_sylvester(jnp.eye(2), jnp.eye(2), jnp.array([[2.0, 4.0], [6.0, 8.0]]))
@@ -148,7 +148,7 @@ def _root(a: Any) -> Any:
     least = np.asarray(dtypes.finfo(dtypes.real_part(type_of(form).dtype)).tiny, type_of(form).dtype)
 
     def column(j: Any, strict: Any) -> Any:
-        # of U U = T: (U + u_jj) times what is above the diagonal in column j is what stands there in T
+        # from U U = T: (U + u_jj) times the part of column j above the diagonal equals that part of T
         sums = roots + roots[..., j][..., None]
         sums = jnp.where(places < j, jnp.where(sums == 0, least, sums), np.ones((), type_of(form).dtype))
         return _solved(ew.add(strict, _diagonal_matrix(sums)), jnp.where(places < j, form[..., j], zero))
@@ -172,7 +172,7 @@ def _sqrtm(a: Any) -> Any:
 def sqrtm(A: Any, blocksize: int = 1) -> Array:  # noqa: N803
     """X with X X = A whose eigenvalues have no negative real parts. The result is complex.
 
-    It can be differentiated where A has no eigenvalue of zero.
+    It is differentiable where A has no zero eigenvalue.
 
     >>> import atled.numpy as jnp
     >>> sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
@@ -193,14 +193,14 @@ def _schur_of(a: Any) -> tuple[Any, Any, Any]:
 
 @library_function
 def _parlett(form: Any, vectors: Any, values: Any) -> tuple[Any, Any]:
-    """A function of a matrix from its Schur form and its values there (B. N. Parlett, 1976), and how exact it is."""
+    """A matrix function from a Schur form and values at eigenvalues (B. N. Parlett, 1976), and an error estimate."""
     n, dtype = type_of(form).shape[-1], type_of(form).dtype
     places, zero = np.arange(n), np.zeros((), dtype)
     values = cast(values, dtype)
     points, above = diagonal(form), triangle(form, False, 1)
 
     def column(j: Any, so_far: Any) -> Any:
-        # F T = T F, of which column j is solved for F
+        # column j of F T = T F, solved for F
         gaps = points[..., j][..., None] - points
         gaps = jnp.where(places < j, jnp.where(gaps == 0, np.ones((), dtype), gaps), np.ones((), dtype))
         right = values[..., j][..., None] * form[..., j] - matmul(so_far, form[..., j][..., None])[..., 0]
@@ -217,10 +217,10 @@ def _parlett(form: Any, vectors: Any, values: Any) -> tuple[Any, Any]:
 
 
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:  # noqa: N803
-    """A function of a square matrix, given as a function of numbers, which gets all eigenvalues at once.
+    """Apply a scalar function to a square matrix; `func` is called once, with all eigenvalues.
 
-    The result is complex. Without `disp`, an estimate of its relative error follows: it is large where eigenvalues
-    are close to each other.
+    The result is complex. Without `disp`, an estimate of its relative error is also returned; it is large where
+    eigenvalues are close to each other.
 
     >>> import atled.numpy as jnp
     >>> funm(jnp.array([[1.0, 0.0], [0.0, 2.0]]), lambda x: x**3).real
@@ -255,7 +255,7 @@ def _rsf2csf(form: Any, vectors: Any) -> tuple[Any, Any]:
     first, last = diagonal(t)[..., :-1], diagonal(t)[..., 1:]
     rounding = float(dtypes.finfo(dtypes.real_part(dtype)).eps)
     is_block = jnp.abs(low) > rounding * (jnp.abs(first) + jnp.abs(last))
-    # of a block [[a, b], [c, d]], (w - d, c) is an eigenvector, for eigenvalue w; the turn makes it the first axis
+    # of a block [[a, b], [c, d]], (w - d, c) is an eigenvector, for eigenvalue w; the rotation makes it the first axis
     half = (first - last) / 2
     beside = jnp.diagonal(t, 1, axis1=-2, axis2=-1)
     moved = half + jnp.sqrt(half * half + beside * low)
@@ -271,7 +271,7 @@ def _rsf2csf(form: Any, vectors: Any) -> tuple[Any, Any]:
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:  # noqa: N803
-    """The complex Schur form, which is triangular, from the real one with its blocks of two.
+    """The complex Schur form, which is triangular, from the real one with its 2 x 2 blocks.
 
     >>> t, _ = rsf2csf(jnp.array([[0.0, -1.0], [1.0, 0.0]]), jnp.eye(2))
     >>> sorted(jnp.diag(t).imag.round().tolist())
@@ -283,7 +283,8 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:  # no
 # -- the exponential ---------------------------------------------------------------------------------------------------
 
 # Numerators of the diagonal Pade approximants of exp (denominators have alternating signs), and the norms up to which
-# they are exact to rounding: N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005)
+# they are accurate to rounding: N. J. Higham, The scaling and squaring method for the matrix exponential revisited
+# (2005)
 _PADE_7 = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
 _PADE_13 = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,

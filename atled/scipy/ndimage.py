@@ -25,11 +25,11 @@ _MODES = {
 }  # fmt: skip
 # Values of the B-spline of each order at 0, 1 and 2
 _SAMPLES = {2: (6 / 8, 1 / 8), 3: (4 / 6, 1 / 6), 4: (230 / 384, 76 / 384, 1 / 384), 5: (66 / 120, 26 / 120, 1 / 120)}
-_MARGIN = 12  # what lies so far outside does not matter for coefficients inside
+_MARGIN = 12  # elements this far outside do not affect coefficients inside
 
 
 def _index(index: Any, n: int, mode: str) -> Any:
-    """Where an element outside is found."""
+    """The index inside the array that an outside index maps to."""
     if mode == "wrap":
         return index % n
     if mode == "mirror":
@@ -42,7 +42,7 @@ def _index(index: Any, n: int, mode: str) -> Any:
 
 
 def _coefficients(x: Any, axis: int, order: int, mode: str) -> Any:
-    """The coefficients of the spline through x along an axis: one division, in terms of waves that fit the mode."""
+    """The coefficients of the spline through x along an axis: one division in a cosine or Fourier basis."""
     n = type_of(x).shape[axis]
     if n == 1:
         return x
@@ -73,7 +73,7 @@ def _weights(share: Any, order: int) -> list[Any]:
 
 
 def _nodes(coordinate: Any, n: int, order: int, mode: str) -> tuple[Any, Any, Any]:
-    """Along one axis: positions of the elements that matter, whether they are inside, and their weights."""
+    """Along one axis: indices of the elements with nonzero weight, whether they are inside, and their weights."""
     if mode == "nearest":
         coordinate = jnp.clip(coordinate, 0, n - 1)
     moved = coordinate + (order + 1) / 2
@@ -98,7 +98,7 @@ def _map_coordinates(x: Any, coordinates: list[Any], cval: Any, order: int, mode
             places = [c + _MARGIN for c in places]
         for axis in range(t.ndim):
             work = _coefficients(work, axis, order, {"constant": "mirror", "nearest": "reflect"}.get(mode, mode))
-    # one gather of all elements that matter, on as many new axes
+    # one gather of all elements with nonzero weight, on new axes
     axes = lambda v, i: jnp.expand_dims(v, [len(dims) + k for k in range(t.ndim) if k != i])  # noqa: E731
     sides = [
         [axes(v, i) for v in _nodes(c, n, order, mode)]
@@ -120,9 +120,9 @@ def map_coordinates(
 ) -> Array:
     """The values of an array at coordinates between its elements, by splines of an order from 0 to 5.
 
-    Coordinates are one array for each axis. Outside, the array has the value `cval` ("constant"), its outermost
-    values ("nearest"), goes on periodically ("wrap"), or mirrored: at the middle of the outermost elements ("mirror")
-    or at their edge ("reflect"). In SciPy's words, "constant" and "wrap" are "grid-constant" and "grid-wrap".
+    `coordinates` has one array for each axis. Outside, the array has the value `cval` ("constant") or its outermost
+    values ("nearest"), or continues periodically ("wrap") or mirrored: about the centers of the outermost elements
+    ("mirror") or about their edges ("reflect"). "constant" and "wrap" mean SciPy's "grid-constant" and "grid-wrap".
 
     >>> import atled.numpy as jnp
     >>> map_coordinates(jnp.array([[0.0, 1.0], [2.0, 3.0]]), [jnp.array([0.5, 1.0]), jnp.array([0.5, 0.0])], order=1)

@@ -31,7 +31,7 @@ def erf(x: Any) -> Array:
 
 @library_function(is_thin=True)
 def erfc(x: Any) -> Array:
-    """1 - erf(x), exact in the tail.
+    """1 - erf(x), accurate in the tail.
 
     >>> float(erfc(9.0)) > 0, float(1 - erf(9.0)) > 0
     (True, False)
@@ -41,7 +41,7 @@ def erfc(x: Any) -> Array:
 
 @library_function
 def erfcx(x: Any) -> Array:
-    """exp(x**2) * erfc(x), which neither over- nor underflows for positive x.
+    """exp(x**2) * erfc(x), without overflow or underflow for positive x.
 
     >>> round(float(erfcx(20.0)), 3)
     0.028
@@ -85,7 +85,8 @@ def _quantile(middle: Any, tail: Any) -> Any:
     far = ratio(ew.sub(ew.select(is_far, r, value(r, 5)), 5.0), _FAR)
     size = ew.select(is_far, far, outside)
     is_end = ew.eq(tail, 0)
-    pole = ew.neg(elementary.log(ew.select(is_end, tail, value(tail, 1))))  # infinite, and so is its slope
+    # the result is infinite there, and so is its slope
+    pole = ew.neg(elementary.log(ew.select(is_end, tail, value(tail, 1))))
     size = ew.select(is_end, pole, ew.select(is_inside, size, value(size, np.nan)))
     out = ew.select(ew.lt(middle, 0), ew.neg(size), size)
     return ew.select(is_near, near, out)
@@ -93,7 +94,7 @@ def _quantile(middle: Any, tail: Any) -> Any:
 
 @library_function
 def ndtri(p: Any) -> Array:
-    """The x at which the normal distribution function is p.
+    """The normal quantile: the x at which the normal distribution function is p.
 
     >>> import atled.numpy as jnp
     >>> ndtri(jnp.array([0.0, 0.5, 1.0]))
@@ -119,7 +120,7 @@ def erfinv(x: Any) -> Array:
 
 @library_function
 def erfcinv(x: Any) -> Array:
-    """The inverse of the complementary error function, exact in its tail.
+    """The inverse of the complementary error function, accurate in its tail.
 
     >>> round(float(erfcinv(erfc(2.0))), 3)
     2.0
@@ -132,7 +133,7 @@ def erfcinv(x: Any) -> Array:
 
 @library_function(is_thin=True)
 def ndtr(x: Any) -> Array:
-    """The distribution function of the standard normal distribution, exact in both tails.
+    """The distribution function of the standard normal distribution, accurate in both tails.
 
     >>> round(float(ndtr(0.0)), 3), round(float(ndtr(1.96)), 3)
     (0.5, 0.975)
@@ -142,9 +143,9 @@ def ndtr(x: Any) -> Array:
 
 @library_function(static=("series_order",), is_thin=True)
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
-    """The logarithm of the normal distribution function, exact in both tails.
+    """The logarithm of the normal distribution function, accurate in both tails.
 
-    `series_order` is there for compatibility: no series is cut off.
+    `series_order` has no effect and is accepted for compatibility.
 
     >>> import atled.numpy as jnp
     >>> round(float(log_ndtr(jnp.float32(-100.0))), 1)

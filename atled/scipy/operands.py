@@ -1,4 +1,4 @@
-"""What special functions do with their operands first."""
+"""Conversion of the operands of special functions to a common dtype and shape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def real_operands(name: str, *operands: Any) -> list[Any]:
 
 
 def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """Real operands in one shape and in at least single precision, and what brings a result into their dtype."""
+    """Real operands in one shape, in float32 or wider, and the function that converts a result to their dtype."""
     promoted = real_operands(name, *operands)
     dtype = type_of(promoted[0]).dtype
     if dtypes.bits(dtype) >= 32:

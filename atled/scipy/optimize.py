@@ -1,4 +1,4 @@
-"""SciPy's `minimize` by quasi-Newton methods: BFGS, and L-BFGS, which keeps the last few steps instead of a matrix."""
+"""SciPy's `minimize` by quasi-Newton methods: BFGS, and L-BFGS, which stores the last few steps instead of a matrix."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ __all__ = ["OptimizeResults", "minimize"]
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` found: `x`, whether and how it ended, the value, gradient, inverse Hessian, and the counts.
+    """The result of `minimize`: `x`, its status, the value, gradient and inverse Hessian at `x`, and call counts.
 
-    The status is 0 at a minimum, 1 after `maxiter` iterations, 2 and 3 after as many values and gradients as
-    allowed, 4 where values fall by less than `ftol`, and 5 where no step along the gradient is found to go down.
+    The status is 0 at a minimum, 1 after `maxiter` iterations, 2 and 3 at the limit on evaluations of the function and
+    its gradient, 4 where values decrease by less than `ftol`, and 5 where no step along the gradient decreases the
+    value.
 
     >>> found = minimize(lambda x: ((x - 3) ** 2).sum(), jnp.zeros(1), method="BFGS")
     >>> round(float(found.x[0]), 3), bool(found.success)
@@ -41,15 +42,16 @@ class OptimizeResults(NamedTuple):
     nit: Any
 
 
-# -- what the methods remember ----------------------------------------------------------------------------------------
+# -- state of the methods ----------------------------------------------------------------------------------------------
 
 
 class _Method(NamedTuple):
-    """A quasi-Newton method: an empty memory, the direction that a memory gives, and the memory after a step."""
+    """A quasi-Newton method: its initial memory, the search direction from a memory, and the memory after a step."""
 
-    start: Callable[[Any], Any]  # of a vector like x
+    start: Callable[[Any], Any]  # argument: a vector shaped like x
     direction: Callable[[Any, Any], Any]
-    updated: Callable[[Any, Any, Any, Any], Any]  # of the memory, whether it is empty, the step, and that of gradients
+    # arguments: the memory, whether it is empty, the step, and the change of the gradient
+    updated: Callable[[Any, Any, Any, Any], Any]
 
 
 def _dot(x: Any, y: Any) -> Any:
@@ -73,7 +75,7 @@ _BFGS = _Method(
 
 
 class _Steps(NamedTuple):
-    """The last steps and the changes of gradients along them, the newest last; their number."""
+    """The last steps and their changes of the gradient, the newest last, and their number."""
 
     s: Any
     y: Any
@@ -130,14 +132,14 @@ class _State(NamedTuple):
     value: Any
     gradient: Any
     memory: Any
-    is_empty: Any  # whether the memory says nothing, so that the direction is that of the gradient
-    status: Any  # -1 while it goes on
+    is_empty: Any  # whether the memory is empty, so that the direction is that of the gradient
+    status: Any  # -1 while it is running
     steps: Any
     evaluations: Any
 
 
 def _ended(limits: _Limits, state: _State, fall: Any) -> Any:
-    """The status of a state; `fall` is what the last step gained."""
+    """The status of a state; `fall` is the decrease of the last step."""
     status = jnp.where(fall < limits.ftol, 4, -1)
     status = jnp.where(state.evaluations >= limits.gradients, 3, status)
     status = jnp.where(state.evaluations >= limits.values, 2, status)
@@ -177,14 +179,14 @@ def _iterate(fun: Callable[[Any], Any], x: Any, method: _Method, limits: _Limits
         is_useful = _dot(s, y) > rounding * jnp.sqrt(_dot(s, s) * _dot(y, y))
         memory = _tree_where(is_plain, method.start(s), state.memory)
         memory = _tree_where(is_useful, method.updated(memory, is_plain, s, y), memory)
-        # without a step: once more along the gradient, unless it was that
+        # if no step was found: retry along the gradient, unless this was the gradient
         is_stuck = jnp.all(s == 0)
         memory = _tree_where(is_stuck, method.start(s), memory)
         is_empty = is_stuck | (is_plain & ~is_useful)
         count = state.evaluations + search.count
         new = _State(moved, point.value, point.gradient, memory, is_empty, -1, state.steps + 1, count)
         fall = jnp.where(is_stuck, np.inf, state.value - point.value)
-        # the direction promises less than values are exact to, or leads nowhere but to the next numbers
+        # the predicted decrease is below the rounding error of values, or the step only reaches adjacent floats
         is_short = ~is_plain & (jnp.max(jnp.abs(direction)) <= 8 * rounding * jnp.max(jnp.abs(state.x)))
         is_exact = is_stuck & ((-slope <= noise(state.value)) | is_short)
         status = jnp.where(is_stuck & is_plain, 5, _ended(limits, new, fall))
@@ -219,10 +221,10 @@ def minimize(
     fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str, tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:  # fmt: skip
-    """A local minimum of `fun(x, *args)` over vectors x, from x0; the method is "BFGS".
+    """Find a local minimum of `fun(x, *args)` over vectors x, starting from x0; the method is "BFGS".
 
     Options: `maxiter`, `gtol` (by default `tol`, or 1e-5), the largest `norm` of the gradient at a minimum, and
-    `line_search_maxiter`. It is also a success to end where rounding leaves no better step.
+    `line_search_maxiter`. Ending where rounding prevents a better step also counts as success.
     The method "l-bfgs-experimental-do-not-rely-on-this" needs less memory, takes complex numbers, too, and has options
     `maxiter`, `gtol`, `norm`, `ftol`, `maxcor` (steps to keep), `maxfun`, `maxgrad` and `maxls`.
 
@@ -255,7 +257,7 @@ def minimize(
     state = _iterate(
         lambda v: fun(whole(v), *args), start, plan, _Limits(gtol, ftol, norm, most, values, gradients, steps)
     )
-    # by convention, the gradient by a complex number is conjugated
+    # by convention, the gradient with respect to a complex number is conjugated
     gradient = whole(state.gradient).conj() if is_complex else state.gradient
     success = (state.status == 0) | (state.status == 4)
     inverse = state.memory if kind == "bfgs" else None

@@ -1,4 +1,4 @@
-"""SciPy's signal processing: convolution in any number of dimensions, trends, and spectra over time."""
+"""SciPy's signal processing: convolution in any number of dimensions, detrending, and spectrograms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _check_mode(name: str, mode: Any) -> None:
 def _signals(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     s, t = operand_type(name, in1), operand_type(name, in2)
     if s.ndim != t.ndim:
-        raise ValueError(f"{name}: both signals must have as many axes; got {s} and {t}.")
+        raise ValueError(f"{name}: both signals must have the same number of axes; got {s} and {t}.")
     if s.size == 0 or t.size == 0:
         raise ValueError(f"{name}: signals must not be empty; got {s} and {t}.")
     x, y = promote_inexact(name, in1, in2)
@@ -42,7 +42,7 @@ def _signals(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
 
 
 def _is_swapped(name: str, mode: str, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether the second signal is the larger one, where that matters: one must fit into the other."""
+    """Whether the second signal is the larger one; in mode "valid", one must fit into the other."""
     if mode != "valid" or all([m >= n for m, n in zip(first, second, strict=True)]):
         return False
     if any([m > n for m, n in zip(first, second, strict=True)]):
@@ -62,7 +62,7 @@ def _reversed(x: Any) -> Any:
 
 
 def _slide(x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: Any) -> Any:
-    """Sums of x times a kernel, at every place where it fits into x with its padding."""
+    """Sums of x times a kernel, at every position where the kernel fits into the padded x."""
     n = type_of(x).ndim
     if n == 0:
         return ew.mul(x, kernel)
@@ -77,7 +77,7 @@ def _slide(x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: A
 
 
 def _padding(mode: str, dims: Sequence[int]) -> list[tuple[int, int]]:
-    """How much is added to a signal around it, for a kernel with these lengths."""
+    """How much padding a signal gets on each side, for a kernel with these lengths."""
     return [{"full": (n - 1, n - 1), "same": (n // 2, (n - 1) // 2), "valid": (0, 0)}[mode] for n in dims]
 
 
@@ -103,10 +103,10 @@ def _by_method(name: str, in1: Any, in2: Any, mode: str, method: str, precision:
 
 
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The convolution of two signals over all their axes; results are floating.
+    """The convolution of two signals over all their axes; the result is floating point.
 
-    The mode is "full", "same" (the middle of it, as large as in1) or "valid" (where one lies within the other). The
-    method "fft" is faster for two large signals, and less exact.
+    The mode is "full", "same" (the center of that, with the size of in1) or "valid" (only where one lies fully within
+    the other). The method "fft" is faster for two large signals, and less accurate.
 
     >>> import atled.numpy as jnp
     >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
@@ -158,7 +158,7 @@ def convolve2d(
 ) -> Array:
     """The convolution of two signals with two axes.
 
-    Beyond its ends in1 has the fillvalue ("fill"), goes on periodically ("wrap"), or mirrored ("symm").
+    Outside of its bounds in1 has the fillvalue ("fill"), or continues periodically ("wrap") or mirrored ("symm").
 
     >>> convolve2d(jnp.array([[1.0, 2.0]]), jnp.array([[1.0], [10.0]]))
     Array([[ 1.,  2.],
@@ -172,8 +172,8 @@ def correlate2d(
 ) -> Array:
     """The cross-correlation of two signals with two axes, with in2 conjugated; boundaries as in `convolve2d`.
 
-    In the mode "same" with even lengths, the middle is one further than that of `correlate`. If in2 is the larger one
-    in the mode "valid", in1 is conjugated instead, as it is in SciPy.
+    In the mode "same" with even lengths, the center is one element further than that of `correlate`. If in2 is the
+    larger one in the mode "valid", in1 is conjugated instead, as in SciPy.
 
     >>> correlate2d(jnp.array([[1.0, 2.0]]), jnp.array([[1.0], [10.0]]))
     Array([[10., 20.],
@@ -183,7 +183,7 @@ def correlate2d(
 
 
 def _fast_length(n: int) -> int:
-    """The least number from n on that has no prime factors but 2, 3 and 5, for which transforms are fast."""
+    """The smallest integer >= n whose only prime factors are 2, 3 and 5: FFTs of such lengths are fast."""
     while True:
         rest = n
         for p in (2, 3, 5):
@@ -228,7 +228,7 @@ def _fftconvolve(in1: Any, in2: Any, mode: str, axes: tuple[int, ...] | None, is
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | int | None = None) -> Array:
-    """The convolution of two signals over axes, by default all, by Fourier transforms; modes as in `convolve`.
+    """The convolution of two signals over `axes`, by default all, using FFTs; modes as in `convolve`.
 
     >>> fftconvolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0])).round()
     Array([ 1., 12., 23., 30.], dtype=float32)
@@ -252,9 +252,9 @@ def _detrend(data: Any, axis: int, type: str, breaks: tuple[int, ...]) -> Any:
 
 
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Array:
-    """Data minus its mean (type "constant") or its straight line of least squares along an axis.
+    """Subtract the mean (type "constant") or the least-squares line along an axis.
 
-    There is a line of its own between any two breaks `bp`.
+    Each segment between two break points `bp` has its own line.
 
     >>> import atled.numpy as jnp
     >>> detrend(jnp.array([1.0, 2.0, 6.0]), type="constant")

@@ -1,7 +1,7 @@
 """SciPy's special functions; most are in the files next to this one.
 
-They are accurate in the tails, and so are their derivatives: formulas change with the range, and each range gets
-operands that are harmless to the others. Half precision computes in float32.
+They are accurate in the tails, and so are their derivatives: each range of operands has its own formula, which is only
+evaluated on operands that are safe for it. Half precision computes in float32.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def expit(x: Any) -> Array:
 
 @library_function
 def logit(x: Any) -> Array:
-    """log(x / (1 - x)), exact near 0, 1/2 and 1.
+    """log(x / (1 - x)), accurate near 0, 1/2 and 1.
 
     >>> import atled.numpy as jnp
     >>> logit(jnp.array([0.0, 0.5, 1.0]))
@@ -166,21 +166,21 @@ def xlog1py(x: Any, y: Any) -> Array:
 
 @library_function
 def entr(x: Any) -> Array:
-    """-x log(x), zero at zero and minus infinity below. The infinite slope at zero is taken to be zero.
+    """-x log(x), zero at zero and minus infinity below. The derivative at zero, which is infinite, is defined as zero.
 
     >>> import atled.numpy as jnp
     >>> entr(jnp.array([-1.0, 0.0])), round(float(entr(0.5)), 3)
     (Array([-inf,   0.], dtype=float32), 0.347)
     """
     (x,), back = wide_operands("entr", x)
-    is_inside = ew.logical_not(ew.le(x, 0))  # NaN is inside
+    is_inside = ew.logical_not(ew.le(x, 0))  # NaN counts as inside
     safe = ew.select(is_inside, x, value(x, 1))
     edge = ew.select(ew.eq(x, 0), value(x, 0), value(x, -np.inf))
     return back(ew.select(is_inside, ew.neg(ew.mul(safe, elementary.log(safe))), edge))
 
 
 def _relative_entropy(p: Any, q: Any) -> tuple[Any, Any]:
-    """p log(p / q) where both are positive, and its values elsewhere."""
+    """p log(p / q) where both are positive, and the conventional values elsewhere."""
     has_nan = ew.logical_or(ew.ne(p, p), ew.ne(q, q))
     is_inside = ew.logical_or(all_of(ew.gt(p, 0), ew.gt(q, 0)), has_nan)
     is_zero = all_of(ew.eq(p, 0), ew.ge(q, 0))
@@ -225,7 +225,7 @@ def kl_div(p: Any, q: Any) -> Array:
 
 
 def _relative_exponential(x: Any) -> Any:
-    """(exp(x) - 1) / x, and its limit at zero with all derivatives."""
+    """(exp(x) - 1) / x, continued by its limit at zero; all derivatives are correct there."""
     is_small = ew.lt(elementary.absolute(x), 0.02)
     small, large = ew.select(is_small, x, value(x, 0)), ew.select(is_small, value(x, 1), x)
     series = polynomial(small, [1 / math.factorial(k + 1) for k in range(9)])
@@ -331,7 +331,7 @@ def _complex_logsumexp(a: Any, axis: Any, b: Any, keepdims: bool, return_sign: b
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
 ) -> Any:
-    """log(sum(b * exp(a))) over axes, without overflow; with `return_sign`, the logarithm of the size, and the sign.
+    """log(sum(b * exp(a))) over axes, without overflow; with `return_sign`, also the sign of the sum.
 
     >>> import atled.numpy as jnp
     >>> logsumexp(jnp.array([-jnp.inf, 0.0]))

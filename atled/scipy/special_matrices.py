@@ -1,4 +1,4 @@
-"""Matrices with a structure: from a few vectors, or from their size alone. Leading axes of vectors are batches."""
+"""Structured matrices, built from a few vectors or from a size alone. Leading axes of vectors are batches."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def block_diag(*arrs: Any) -> Array:
 
 
 def _along_diagonals(strip: Any, rows: int, columns: int, is_anti: bool = False) -> Any:
-    """Matrices with element (i, j) = strip[rows - 1 - i + j], or strip[i + j] if along the other diagonals."""
+    """Matrices with element (i, j) = strip[rows - 1 - i + j] (Toeplitz), or strip[i + j] (Hankel)."""
     lead = type_of(strip).shape[:-1]
     i, j = (shape.iota(_INT, (rows, columns), k) for k in (0, 1))
     position = ew.add(i, j) if is_anti else ew.add(ew.sub(j, i), rows - 1)
@@ -72,7 +72,7 @@ def _vectors(name: str, *operands: Any) -> list[Any]:
 
 @library_function
 def toeplitz(c: Any, r: Any = None) -> Array:
-    """The matrix with equal elements along its diagonals: c is its first column, and r its first row.
+    """The Toeplitz matrix, constant along diagonals: c is its first column, and r its first row.
 
     By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batches.
 
@@ -91,7 +91,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 @library_function
 def hankel(c: Any, r: Any = None) -> Array:
-    """The matrix with equal elements across diagonals: c is its first column, and r, by default 0, its last row.
+    """The Hankel matrix, constant along antidiagonals: c is its first column, and r, by default 0, its last row.
 
     >>> hankel(asarray([1, 2, 3]))
     Array([[1, 2, 3],
@@ -106,7 +106,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 @library_function
 def circulant(c: Any) -> Array:
-    """The matrix whose columns are c, moved down by one from each to the next.
+    """The circulant matrix: its first column is c, and each column is the one before, rolled down by one.
 
     >>> circulant(asarray([1, 2, 3]))
     Array([[1, 3, 2],
@@ -131,7 +131,7 @@ def _with_subdiagonal(row: Any, below: Any) -> Any:
 
 @library_function
 def companion(a: Any) -> Array:
-    """The matrix whose eigenvalues are the roots of a polynomial, given by coefficients, the highest power first.
+    """The companion matrix of a polynomial with coefficients a, the highest power first; its eigenvalues are the roots.
 
     >>> companion(asarray([1.0, -3.0, 2.0]))
     Array([[ 3., -2.],
@@ -164,7 +164,7 @@ def leslie(f: Any, s: Any) -> Array:
 
 @library_function
 def fiedler(a: Any) -> Array:
-    """The matrix of the distances between the elements of a.
+    """The Fiedler matrix: the absolute differences between the elements of a.
 
     >>> fiedler(asarray([1, 4, 9]))
     Array([[0, 3, 8],
@@ -247,7 +247,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
 
 
 def _exact(n: int, entry: Callable[[int, int], int]) -> Any:
-    """A matrix of whole numbers, computed exactly and then rounded."""
+    """A matrix of integers, computed exactly and then rounded."""
     rows = [[float(entry(i, j)) for j in range(n)] for i in range(n)]
     with np.errstate(over="ignore"):
         return asarray(np.array(rows, np.float64).reshape(n, n).astype(dtypes.default("f")))
@@ -324,7 +324,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
 
 def invhilbert(n: int) -> Array:
-    """The inverse of `hilbert(n)`, whose elements are whole numbers; in float32 they are exact up to n = 7.
+    """The inverse of `hilbert(n)`, whose elements are integers; in float32 they are exact up to n = 7.
 
     >>> invhilbert(2)
     Array([[ 4., -6.],
@@ -340,7 +340,7 @@ def invhilbert(n: int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Orthonormal rows, each comparing an element to all before it; with `full`, above them one that takes the mean.
+    """The Helmert matrix: orthonormal rows that contrast an element with all before it; with `full`, after a mean row.
 
     >>> helmert(2).round(3)
     Array([[ 0.707, -0.707]], dtype=float32)
@@ -365,7 +365,7 @@ def _dft(n: int, scale: str | None, dtype: Any) -> Any:
 
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
-    """The matrix of the Fourier transform of n elements, divided by n ("n") or its root ("sqrtn") if asked for.
+    """The matrix of the DFT of n elements; `scale` divides it by n ("n") or by the square root of n ("sqrtn").
 
     >>> dft(2).real.round()
     Array([[ 1.,  1.],

@@ -1,4 +1,4 @@
-"""Fourier transforms of a signal piece by piece: their means (`welch`, `csd`), their course in time, and back."""
+"""Fourier transforms of segments of a signal: averaged (`welch`, `csd`), over time (`stft`), and inverted (`istft`)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from atled.staging.jit import library_function
 
 # -- windows ----------------------------------------------------------------------------------------------------------
 
-# Sums of cosines, with alternating signs: F. J. Harris, On the use of windows for harmonic analysis (1978);
-# A. H. Nuttall, Some windows with very good sidelobe behavior (1981); the flat one of D'Antona and Ferrero (2006)
+# Sums of cosines, with alternating signs: F. J. Harris, On the use of windows for harmonic analysis (1978); A. H.
+# Nuttall, Some windows with very good sidelobe behavior (1981); the flat-top window of D'Antona and Ferrero (2006)
 _COSINES = {
     "boxcar": (1.0,),
     "hann": (0.5, 0.5),
@@ -29,7 +29,7 @@ _COSINES = {
     "blackmanharris": (0.35875, 0.48829, 0.14128, 0.01168),
     "flattop": (0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
 }
-_OTHERS: dict[str, Callable[..., Any]] = {  # of n, at positions from -1 to 1
+_OTHERS: dict[str, Callable[..., Any]] = {  # functions of n, at positions from -1 to 1
     "bartlett": lambda n, r: 1 - np.abs(r),
     "triang": lambda n, r: 1 - np.abs(r) * (n - 1) / (n + n % 2),
     "cosine": lambda n, r: np.cos(np.pi / 2 * r * (n - 1) / n),
@@ -43,7 +43,7 @@ _ALSO = {"hanning": "hann", "rectangular": "boxcar", "rect": "boxcar", "ones": "
 
 
 def _named_window(name: str, window: Any, n: int) -> Any:
-    """A window of n points that goes on periodically, by its name or a tuple of name and parameters."""
+    """A periodic window of n points, by its name or a tuple of name and parameters."""
     kind, *parameters = window if isinstance(window, tuple) else (window,)
     kind = _ALSO.get(kind, kind)
     if kind not in _COSINES and kind not in _OTHERS:
@@ -62,13 +62,13 @@ def _named_window(name: str, window: Any, n: int) -> Any:
 
 
 def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any) -> tuple[Any, int]:
-    """The window, and how long the pieces are."""
+    """The window, and the length of the segments."""
     if nperseg is not None and int(nperseg) < 1:
         raise ValueError(f"{name}: pieces have at least one element; got nperseg={nperseg}.")
     if isinstance(window, (str, tuple)):
         n = min(256, length) if nperseg is None else int(nperseg)
         if n > length:
-            warnings.warn(f"{name}: nperseg={n} is more than the signal has; {length} is taken.", stacklevel=4)
+            warnings.warn(f"{name}: nperseg={n} is longer than the signal; using {length}.", stacklevel=4)
             n = length
         return np.asarray(_named_window(name, window, max(n, 1)), np.float64).astype(dtype), n
     t = operand_type(name, window)
@@ -99,7 +99,7 @@ def _extended(name: str, x: Any, n: int, boundary: str) -> Any:
 
 
 def _transforms(x: Any, window: Any, n: int, step: int, nfft: int, detrend: Any, is_onesided: bool) -> Any:
-    """Fourier transforms of the pieces of x: [..., piece, frequency]."""
+    """Fourier transforms of the segments of x: [..., segment, frequency]."""
     count = (type_of(x).shape[-1] - n) // step + 1
     pieces = x[..., np.arange(count)[:, None] * step + np.arange(n)]
     if callable(detrend):
@@ -111,12 +111,12 @@ def _transforms(x: Any, window: Any, n: int, step: int, nfft: int, detrend: Any,
 
 
 def without_trend(x: Any, kind: str) -> Any:
-    """x minus its mean ("constant") or its straight line of least squares ("linear") along the last axis."""
+    """x minus its mean ("constant") or its least-squares line ("linear") along the last axis."""
     x = x - jnp.mean(x, axis=-1, keepdims=True)
     n = type_of(x).shape[-1]
     if kind == "constant" or n < 2:
         return x
-    # times with mean zero and length one: the slope is a scalar product
+    # times with mean zero and norm one: the slope is then a dot product
     times = np.arange(n) - (n - 1) / 2
     times = cast(times / np.sqrt(np.sum(times**2)), type_of(x).dtype)
     return x - times * jnp.sum(x * times, axis=-1, keepdims=True)
@@ -129,7 +129,7 @@ def _prepared(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
         x, y = promote_inexact(name, x, y)
         s, t = type_of(x), type_of(y)
         if s.ndim != t.ndim:
-            raise ValueError(f"{name}: both signals must have as many axes; got {s} and {t}.")
+            raise ValueError(f"{name}: both signals must have the same number of axes; got {s} and {t}.")
         x, y = jnp.moveaxis(x, axis, -1), jnp.moveaxis(y, axis, -1)
         m, n = type_of(x).shape[-1], type_of(y).shape[-1]
         lead = broadcast_shapes(type_of(x).shape[:-1], type_of(y).shape[:-1])
@@ -146,7 +146,7 @@ _STATIC = ("name", "settings", "detrend")
 
 @library_function(static=_STATIC)
 def _spectrum(x: Any, y: Any, fs: Any, window: Any, name: str, settings: Any, detrend: Any) -> tuple[Any, Any, Any]:
-    """Frequencies, times, and transforms or their products: [..., frequency at `axis`, piece]."""
+    """Frequencies, times, and transforms or their products: [..., frequency at `axis`, segment]."""
     n, step, nfft, is_onesided, scaling, axis, boundary, is_padded = settings
     x, y = _prepared(name, x, y, axis)
     if boundary is not None:
@@ -163,7 +163,7 @@ def _spectrum(x: Any, y: Any, fs: Any, window: Any, name: str, settings: Any, de
     else:
         other = out if y is None else _transforms(y, window, n, step, nfft, detrend, is_onesided)
         out = (jnp.real(out) ** 2 + jnp.imag(out) ** 2 if y is None else jnp.conj(out) * other) * size
-        if is_onesided:  # frequencies that also stand for their negatives
+        if is_onesided:  # frequencies that also represent their negatives
             twice = np.full(nfft // 2 + 1, 2.0)
             twice[[0] if nfft % 2 else [0, -1]] = 1.0
             out = out * cast(twice, real)
@@ -178,7 +178,7 @@ def _call(
     name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: Any, noverlap: Any, nfft: Any, detrend: Any,
     return_onesided: bool, scaling: str, axis: int, boundary: str | None = None, padded: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Arguments of a public function brought into form."""
+    """The validated arguments of a public function."""
     types = [operand_type(name, v) for v in ((x,) if y is None else (x, y))]
     axis = check_axis(name, axis, types[0].ndim)
     if scaling not in ("density", "spectrum"):
@@ -197,7 +197,7 @@ def _call(
         name, window, nperseg, max([t.shape[axis] for t in types if t.ndim > axis]), dtypes.real_part(work)
     )
     if is_complex and return_onesided:
-        warnings.warn(f"{name}: the signal is complex, so all frequencies are given.", stacklevel=3)
+        warnings.warn(f"{name}: the signal is complex, so the spectrum is two-sided.", stacklevel=3)
     overlap, nfft = n // 2 if noverlap is None else int(noverlap), n if nfft is None else int(nfft)
     if nfft < n or overlap >= n:
         raise ValueError(
@@ -215,7 +215,7 @@ def stft(
     nfft: int | None = None, detrend: Any = False, return_onesided: bool = True, boundary: str | None = "zeros",
     padded: bool = True, axis: int = -1,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Frequencies, times, and the Fourier transforms of overlapping pieces of a signal, with times on the last axis.
+    """Frequencies, times, and the Fourier transforms of overlapping segments of a signal, with times on the last axis.
 
     A window is an array, or a name such as "hann", or a tuple of a name and parameters.
 
@@ -235,7 +235,7 @@ def csd(
     nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, average: str = "mean",
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Frequencies, and the cross spectral density of two signals: the mean over pieces of conj(X) Y.
+    """Frequencies, and the cross spectral density of two signals: the mean of conj(X) Y over segments.
 
     >>> x = jnp.array([1.0, -1.0] * 8)
     >>> frequencies, density = csd(x, x, nperseg=8)
@@ -269,9 +269,9 @@ def welch(
     nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, average: str = "mean",
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Frequencies, and the power spectral density of a signal by Welch's method: a mean over overlapping pieces.
+    """Frequencies, and the power spectral density of a signal by Welch's method: a mean over overlapping segments.
 
-    By default, pieces have 256 elements, or as many as there are.
+    By default, segments have 256 elements, or the length of a shorter signal.
 
     >>> frequencies, density = welch(jnp.array([1.0, -1.0] * 8), nperseg=8)
     >>> float(frequencies[density.argmax()])
@@ -284,7 +284,7 @@ def welch(
 
 
 def _overlapped(pieces: Any, step: int) -> Any:
-    """The sum of pieces [..., piece, element], each `step` after the one before."""
+    """Overlap-add: the sum of segments [..., segment, element], each shifted by `step` from the one before."""
     *lead, count, n = type_of(pieces).shape
     rounds = -(-n // step)
     edge = [(0, 0)] * len(lead)
@@ -319,7 +319,7 @@ def istft(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Times, and the signal whose `stft` with the same arguments is Zxx.
 
-    There are as many times as the signal has elements along its time axis, also if it has other axes.
+    The number of times is the length of the signal along its time axis, also if it has other axes.
 
     >>> _, _, z = stft(jnp.arange(16.0), nperseg=8)
     >>> istft(z, nperseg=8)[1][:4].round() + 0.0

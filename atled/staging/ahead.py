@@ -355,7 +355,7 @@ class Compiled(_Stage):
         ready = self._executable
         if not isinstance(ready, Executable):
             raise RuntimeError(
-                f"{traced.name}: compiled for {ready.topology.name}, of which no device is here, so it cannot run."
+                f"{traced.name}: compiled for {ready.topology.name}, and no such device is attached, so it cannot run."
                 "\n  try: as_text(), memory_analysis(), cost_analysis() or serialize()."
             )
         call = Arguments(signature, self._with_statics(args), kwargs)

@@ -183,7 +183,7 @@ class Arguments:
             hash(self.structure)
         except TypeError as error:
             raise TypeError(
-                f"{signature.name}: what the nodes of a tree hold besides their children must be hashable, or dicts, "
+                f"{signature.name}: the static data of pytree nodes must be hashable, or dicts, "
                 f"lists, sets, arrays and dataclasses of such; got {error}."
                 "\n  try: a frozen dataclass, a tuple, or a class with __eq__ and __hash__."
             ) from None

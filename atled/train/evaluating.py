@@ -53,7 +53,7 @@ def evaluate(
         with override(explain_compiles=False):
             total = batch_metrics if total is None else _merged(total, batch_metrics)
     if total is None:
-        raise ValueError(errors.explained("train.evaluate: there must be batches; there are none."))
+        raise ValueError(errors.explained("train.evaluate: there are no batches."))
     return {name: _number(m.result()) for name, m in total.items()}
 
 
@@ -61,7 +61,7 @@ def tried(model: Any, measure: Callable[..., Any], batches: Any) -> None:
     """Check for later errors now: trace with the first batch, without computing anything."""
     batch = next(iter(batches), None)
     if batch is None:
-        raise ValueError(errors.explained("train.evaluate: there must be batches; there are none."))
+        raise ValueError(errors.explained("train.evaluate: there are no batches."))
     eval_shape(lambda model, batch: _metrics(measure, model, batch), not_training(model), arguments(batch))
 
 

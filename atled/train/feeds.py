@@ -34,8 +34,8 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
         if is_kept:
             raise TypeError(
                 errors.explained(
-                    f"train.fit: with a checkpoint, the place in the data must be kept; a {type(batches).__name__} "
-                    "cannot say where it is.",
+                    f"train.fit: with a checkpoint, the position in the data must be saved; a "
+                    f"{type(batches).__name__} has no position to save.",
                     "a pipeline of atled.data, such as data.source(list_of_batches).",
                 )
             )

@@ -137,7 +137,9 @@ def _check_evaluation(evaluate: Any, measure: Any, patience: int | None, best: s
         raise ValueError(errors.explained(f'train.fit: mode must be "min" or "max"; got {mode!r}.'))
     if evaluate is not None and iter(evaluate) is evaluate:
         raise TypeError(
-            errors.explained("train.fit: evaluate is gone through many times; an iterator ends.", "a pipeline or list.")
+            errors.explained(
+                "train.fit: evaluate is iterated many times; an iterator can be used only once.", "a pipeline or list."
+            )
         )
     if evaluate is None and (measure is not None or patience is not None or (best or "").startswith("eval/")):
         raise TypeError(
@@ -146,7 +148,7 @@ def _check_evaluation(evaluate: Any, measure: Any, patience: int | None, best: s
             )
         )
     if patience is not None and best is None:
-        raise TypeError(errors.explained("train.fit: patience needs to know what is best.", 'best="eval/loss".'))
+        raise TypeError(errors.explained("train.fit: patience needs a best metric.", 'best="eval/loss".'))
 
 
 def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None) -> State:

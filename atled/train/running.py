@@ -34,7 +34,7 @@ from atled.train.stepping import RESERVED, guarded, step, takes_key
 from atled.train.stopping import Stopping
 
 AHEAD = 2  # in-flight steps before values are read
-LAG = 0.1  # or the number of steps in this many seconds
+LAG = 0.1  # values may also lag by the steps of this many seconds
 LOOKS = 3  # how often a run locates the origin of a NaN, which reruns a step op by op
 BACKS = 3  # how often a run goes back to the same checkpoint
 SKIPS = 100  # how many steps in a row may be skipped
@@ -105,7 +105,7 @@ class Run:
     def log(self, **values: Any) -> None:
         """Numbers to log with this step, too."""
         if RESERVED & set(values):
-            raise ValueError(errors.explained(f"train.fit: {', '.join(sorted(RESERVED))} are names of its own."))
+            raise ValueError(errors.explained(f"train.fit: {', '.join(sorted(RESERVED))} are reserved names."))
         self._extra.setdefault(self.step, {}).update({k: float(v) for k, v in values.items()})
 
     # -- the loop -------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class Run:
         if not isinstance(found.more, dict) or not {"data", "about"} <= set(found.more):
             raise checkpoints.CheckpointError(
                 errors.explained(
-                    f"train.fit: {self.saver and self.saver.directory} has checkpoints that are not of fit.",
+                    f"train.fit: {self.saver and self.saver.directory} has checkpoints that fit did not write.",
                     "another directory, or checkpoints.load and fit(state, …).",
                 )
             )
@@ -391,7 +391,7 @@ class Run:
             raise FloatingPointError(errors.explained(f"{says}\n  So were the {SKIPS} steps before it."))
         after = self.state.__copy__()
         after.step = after.step + 1
-        warnings.warn(f"{says}\n  The batch is left out.", stacklevel=2)
+        warnings.warn(f"{says}\n  The batch is skipped.", stacklevel=2)
         self._keep(sent, {**values, "skipped": 1.0})
         self.state, self.step = after, sent.step
 
@@ -401,7 +401,7 @@ class Run:
         if restored is None or self._backs[restored.step] >= BACKS:
             raise FloatingPointError(errors.explained(f"{says}\n  Going back {BACKS} times did not help."))
         self._backs[restored.step] += 1
-        warnings.warn(f"{says}\n  Back to step {restored.step}, and on after the batch.", stacklevel=2)
+        warnings.warn(f"{says}\n  Restored step {restored.step}; continuing after this batch.", stacklevel=2)
         self._go_to(restored)
         self.batches.restore(sent.place)
         self._rewind(restored.step)

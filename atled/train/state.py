@@ -45,7 +45,9 @@ class State(nn.Module):
         """The key of this step: the same for the same step of a run, so that a run can be resumed."""
         if self.key is None:
             raise TypeError(
-                errors.explained("train.State: there is no key.", "train.State(model, optimizer, key=random.key(0)).")
+                errors.explained(
+                    "train.State: the state has no key.", "train.State(model, optimizer, key=random.key(0))."
+                )
             )
         return random.fold_in(self.key, self.step)
 

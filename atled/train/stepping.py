@@ -120,7 +120,7 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
             if RESERVED & set(extra):
                 raise ValueError(
                     errors.explained(
-                        f"train.step: {', '.join(sorted(RESERVED))} are names of its own; the loss gives "
+                        f"train.step: {', '.join(sorted(RESERVED))} are reserved names; the loss returns "
                         f"{', '.join(extra)}."
                     )
                 )

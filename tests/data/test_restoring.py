@@ -173,7 +173,7 @@ def test_states_of_filters_on_other_numbers_of_processes():
     assert rest.tolist() == [y for y in range(6, 96) if y % 3][: len(rest)] and len(rest) == 60
     with pytest.raises(ValueError, match=r"data.restore: the state was saved by 2 processes.*one of them only"):
         odd.iterator().restore(states[0])
-    with pytest.raises(ValueError, match=r"data.restore: each process has a state of its own"):
+    with pytest.raises(ValueError, match=r"data.restore: each process has its own state"):
         odd.sharded(0, 2).iterator().restore(states[1])
     next(iterators[0])
     uneven = data.joined([i.state() for i in iterators])
@@ -220,7 +220,7 @@ def test_another_pipeline_is_refused():
         rows(60).shuffle(0).batch(4).iterator().restore({**state, "version": 7})
     with pytest.raises(ValueError, match=r"data.restore: the numbers of a state must be 0 or more"):
         rows(60).shuffle(0).batch(4).iterator().restore({**state, "position": -4})
-    with pytest.raises(TypeError, match=r"data.restore: it needs what iterator.state"):
+    with pytest.raises(TypeError, match=r"data.restore: expected a state returned by iterator.state"):
         rows(60).batch(4).iterator().restore(3)
 
 

@@ -127,7 +127,7 @@ def test_compiled_functions_that_are_not_the_same_everywhere(kind):
                     said
                 )
                 named = "rank 0 launches <lambda> (worker.py:" in said["text"] and "rank 1 shuts down" in said["text"]
-                assert named if rank == 0 else "rank 0 did not come to" in said["text"], said
+                assert named if rank == 0 else "rank 0 did not reach" in said["text"], said
                 continue
             assert said["kind"] == "ProgramMismatch" and said["seconds"] < 10, said
             assert "rank 0 launches <lambda> (worker.py:" in said["text"] and "rank 1 launches" in said["text"]

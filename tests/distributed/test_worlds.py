@@ -27,12 +27,12 @@ def test_store_and_barriers():
     assert sorted(s[0]["ticket"] for s in said) == [1, 2, 3]
     for first, _ in said:
         assert first["others"] == ["rank 0", "rank 1", "rank 2"] and first["gone"] is None
-        assert first["absent"]["text"] == "distributed.store.get: nobody has set 'nobody' within 0.2 s."
+        assert first["absent"]["text"] == "distributed.store.get: 'nobody' was not set within 0.2 s."
         assert first["taken"]["kind"] == "KeyError" and "'from/0' is there already" in first["taken"]["text"]
         assert first["nan"]["text"] == "distributed.store.increment: the value of 'from/0' is not an integer."
     alone = said[0][1]["alone"]
     assert alone["kind"] == "TimeoutError"
-    assert alone["text"].startswith("distributed: ranks 1, 2 did not come to 'barrier alone' within 0.3 s.\n  try: ")
+    assert alone["text"].startswith("distributed: ranks 1, 2 did not reach 'barrier alone' within 0.3 s.\n  try: ")
     assert [s[1]["pair"] and s[1]["pair"]["kind"] for s in said] == ["nothing", "nothing", None]
 
 

@@ -310,6 +310,6 @@ def test_a_directory_that_takes_nothing_more_is_said_once(tmp_path):
         [sys.executable, str(script)], capture_output=True, text=True, env=settings, cwd=os.getcwd(), check=False
     )
     assert done.stdout.split() == ["[1.0,", "2.0,", "3.0]"], done.stderr
-    assert done.stderr.count("cannot be written to (File too large); what is compiled now is not kept") == 1
+    assert done.stderr.count("cannot be written to (File too large); programs compiled now are not cached") == 1
     assert "script.py:4: UserWarning" in done.stderr
     assert list((tmp_path / "cache" / "executables").iterdir()) == []

@@ -260,7 +260,7 @@ MODELS = [
         "one-array-at-two-places",
         "One array at two places of a model",
         "ValueError",
-        r"Tied: tokens/weight and head/weight are one array; as a tree they drift apart",
+        r"Tied: tokens/weight and head/weight are one array; in a pytree they would become two copies",
         r"try: one owner.*self\.tokens\.attend\(x\)",
         "A model is a tree of arrays. An array at two places would get two gradients, and two states in the optimizer. "
         "Let one module own it, and call that module from the other place.",

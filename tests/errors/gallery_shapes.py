@@ -230,7 +230,7 @@ SHAPES = [
         "squeeze-of-an-axis-that-is-longer",
         "`squeeze` of an axis that is longer than one",
         "ValueError",
-        r"squeeze: only axes of length one can be taken away; got f32\[5,1\] and axis 0",
+        r"squeeze: only axes of length one can be removed; got f32\[5,1\] and axis 0",
         r"try: axis=1, of length 1",
         "`squeeze` takes axes of length one away, because no element is lost with them.",
         """
@@ -334,7 +334,7 @@ SHAPES = [
         "take-along-axis-with-too-few-axes",
         "`take_along_axis` with too few axes",
         "ValueError",
-        r"take_along_axis: array and indices must have as many axes; got f32\[2,3\] and i32\[2\]",
+        r"take_along_axis: array and indices must have the same number of axes; got f32\[2,3\] and i32\[2\]",
         r"try: top = jnp\.take_along_axis\(scores, best\[:, None\], axis=1\)",
         "`argmax` removes the axis. `take_along_axis` needs it, with the number of elements to take as its length.",
         """

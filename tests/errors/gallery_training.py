@@ -227,7 +227,7 @@ TRAINING = [
         "loss-with-a-key-and-state-without",
         "A loss that needs a key, and a state without one",
         "TypeError",
-        r"train\.State: there is no key",
+        r"train\.State: the state has no key",
         r"try: train\.State\(model, optimizer, key=random\.key\(0\)\)",
         "`train.step` passes the key of the step, derived from the key of the run, to a loss with a parameter `key`.",
         """

@@ -551,7 +551,7 @@ TRANSFORMS = [
         "Branches that return different things",
         "TypeError",
         r"cond: the branches must return the same tree; false_fun gives Structure\(None\), true_fun gives ",
-        r"try: return as many arrays from each",
+        r"try: return the same number of arrays from each",
         "What follows a `cond` must work whichever branch was taken, so both return the same tree.",
         """
         x = jnp.float32(3.0)

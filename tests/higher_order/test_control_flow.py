@@ -317,5 +317,5 @@ def test_cond_with_an_operand_for_each_branch():
     assert float(lax.cond(False, lambda x: x, lambda x: -x, operand=3.0)) == -3.0
     with pytest.raises(TypeError, match="the branches must be functions"):
         lax.cond(True, 1.0, 2.0)
-    with pytest.raises(TypeError, match="true_operand and false_operand go together"):
+    with pytest.raises(TypeError, match="true_operand and false_operand must be given together"):
         lax.cond(True, true_operand=1.0, true_fun=lambda x: x, false_fun=lambda x: -x)

@@ -132,7 +132,9 @@ def test_one_process_gathers_itself(name):
 def test_refusals(name):
     empty, args = METRICS[name]
     other = metrics.Mean() if name != "Mean" else metrics.R2()
-    with pytest.raises(TypeError, match=rf"it merges with a {type(empty).__name__}; got {type(other).__name__}"):
+    with pytest.raises(
+        TypeError, match=rf"it can only be merged with a {type(empty).__name__}; got {type(other).__name__}"
+    ):
         empty | other
     with pytest.raises(TypeError, match="where must be booleans; got i"):
         empty.update(*args, where=np.ones(N, "i4"))

@@ -168,7 +168,7 @@ def test_a_residual_hands_on_arguments():
     ids=["features", "broadcast", "tuple"],
 )
 def test_a_residual_that_does_not_fit(layer, got):
-    with pytest.raises(ValueError, match=rf"Residual: what .* gives must have the shape of its input; got {got}"):
+    with pytest.raises(ValueError, match=rf"Residual: the output of .* must have the shape of its input; got {got}"):
         nn.Residual(layer())(X)
 
 

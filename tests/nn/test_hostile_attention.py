@@ -34,7 +34,7 @@ def test_attention_of_nothing(sizes):
 
 def test_compiled_decoding_of_a_part_that_is_too_long():
     layer = nn.start_decoding(attention(), batch=1, length=3)
-    with pytest.raises(ValueError, match="there is room for 3 steps in its cache; got 5"):
+    with pytest.raises(ValueError, match="its cache has room for 3 steps; got 5"):
         atled.jit(layer)(X)
 
 

@@ -296,7 +296,7 @@ def test_decoding_beyond_the_end():
         out, state = step(state, x)
         assert np.isfinite(np.asarray(out)).all()
     assert np.isnan(np.asarray(step(state, x)[0])).all()
-    with pytest.raises(ValueError, match="there is room for 2 steps in its cache; got 3"):
+    with pytest.raises(ValueError, match="its cache has room for 2 steps; got 3"):
         state(x)
     with pytest.raises(ValueError, match=r"decoding takes \(batch, time, features\)"):
         nn.start_decoding(attention, 1, 2)(x[0])
@@ -390,7 +390,7 @@ def test_keys_and_childless_nodes():
     made = nn.replace(Net(), "lin", lambda old, key: nn.Linear(2, 3, key=key), key=random.key(1))
     assert made.lin.outputs == 3
     assert tree.structure(nn.freeze(nn.freeze(Net()))) == tree.structure(nn.freeze(Net()))
-    with pytest.raises(TypeError, match=r"Holder\.part: Keys is for one function, not for a module"):
+    with pytest.raises(TypeError, match=r"Holder\.part: Keys belongs to one function call"):
         Holder(lambda m: nn.Keys(0))
 
 

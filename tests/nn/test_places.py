@@ -325,7 +325,7 @@ def test_weight_norm_begins_as_the_layer_and_owns_its_arrays():
         def __init__(self):
             self.plain, self.norm = layer, nn.WeightNorm(layer)
 
-    with pytest.raises(ValueError, match="are one array; as a tree they drift apart"):
+    with pytest.raises(ValueError, match="are one array; in a pytree they would become two copies"):
         Both()
 
 
@@ -523,16 +523,16 @@ MISTAKES = [
     (lambda: conv(padding=[(1, 2, 3)]), "Conv: padding must have an entry for each of 2 axes"),
     (lambda: conv()(P), r"Conv: the input must have 3 axes, or 2 without a batch; got f32\[2,5,5,4\]"),
     (lambda: conv()(jnp.ones(4)), r"Conv: the input must have 3 axes, or 2 without a batch; got f32\[4\]"),
-    (lambda: conv(7, padding="REFLECT")(X[:, :3]), "Conv: an axis must be longer than what REFLECT adds"),
-    (lambda: conv(padding="REPLICATE")(X[:, :0]), "Conv: an axis must be longer than what REPLICATE adds"),
+    (lambda: conv(7, padding="REFLECT")(X[:, :3]), "Conv: an axis must be longer than the padding that REFLECT adds"),
+    (lambda: conv(padding="REPLICATE")(X[:, :0]), "Conv: an axis must be longer than the padding that REPLICATE adds"),
     (lambda: nn.ConvTranspose(4, 4, 3), "ConvTranspose: a key must be given"),
     (lambda: up(padding="REFLECT"), "ConvTranspose: padding is SAME, VALID, CIRCULAR, or pairs"),
     (lambda: up(output_padding=1), "ConvTranspose: output_padding needs a padding in numbers; got 'SAME'"),
     (lambda: up(padding=0, output_padding=1), "ConvTranspose: output_padding must be less than the stride or"),
     (lambda: up(padding=0, output_padding=-1), "ConvTranspose: output_padding must be 0 or more"),
     (lambda: up(groups=8), "ConvTranspose: groups must divide"),
-    (lambda: up(padding=5)(X), r"ConvTranspose: some places must be left .*; got f32\[2,5,4\]"),
-    (lambda: up()(X[:, :0]), "ConvTranspose: some places must be left"),
+    (lambda: up(padding=5)(X), r"ConvTranspose: the output must not be empty .*; got f32\[2,5,4\]"),
+    (lambda: up()(X[:, :0]), "ConvTranspose: the output must not be empty"),
     (lambda: up()(X[..., :3]), "ConvTranspose: the last axis of the input must have length 4"),
     (lambda: up((3, 3))(X[0]), r"ConvTranspose: the input must have 4 axes, or 3 without a batch; got f32\[5,4\]"),
     (lambda: nn.max_pool(P, 2), r"max_pool: the input must have 3 axes, or 2 without a batch; got f32\[2,5,5,4\]"),

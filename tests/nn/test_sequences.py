@@ -264,7 +264,7 @@ def test_cross_attention_with_positions():
         close(layer(x, context), looped(layer, x, context), 1e-12)
     x, context = x.astype("f4"), context.astype("f4")
     layer = nn.start_decoding(made(window=3), 2, 5)
-    with pytest.raises(ValueError, match="with positions or a window, decoding must be without a context"):
+    with pytest.raises(ValueError, match="with positions or a window, decoding with a context is not supported"):
         layer(x, context)
     plain = made()
     close(nn.start_decoding(plain, 2, 5)(x, context), plain(x, context))
@@ -367,7 +367,7 @@ BAD_POSITIONS = {
     r"window must be a number of places.*; got 1\.5": lambda: made(window=1.5),
     r"with memory_efficient, dropout of weights must be 0; got 0\.1": lambda: made(memory_efficient=True, dropout=0.1),
     r"with memory_efficient, the input must be \(batch, time": lambda: made(memory_efficient=True)(jnp.ones((3, 16))),
-    r"its cache is for a batch of 3; got 2(.|\n)*try: start_decoding\(model, batch=2, length=5\)": lambda: (
+    r"its cache was made for a batch of 3; got 2(.|\n)*try: start_decoding\(model, batch=2, length=5\)": lambda: (
         nn.start_decoding(made(), 3, 5)(jnp.ones((2, 1, 16)))
     ),
 }

@@ -473,7 +473,7 @@ def test_spaced_numbers_are_transformed():
         (
             lambda: put_along_axis(A, COUNT, 1.0, 0, inplace=False),
             ValueError,
-            "put_along_axis: array and indices must have as many axes",
+            "put_along_axis: array and indices must have the same number of axes",
         ),
         (lambda: put_along_axis(A, A, 1.0, 0, inplace=False), TypeError, "put_along_axis: indices must be integers"),
         (
@@ -481,7 +481,11 @@ def test_spaced_numbers_are_transformed():
             ValueError,
             "put_along_axis: the mode is",
         ),
-        (lambda: place(A, COUNT, 1.0, inplace=False), ValueError, "place: array and mask must have as many elements"),
+        (
+            lambda: place(A, COUNT, 1.0, inplace=False),
+            ValueError,
+            "place: array and mask must have the same number of elements",
+        ),
         (lambda: place(A, A > 0, [], inplace=False), ValueError, "place: at least one value is needed"),
         (lambda: meshgrid(A), ValueError, r"meshgrid: vectors are needed; got f64\[3,4\]"),
         (lambda: meshgrid(COUNT, indexing="yx"), ValueError, "meshgrid: indexing is 'xy' or 'ij'"),

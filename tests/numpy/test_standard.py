@@ -171,7 +171,7 @@ def test_masks_of_no_length():
 
 def test_masks_that_do_not_fit():
     with pytest.raises(
-        IndexError, match=r"index: a mask has the lengths of the axes .*; got bool\[2\] at axis 1 of an array"
+        IndexError, match=r"index: a mask must have the lengths of the axes .*; got bool\[2\] at axis 1 of an array"
     ):
         jnp.ones((2, 3))[:, jnp.ones(2, bool)]
     with pytest.raises(atled.errors.NonConcreteBooleanIndexError):

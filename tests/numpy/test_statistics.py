@@ -337,7 +337,7 @@ def test_second_derivatives():
         (lambda: S.histogram(A, weights=A[0]), ValueError, "histogram: one weight is needed for each element"),
         (lambda: S.histogramdd(A[0]), ValueError, "histogramdd: the sample must have one row for each point"),
         (lambda: S.histogramdd(A, bins=[2, 2]), ValueError, "histogramdd: bins and ranges are needed for 4 axes"),
-        (lambda: S.diff(A, -1), ValueError, "diff: differences are taken 0 times or more; got n=-1"),
+        (lambda: S.diff(A, -1), ValueError, "diff: n must not be negative; got n=-1"),
         (lambda: S.diff(np.float32(1.0)), ValueError, "diff: a 0-d array has no neighbours"),
         (lambda: S.gradient(A[:, :1]), ValueError, "gradient: 2 elements are needed along axis 1"),
         (lambda: S.gradient(A, 1.0, 1.0, 1.0), TypeError, "gradient: one spacing, or one for each of 2 axes"),

@@ -38,8 +38,8 @@ REFUSED = {
     r"chain: Accumulate keeps weights": lambda: optim.chain(optim.accumulate(optim.average(SGD), 2), optim.plateau()),
     r"chain: Chain keeps weights": lambda: optim.chain(optim.chain(optim.average(SGD)), optim.plateau()),
     r"chain: Groups keeps weights": lambda: optim.chain(optim.groups({"**": optim.average(SGD)}), optim.plateau()),
-    r"Lookahead: the optimizer inside must not keep weights.*got Average": lambda: optim.Lookahead(optim.average(SGD)),
-    r"ScheduleFree: the optimizer inside must not keep weights": lambda: optim.ScheduleFree(optim.Lookahead(SGD)),
+    r"Lookahead: the optimizer inside must not keep its own .*got Average": lambda: optim.Lookahead(optim.average(SGD)),
+    r"ScheduleFree: the optimizer inside must not keep its own copy": lambda: optim.ScheduleFree(optim.Lookahead(SGD)),
     r"groups: LossScale goes around all groups; got LossScale": lambda: optim.groups({"**": optim.LossScale(SGD)}),
     r"groups: LossScale goes around all groups; got Chain": (
         lambda: optim.groups({"**": optim.chain(optim.LossScale(SGD), optim.plateau())})

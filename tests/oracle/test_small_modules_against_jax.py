@@ -89,7 +89,7 @@ def test_vectors_that_do_not_fit():
     for x in (jnp.ones(3), jnp.ones((2, 2))):
         with pytest.raises(ValueError, match="unravel: a vector of 4 numbers is needed"):
             unravel(x)
-    with pytest.raises(TypeError, match="comes from a vector of float32; got i32"):
+    with pytest.raises(TypeError, match="needs a vector of float32; got i32"):
         unravel(jnp.ones(4, "int32"))
 
 

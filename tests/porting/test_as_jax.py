@@ -91,7 +91,7 @@ def test_the_real_one_is_refused():
     if importlib.util.find_spec("jax") is None:
         pytest.skip("there is no real one")
     code, _, errors = run("-c", "import jax, atled.as_jax")
-    assert code == 1 and "the real jax is loaded already" in errors
+    assert code == 1 and "the real jax is already imported" in errors
 
 
 def test_what_is_missing_is_reported():

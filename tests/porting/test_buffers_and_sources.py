@@ -121,7 +121,7 @@ def test_parts_of_maps():
     with pytest.raises(ValueError, match="there is a stage 'jaxpr' already"):
         source_mapper.register_pass(source_mapper.all_passes()[0])
     made = source_mapper.MappingsGenerator()
-    with pytest.raises(RuntimeError, match="a line must be begun first"):
+    with pytest.raises(RuntimeError, match="to begin a line"):
         made.new_segment(0)
     text = atled.jit(model).lower(X).as_text(debug_info=True)
     assert source_mapper.create_mlir_sourcemap(text).sources == [__file__]

@@ -218,7 +218,7 @@ def test_exported_calls_of_machine_code(tmp_path):
     f = atled.jit(
         lambda x: ffi.ffi_call("export_Scale", atled.ShapeDtypeStruct(x.shape, x.dtype))(x, factor=np.float32(2))
     )
-    with pytest.raises(ValueError, match="calls export_Scale, which may mean something else elsewhere"):
+    with pytest.raises(ValueError, match="calls export_Scale, which another process may define differently"):
         export.export(f)(X)
     check = export.DisabledSafetyCheck.custom_call("export_Scale")
     assert check.is_custom_call() == "export_Scale" and export.DisabledSafetyCheck.platform().is_custom_call() is None

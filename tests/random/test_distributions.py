@@ -254,7 +254,7 @@ def test_draws_are_placed():
         (lambda k: random.multinomial(k, 3, 1.0), "random.multinomial: p needs an axis"),
         (lambda k: random.gumbel(k, (2,), mode="best"), "random.gumbel: the mode is"),
         (lambda k: random.bernoulli(k, 0.5, mode="best"), "random.bernoulli: the mode is"),
-        (lambda k: random.key(0, impl="fry", dtype="fry"), "random.key: the generator is given as dtype or as impl"),
+        (lambda k: random.key(0, impl="fry", dtype="fry"), "random.key: give the generator as dtype or as impl"),
     ],
 )  # fmt: skip
 def test_bad_arguments(bad, message):

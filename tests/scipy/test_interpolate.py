@@ -55,7 +55,7 @@ def test_interpolators_are_trees():
     same(bounded(INSIDE), f(INSIDE))
     with pytest.raises(ValueError, match="RegularGridInterpolator: a point is out of bounds along axis"):
         bounded(AROUND)
-    with pytest.raises(atled.errors.ConcretizationTypeError, match="bounds_error needs values"):
+    with pytest.raises(atled.errors.ConcretizationTypeError, match="bounds_error needs concrete points"):
         atled.jit(bounded)(INSIDE)
 
 

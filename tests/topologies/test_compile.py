@@ -60,7 +60,7 @@ def test_a_step_over_data_and_model(machine, name, shape):
     assert compiled.output_shardings[0][0][0].spec == P(None, "model")
     assert compiled.input_shardings[0][1].spec == P("data")
     assert len(compiled.serialize()) > 1000
-    with pytest.raises(RuntimeError, match=f"mlp_step: compiled for {name}, of which no device is here"):
+    with pytest.raises(RuntimeError, match=f"mlp_step: compiled for {name}, and no such device is attached"):
         compiled(weights, x, y)
     assert "jax" not in sys.modules
 

@@ -279,7 +279,7 @@ def test_the_line_of_a_nan_is_the_users():
 
 def test_skipping_a_nan(tmp_path):
     log = Kept()
-    with pytest.warns(UserWarning, match=r"step 6: loss nan(.|\n)*left out"):
+    with pytest.warns(UserWarning, match=r"step 6: loss nan(.|\n)*skipped"):
         state = run(10, batches=poisoned(5), nans="skip", loggers=[log], checkpoint=tmp_path, every=3)
     assert [s for s, _ in log.seen] == list(range(1, 11)) and log.seen[5][1]["skipped"] == 1
     assert all([math.isfinite(v["loss"]) == (s != 6) for s, v in log.seen])
@@ -304,7 +304,7 @@ def test_going_back_at_a_nan(tmp_path):
         def log(self, step, values):
             log.append((step, values["loss"]))
 
-    with pytest.warns(UserWarning, match=r"Back to step 4, and on after the batch"):
+    with pytest.warns(UserWarning, match=r"Restored step 4; continuing after this batch"):
         state = run(10, batches=poisoned(5, 20), nans="back", checkpoint=tmp_path, every=4, loggers=[Log()])
     assert ("rewind", 4) in log and [s for s, _ in losses(tmp_path)] == list(range(1, 11))
     assert int(state.step) == 10
@@ -318,12 +318,12 @@ def test_going_back_at_a_nan(tmp_path):
 
 def test_going_back_has_an_end(tmp_path):
     batches = data.source([{"x": np.full((2, 5), np.nan, "float32"), "y": Y[:2]}])
-    with pytest.warns(UserWarning, match="Back to step 0"), pytest.raises(FloatingPointError, match="did not help"):
+    with pytest.warns(UserWarning, match="Restored step 0"), pytest.raises(FloatingPointError, match="did not help"):
         run(10, batches=batches, nans="back", checkpoint=tmp_path, every=4)
 
 
 def test_a_nan_at_the_very_end_goes_back_too(tmp_path):
-    with pytest.warns(UserWarning, match="Back to step 8"):
+    with pytest.warns(UserWarning, match="Restored step 8"):
         state = run(10, batches=poisoned(9, 10), nans="back", checkpoint=tmp_path, every=4)
     assert int(state.step) == 10 and [s for s, _ in losses(tmp_path)] == list(range(1, 11))
 
@@ -368,7 +368,7 @@ MISTAKES = {
     "both": (TypeError, "give steps or epochs", {"epochs": 2}),
     "no batches": (TypeError, "need batches", {"measure": measure}),
     "best without": (TypeError, "need batches", {"best": "eval/loss"}),
-    "patience": (TypeError, "what is best", {"patience": 2, "evaluate": held_out()}),
+    "patience": (TypeError, "needs a best metric", {"patience": 2, "evaluate": held_out()}),
     "unknown": (ValueError, "best='eval/nothing' must be a metric", {"best": "eval/nothing", "evaluate": held_out()}),
     "steps": (ValueError, "every must be a positive integer; got 0", {"every": 0}),
     "no end": (ValueError, "have no end", {"steps": None, "batches": rows().repeat()}),
@@ -387,7 +387,7 @@ def test_mistakes(name):
 
 
 def test_more_mistakes(tmp_path):
-    with pytest.raises(TypeError, match="a list cannot say where it is"):
+    with pytest.raises(TypeError, match="a list has no position to save"):
         run(5, batches=[{"x": X, "y": Y}], checkpoint=tmp_path)
     with pytest.raises(TypeError, match="an optimizer must be given"):
         train.fit(net(), loss, rows(), steps=5)

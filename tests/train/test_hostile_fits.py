@@ -25,12 +25,12 @@ def test_epochs_of_a_state_that_has_trained_already():
 
 @pytest.mark.parametrize("name", ["loss", "norm", "step", "skipped"])
 def test_names_of_its_own(name):
-    with pytest.raises(ValueError, match="are names of its own"):
+    with pytest.raises(ValueError, match="are reserved names"):
         train.fit(
             net(), lambda m, b, key: (loss(m, b, key), {name: 1.0}), rows(), optim.SGD(0.1), steps=2, has_aux=True,
             key=random.key(0), progress=False,
         )  # fmt: skip
-    with pytest.raises(ValueError, match="are names of its own"):
+    with pytest.raises(ValueError, match="are reserved names"):
         run(2, hooks=[lambda r: r.log(**{name: 1.0})])
 
 
@@ -97,7 +97,7 @@ def test_hooks_see_steps_that_are_taken(tmp_path):
     for checkpoint, every in ((None, 1000), (tmp_path, 1)):
         log = Kept()
         options = {"hooks": [hook], "nans": "skip", "optimizer": optim.SGD(0.1), "every": every}
-        with pytest.warns(UserWarning, match="left out"):
+        with pytest.warns(UserWarning, match="is skipped"):
             found.append(run(10, batches=poisoned(5), loggers=[log], checkpoint=checkpoint, **options))
         good = [(s, v) for s, v in log.seen if s != 6]
         assert all([v["mine"] == v["loss"] for _, v in good]) and [s for s, _ in log.seen] == list(range(1, 11))
@@ -204,7 +204,7 @@ def test_what_a_call_asks_for_in_vain_is_said(tmp_path):
     with pytest.warns(UserWarning, match="is at step 20 already"):
         run(10, checkpoint=tmp_path, every=5)
     checkpoints.Saver(tmp_path / "own", wait=True).save(3, train.State(net(), optim.AdamW(1e-2), key=random.key(1)))
-    with pytest.raises(checkpoints.CheckpointError, match="that are not of fit"):
+    with pytest.raises(checkpoints.CheckpointError, match="that fit did not write"):
         run(10, checkpoint=tmp_path / "own")
 
 

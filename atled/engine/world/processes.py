@@ -278,7 +278,7 @@ def world() -> World | None:
 
 
 def start_hub(host: str, port: int, size: int, heartbeat: float, home: int | None = None) -> Hub:
-    """Serve a world of so many processes at an address; raises OSError if that is not possible."""
+    """Serve a run of `size` processes at an address; raises OSError if that is not possible."""
     return Hub(host, port, size, heartbeat, lambda: _start_service(size), home, token())
 
 
@@ -432,7 +432,7 @@ def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequenc
         raise made.failure()  # type: ignore[misc]
     if message.get("error") == "timeout":
         raise TimeoutError(
-            f"distributed: {wire.ranks(missing)} did not come to {name!r} within {timeout:g} s."
+            f"distributed: {wire.ranks(missing)} did not reach {name!r} within {timeout:g} s."
             "\n  try: let every process call it, or give it a longer timeout."
         )
     if message.get("error") == "gone":
@@ -595,7 +595,9 @@ def await_result(buffer: Any) -> None:
 
 def _raise_failure(made: World | None) -> None:
     if made is None:
-        raise PeerLost("distributed: the world of this program has ended; its arrays and programs ended with it.")
+        raise PeerLost(
+            "distributed: the world of this program has ended; its arrays and programs can no longer be used."
+        )
     failure = made.failure()
     if failure is not None:
         raise failure

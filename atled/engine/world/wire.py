@@ -103,7 +103,7 @@ async def introduce(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
             raise EOFError
         theirs, _, code = line.rstrip(b"\n").partition(b" ")
         if not hmac.compare_digest(code, _code(token, b"accept", mine, theirs).encode()):
-            raise ValueError("what answers there does not know the token")
+            raise ValueError("the server at this address does not know the token")
         return Channel(reader, writer, (_code(token, mine, theirs)).encode(), is_hub=False)
     except BaseException:
         writer.close()

@@ -16,7 +16,7 @@ __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
 class _Numbers:
-    """A function of the data of some arguments, and the inverse conversion."""
+    """A function of only the data of sparse arguments, and the inverse conversion."""
 
     def __init__(self, fun: Callable[..., Any], argnums: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.is_one = isinstance(argnums, int)
@@ -38,13 +38,13 @@ class _Numbers:
         return self.fun(*args, **self.kwargs)
 
     def rebuilt(self, leaves: Sequence[Any]) -> Any:
-        """Results by argument, in the structure of the arguments."""
+        """Results for each argument, in the structure of the arguments."""
         results = self.structure.unflatten(leaves)
         return results[0] if self.is_one else tuple(results)
 
 
 def _with(x: Any, data: Any) -> Any:
-    """A sparse array with other numbers."""
+    """A sparse array with other data."""
     if not is_sparse_array(x):
         return data
     children, meta = x.tree_flatten()
@@ -54,7 +54,7 @@ def _with(x: Any, data: Any) -> Any:
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.value_and_grad`; the gradient by a sparse array is one with the same positions.
+    """As `atled.value_and_grad`; the gradient with respect to a sparse array is sparse, with the same indices.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -74,7 +74,7 @@ def value_and_grad(
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.grad`; the gradient by a sparse array is one with the same positions.
+    """As `atled.grad`; the gradient with respect to a sparse array is sparse, with the same indices.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -116,7 +116,7 @@ def _jacobian(transform: Callable[..., Any], fun: Any, argnums: Any, has_aux: bo
 
 
 def _as_sparse(x: Any, derivative: Any) -> Any:
-    """The derivative by a sparse array: axes of the result are batch axes before its own."""
+    """The Jacobian for a sparse array: axes of the result become leading batch axes."""
     if not isinstance(x, JAXSparse):
         return derivative
     lead = derivative.shape[: derivative.ndim - x.data.ndim]
@@ -133,7 +133,7 @@ def _as_sparse(x: Any, derivative: Any) -> Any:
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.jacfwd`, for dense results; by a sparse array, axes of the result become batch axes.
+    """As `atled.jacfwd`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -146,7 +146,7 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.jacrev`, for dense results; by a sparse array, axes of the result become batch axes.
+    """As `atled.jacrev`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse

@@ -1,4 +1,4 @@
-"""Sparse arrays from nothing: `empty`, `eye` and random ones."""
+"""Creation of sparse arrays: `empty`, `eye` and `random_bcoo`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def random_bcoo(
     n_batch: int = 0, n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False,
     generator: Callable[..., Any] = random.uniform, **kwds: Any,
 ) -> BCOO:  # fmt: skip
-    """An array with random numbers at random positions; `nse` is how many, or a part of all if it is less than one.
+    """An array with random values at random positions; `nse` is their number, or a fraction of the size if below one.
 
     `generator(key, shape, dtype, **kwds)` makes the numbers.
 

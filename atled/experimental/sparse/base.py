@@ -1,7 +1,7 @@
 """`JAXSparse`, the base class of sparse arrays, and warnings and errors about inefficient operations.
 
-A sparse array is a tree: its leaves are numbers and positions, its shape is known while tracing. It is no array for
-`atled.numpy`; `sparsify` makes functions that take it.
+A sparse array is a pytree: its leaves are data and indices, its shape is static. Functions of `atled.numpy` do not
+accept it; `sparsify` converts functions so that they do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ C_ = TypeVar("C_", bound=type)
 
 
 class SparseEfficiencyError(ValueError):
-    """The operation would store far more numbers than the array has.
+    """The operation would store far more values than the array has.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -39,7 +39,7 @@ class SparseEfficiencyError(ValueError):
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """The operation stores far more numbers than the array has.
+    """The operation stores far more values than the array has.
 
     >>> import warnings, atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -52,7 +52,7 @@ class SparseEfficiencyWarning(UserWarning):
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A product that a library of the GPU could take, were its operands ordered otherwise. It is never given here.
+    """A product that cuSPARSE could run if its operands were sorted. Never issued here; for compatibility.
 
     >>> from atled.experimental import sparse
     >>> issubclass(sparse.CuSparseEfficiencyWarning, sparse.SparseEfficiencyWarning)
@@ -61,7 +61,7 @@ class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
 
 
 class SparseInfo(NamedTuple):
-    """The shape of a sparse array, and what is known of the order of its entries."""
+    """The shape of a sparse array, and whether its entries are sorted and unique."""
 
     shape: tuple[int, ...]
     indices_sorted: bool = False
@@ -69,7 +69,7 @@ class SparseInfo(NamedTuple):
 
 
 class JAXSparse(abc.ABC):
-    """The base of sparse arrays: a shape, a dtype, stored entries.
+    """The base class of sparse arrays: a shape, a dtype and stored entries.
 
     >>> from atled.experimental import sparse
     >>> x = sparse.eye(3)
@@ -82,14 +82,14 @@ class JAXSparse(abc.ABC):
     nse: Any = property(abc.abstractmethod(lambda self: 0), doc="The number of stored entries.")
     dtype: Any = property(abc.abstractmethod(lambda self: None), doc="The dtype of the numbers.")
     __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None  # operators of NumPy's arrays leave the operation to ours
+    __array_ufunc__ = None  # makes NumPy's operators defer to ours
 
     def __init__(self, args: Sequence[Any], *, shape: Sequence[int]) -> None:
         self.shape = tuple([int(n) for n in shape])
 
     @property
     def size(self) -> int:
-        """How many elements the dense array has."""
+        """The number of elements of the dense array."""
         return math.prod(self.shape)
 
     @property
@@ -116,7 +116,7 @@ class JAXSparse(abc.ABC):
         return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
 
     def block_until_ready(self) -> Any:
-        """Wait until the numbers are there."""
+        """Wait until the data is computed."""
         for x in tree.leaves(self):
             x.block_until_ready()
         return self
@@ -128,7 +128,7 @@ class JAXSparse(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """The array of what `tree_flatten` gave."""
+        """The array, from the results of `tree_flatten`."""
 
     @abc.abstractmethod
     def todense(self) -> Array:
@@ -181,7 +181,7 @@ class JAXSparse(abc.ABC):
 
 
 def register(cls: C_) -> C_:
-    """Make a class of sparse arrays a node of trees, whose data is a tuple and compares by value."""
+    """Register a class of sparse arrays as a pytree node, with static data as a tuple that compares by value."""
     node_type: Any = cls
     tree_nodes.register_node(
         node_type,
@@ -192,25 +192,25 @@ def register(cls: C_) -> C_:
 
 
 def over_batches(f: Any, count: int) -> Any:
-    """A function of one example, for operands with `count` leading axes."""
+    """Map a function of one example over `count` leading axes of its operands."""
     for _ in range(count):
         f = vmap(f)
     return f
 
 
 def fitted(shape: tuple[int, ...], batch: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
-    """The shape of an array whose leaves `vmap` took a leading axis from, or gave one to; it has `ndim` axes now.
+    """The shape of an array after `vmap` added a leading axis to its leaves or removed one; it has `ndim` axes now.
 
-    A tree's structure does not change with its leaves; `batch` are the leading axes that they have now.
+    The static data of a pytree does not follow its leaves; `batch` are the leading axes that they have now.
     """
     if batch is None or ndim == len(shape) or ndim < len(batch):
         return shape
     agrees = lambda stored, full: all([s in (1, n) for s, n in zip(stored, full, strict=False)])  # noqa: E731
-    for _ in range(ndim - len(shape)):  # an axis more: the one without which the others agree with the shape
+    for _ in range(ndim - len(shape)):  # one axis was added: the one without which the others agree with the shape
         before = batch[: len(batch) - (ndim - len(shape)) + 1]
         axis = next((i for i in range(len(before)) if agrees(before[:i] + before[i + 1 :], shape)), 0)
         shape = (*shape[:axis], before[axis], *shape[axis:])
-    for _ in range(len(shape) - ndim):  # an axis less
+    for _ in range(len(shape) - ndim):  # one axis was removed
         count = len(batch) + len(shape) - ndim
         axis = next((i for i in range(count) if agrees(batch, shape[:i] + shape[i + 1 :])), 0)
         shape = shape[:axis] + shape[axis + 1 :]
@@ -218,5 +218,5 @@ def fitted(shape: tuple[int, ...], batch: tuple[int, ...] | None, ndim: int) -> 
 
 
 def leading(count: int, *xs: Any) -> tuple[int, ...]:
-    """The lengths of the first axes, of which some arrays may store one for all."""
+    """The lengths of the batch axes; some arrays may store length one, which broadcasts."""
     return np.broadcast_shapes(*[x.shape[:count] for x in xs])

@@ -1,9 +1,9 @@
-"""`BCOO`: entries and their positions, with leading axes that batches run over and trailing ones that are dense.
+"""`BCOO`: a batched coordinate format: entries and their indices, with leading batch axes and trailing dense axes.
 
 The axes of an array are n_batch batch axes, then n_sparse sparse ones, then n_dense dense ones. `data` has the shape
-[*batch, nse, *dense] and `indices` [*batch, nse, n_sparse]. Entries whose position lies outside are padding: they count
-for nothing. Entries of one position are added up. A batch axis of length one may stand for a longer one.
-Functions of such arrays are in `layout.py`, `shaping.py` and `products.py`, operators in `transform.py`.
+[*batch, nse, *dense] and `indices` [*batch, nse, n_sparse]. Entries with indices out of bounds are padding and are
+ignored. Entries with equal indices are summed. A batch axis of length one broadcasts. Functions of such arrays are in
+`layout.py`, `shaping.py` and `products.py`, operators in `transform.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ METHODS: dict[str, Any] = {}  # functions of modules above this one that methods
 
 
 class Layout(NamedTuple):
-    """How the axes of an array are stored, and how many entries there are."""
+    """The numbers of batch, sparse and dense axes of an array, and of its entries."""
 
     n_batch: int
     n_sparse: int
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
 
 @register
 class BCOO(JAXSparse):
-    """A sparse array: `data`, the numbers, at `indices`, their positions. It is a tree, for all transforms.
+    """A sparse array: values `data` at positions `indices`. It is a pytree, so all transforms accept it.
 
     >>> import atled.numpy as jnp
     >>> x = BCOO((jnp.array([1.0, 3.0]), jnp.array([[0, 0], [1, 2]])), shape=(2, 3))
@@ -83,7 +83,7 @@ class BCOO(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
-        """The array of one of `scipy.sparse`."""
+        """The array from a `scipy.sparse` matrix."""
         if n_dense != 0 or n_batch != 0:
             says = f"BCOO.from_scipy_sparse: n_batch and n_dense must be 0; got {n_batch} and {n_dense}."
             raise NotImplementedError(errors.explained(says, "update_layout on the result."))
@@ -124,7 +124,7 @@ class BCOO(JAXSparse):
             parts = jnp.ones(len(rows), dtype), np.stack([rows, columns], -1)
         elif n_dense == 1 and n_sparse == 1:
             parts = jnp.zeros((len(rows), M), dtype).at[np.arange(len(rows)), columns].set(1), rows[:, None]
-        elif n_batch == 1 and n_sparse == 1:  # one entry a row, which is padding where the diagonal is not
+        elif n_batch == 1 and n_sparse == 1:  # one entry per row; padding in rows that the diagonal does not reach
             places = np.full((N, 1, 1), M)
             places[rows, 0, 0] = columns
             parts = jnp.asarray(places[..., 0] < M).astype(dtype or float), places
@@ -142,7 +142,7 @@ class BCOO(JAXSparse):
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCOO:
-        """The array of what `tree_flatten` gave."""
+        """The array, from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.indices = children
         mat.indices_sorted, mat.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
@@ -159,16 +159,16 @@ class BCOO(JAXSparse):
         return bcoo_todense(self)
 
     def with_data(self, data: Any) -> BCOO:
-        """Other numbers at the same positions."""
+        """The same array with other data."""
         flags = {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
         return BCOO((data, self.indices), shape=self.shape, **flags)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """Entries of one position added up, sorted; `nse` is the number of entries to store, needed under `jit`."""
+        """The array with duplicate entries summed, sorted; `nse`, the number to store, is required under `jit`."""
         return METHODS["sum_duplicates"](self, nse, remove_zeros)
 
     def sort_indices(self) -> BCOO:
-        """Entries in the order of their positions."""
+        """The array with its entries sorted by index."""
         return METHODS["sort_indices"](self)
 
     def update_layout(
@@ -178,13 +178,13 @@ class BCOO(JAXSparse):
         return METHODS["update_layout"](self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
     def transpose(self, axes: Any = None) -> BCOO:
-        """The axes in another order; batch, sparse and dense ones stay among themselves."""
+        """The transposed array; batch, sparse and dense axes can only be permuted among themselves."""
         order = tuple(range(self.ndim))[::-1] if axes is None else tuple([a % max(self.ndim, 1) for a in axes])
         return METHODS["transpose"](self, permutation=order)
 
 
 def validated(name: str, mat: Any) -> Layout:
-    """The layout of an array, which is complained about if its parts do not fit."""
+    """The layout of an array; raises if the shapes of its parts do not match."""
     if not isinstance(mat, BCOO):
         says = f"{name}: the argument must be a BCOO array; got {describe(mat)}."
         raise TypeError(errors.explained(says, "sparse.BCOO.fromdense(x)."))
@@ -228,12 +228,12 @@ def stored(mat: BCOO) -> tuple[Any, Any]:
 
 
 def inside(indices: Any, dims: Sequence[int]) -> Any:
-    """Which entries lie inside an array; negative positions count from its end."""
+    """Which entries are in bounds; negative indices count from the end."""
     return jnp.all(indices < limits(dims, indices), -1)
 
 
 def limits(dims: Sequence[int], indices: Any) -> Any:
-    """Lengths of axes in the dtype of positions; it is also the position of padding."""
+    """Lengths of axes in the dtype of the indices; also the index of padding."""
     dtype = np.dtype(indices.dtype)
     if dims and max(dims) > np.iinfo(dtype).max:
         says = f"sparse: indices of {dtype} cannot count up to {max(dims)}."
@@ -242,7 +242,7 @@ def limits(dims: Sequence[int], indices: Any) -> Any:
 
 
 def masked(is_kept: Any, data: Any) -> Any:
-    """Numbers, zero where an entry is left out; `is_kept` has the leading axes of the data."""
+    """The data, with zeros for entries that are not kept; `is_kept` has the leading axes of the data."""
     wide = is_kept.reshape(is_kept.shape + (1,) * (data.ndim - is_kept.ndim))
     return jnp.where(wide, data, jnp.zeros((), data.dtype))
 
@@ -263,7 +263,7 @@ def positions_of_diagonal(n: int, m: int, k: int) -> tuple[Any, Any]:
 
 
 def order_of(indices: Any) -> Any:
-    """The entries of one batch by their positions; those of one position keep their order."""
+    """The entries of one batch, sorted stably by their indices."""
     count = indices.shape[0]
     numbers = jnp.arange(count)
     if not indices.shape[1]:
@@ -272,13 +272,13 @@ def order_of(indices: Any) -> Any:
 
 
 def starts(indices: Any) -> Any:
-    """Which of sorted entries are the first of their position."""
+    """Which of the sorted entries are the first with their indices."""
     first = jnp.ones(min(1, indices.shape[0]), bool)
     return jnp.concatenate([first, jnp.any(indices[1:] != indices[:-1], -1)])
 
 
 def is_first(indices: Any) -> Any:
-    """Which entries are the first of their position, of one batch in any order."""
+    """Which entries of one batch, in any order, are the first with their indices."""
     order = order_of(indices)
     return jnp.zeros(indices.shape[0], bool).at[order].set(starts(indices[order]))
 
@@ -289,7 +289,7 @@ def is_first(indices: Any) -> Any:
 def bcoo_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCOO:
-    """The sparse array of a dense one. `nse` is the number of entries to store in each batch, needed under `jit`.
+    """The sparse array from a dense one. `nse` is the number of entries to store in each batch, required under `jit`.
 
     >>> import atled.numpy as jnp
     >>> bcoo_fromdense(jnp.array([[0, 2], [0, 0]])).indices
@@ -305,7 +305,7 @@ def bcoo_fromdense(
 
 
 def counted(name: str, count: Any, kind: Any = ConcretizationTypeError) -> int:
-    """A number of entries that was computed, as a number of Python."""
+    """A computed number of entries, as a Python integer."""
     if isinstance(count, Tracer) and (count := count.known()) is None:
         says = f"{name}: nse, the number of entries to store, must be known while tracing; it depends on the values."
         raise kind(errors.explained(says, f"{name}(x, nse=n), where n is large enough."))
@@ -338,7 +338,7 @@ def _from_dense(mat: Any, nse: int, n_batch: int, n_dense: int, index_dtype: Any
 
 
 def _read(mat: Any, indices: Any) -> Any:
-    """What is at positions, zero outside."""
+    """The values at indices, zero out of bounds."""
     if not indices.shape[-1]:
         return jnp.broadcast_to(mat, (indices.shape[0], *mat.shape))
     return mat.at[columns(indices)].get(mode="fill", fill_value=0)
@@ -371,9 +371,9 @@ def _to_dense(mat: BCOO) -> Any:
 
 
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
-    """The numbers of a dense array at the positions of a sparse one.
+    """The values of a dense array at the indices of a sparse one.
 
-    Where several entries have one position, the first gets the number and the others zero, unless `assume_unique`.
+    Of several entries with the same indices, the first gets the value and the others zero, unless `assume_unique`.
 
     >>> from atled.experimental import sparse
     >>> bcoo_extract(sparse.eye(2), [[1.0, 2.0], [3.0, 4.0]]).data

@@ -1,7 +1,7 @@
-"""`BCSR`: matrices by rows, with leading axes that batches run over and trailing ones that are dense.
+"""`BCSR`: a batched compressed-row format, with leading batch axes and trailing dense axes.
 
 `data` has the shape [*batch, nse, *dense], `indices` are columns, [*batch, nse], and `indptr` says where rows begin,
-[*batch, rows + 1]. What it computes, it computes as `BCOO`.
+[*batch, rows + 1]. Operations convert to `BCOO`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 @register
 class BCSR(JAXSparse):
-    """A sparse array whose two sparse axes are stored by rows.
+    """A sparse array whose two sparse axes are stored in compressed-row (CSR) form.
 
     >>> import atled.numpy as jnp
     >>> x = BCSR.fromdense(jnp.array([[0.0, 1.0], [2.0, 3.0]]))
@@ -72,7 +72,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
-        """The array of one of `scipy.sparse`."""
+        """The array from a `scipy.sparse` matrix."""
         if n_dense != 0 or n_batch != 0:
             says = f"BCSR.from_scipy_sparse: n_batch and n_dense must be 0; got {n_batch} and {n_dense}."
             raise NotImplementedError(errors.explained(says))
@@ -98,7 +98,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """The same array, of a BCOO array with two sparse axes."""
+        """The same array, from a BCOO array with two sparse axes."""
         layout = validated("BCSR.from_bcoo", arr)
         if layout.n_sparse != 2:
             says = f"BCSR.from_bcoo: there must be two sparse axes; got {arr!r}."
@@ -117,7 +117,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCSR:
-        """The array of what `tree_flatten` gave."""
+        """The array, from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.indices, mat.indptr = children
         mat.indices_sorted, mat.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
@@ -133,7 +133,7 @@ class BCSR(JAXSparse):
         return bcsr_todense(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-        """Entries of one position added up; `nse` is the number of entries to store, needed under `jit`."""
+        """The array with duplicate entries summed; `nse` is the number of entries to store, required under `jit`."""
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
@@ -194,7 +194,7 @@ def _expanded(mat: BCSR) -> BCOO:
 def bcsr_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCSR:
-    """The sparse array of a dense one, of which two axes are sparse.
+    """The sparse array from a dense one, with two sparse axes.
 
     >>> import atled.numpy as jnp
     >>> bcsr_fromdense(jnp.eye(3)).indices
@@ -220,7 +220,7 @@ def bcsr_todense(mat: BCSR) -> Array:
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Entries of one position added up. `nse` is how many to store, needed under `jit`.
+    """The array with duplicate entries summed. `nse` is the number of entries to store, required under `jit`.
 
     >>> import atled.numpy as jnp
     >>> x = BCSR((jnp.ones(2), jnp.array([1, 1]), jnp.array([0, 2])), shape=(1, 3))
@@ -232,7 +232,7 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
-    """The numbers of a dense array at positions: the `data` of a BCSR array that has them.
+    """The values of a dense array at given positions: the `data` of a BCSR array with these `indices` and `indptr`.
 
     >>> import atled.numpy as jnp
     >>> bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), jnp.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -249,7 +249,7 @@ def bcsr_dot_general(
     lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Products of a BCSR and a dense array, summed over contracting axes, as `lax.dot_general` has them.
+    """The product of a BCSR and a dense array, with the dimension numbers of `lax.dot_general`.
 
     >>> import atled.numpy as jnp
     >>> x = BCSR.fromdense(jnp.eye(2))
@@ -282,7 +282,7 @@ def bcsr_broadcast_in_dim(
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Arrays one after another, along a batch axis or a sparse one.
+    """Concatenate arrays along a batch axis or a sparse one.
 
     >>> import atled.numpy as jnp
     >>> x = BCSR.fromdense(jnp.eye(2))

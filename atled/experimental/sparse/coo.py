@@ -1,4 +1,4 @@
-"""`COO`: matrices as numbers with their rows and columns. `BCOO` does more."""
+"""`COO`: matrices in coordinate format. `BCOO` supports more operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["COO", "coo_fromdense", "coo_matmat", "coo_matvec", "coo_todense"]
 
 
 class COOInfo(NamedTuple):
-    """The shape of a matrix, and what is known of the order of its entries."""
+    """The shape of a matrix, and whether its entries are sorted by rows or columns."""
 
     shape: tuple[int, ...]
     rows_sorted: bool = False
@@ -28,7 +28,7 @@ class COOInfo(NamedTuple):
 
 
 class Matrix(JAXSparse):
-    """What matrices of older formats share: a way to BCOO, which computes."""
+    """Base class of the older formats: operations convert to BCOO."""
 
     nse = property(lambda self: self.data.size, doc="The number of stored entries.")
     dtype = property(lambda self: self.data.dtype, doc="The dtype of the numbers.")
@@ -74,7 +74,7 @@ def checked(name: str, cls: Any, x: Any) -> Any:
 
 @register
 class COO(Matrix):
-    """A sparse matrix: `data`, the numbers, in rows `row` and columns `col`.
+    """A sparse matrix: values `data` in rows `row` and columns `col`.
 
     >>> import atled.numpy as jnp
     >>> x = COO((jnp.array([1.0, 2.0]), jnp.array([0, 1]), jnp.array([2, 0])), shape=(2, 3))
@@ -139,7 +139,7 @@ class COO(Matrix):
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> COO:
-        """The array of what `tree_flatten` gave."""
+        """The array, from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.row, mat.col = children
         mat.shape, mat._rows_sorted, mat._cols_sorted = [aux_data[k] for k in ("shape", "rows_sorted", "cols_sorted")]
@@ -147,7 +147,7 @@ class COO(Matrix):
 
 
 def entries_of(mat: Any, nse: int | None, index_dtype: Any, name: str) -> tuple[Any, Any, Any]:
-    """Numbers, rows and columns of a dense matrix, by rows. What is stored beyond them is zero, in row and column 0."""
+    """Values, rows and columns of a dense matrix, sorted by rows. Extra entries are zeros in row and column 0."""
     if nse is None:
         nse = counted(name, jnp.sum(mat != 0))
     return _entries(mat, int(nse), np.dtype(index_dtype))

@@ -1,4 +1,4 @@
-"""`CSR` and `CSC`: matrices by rows and by columns, with the positions where each begins. `BCSR` does more."""
+"""`CSR` and `CSC`: compressed-row and compressed-column matrices. `BCSR` supports more operations."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def beginnings(rows: Any, count: int, dtype: Any) -> Any:
 
 
 def rows_of(indptr: Any, nse: int) -> Any:
-    """The row of each entry; what comes after the last row has the number of rows."""
+    """The row of each entry; entries after the last row get the number of rows."""
     numbers = jnp.arange(nse, dtype=indptr.dtype)
     return (jnp.searchsorted(indptr, numbers, side="right") - 1).astype(indptr.dtype)
 
 
 class _Compressed(Matrix):
-    """What CSR and CSC share; `by_rows` says which one it is."""
+    """Base class of CSR and CSC; `by_rows` says which one it is."""
 
     indices: Any
     indptr: Any
@@ -77,7 +77,7 @@ class _Compressed(Matrix):
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """The array of what `tree_flatten` gave."""
+        """The array, from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.indices, mat.indptr = children
         mat.shape = aux_data["shape"]
@@ -91,7 +91,7 @@ def _none(axes: Any) -> None:
 
 @register
 class CSR(_Compressed):
-    """A sparse matrix by rows: row i has `data[indptr[i]:indptr[i + 1]]`, in the columns that `indices` say.
+    """A compressed-row matrix: row i has the values `data[indptr[i]:indptr[i + 1]]`, in the columns given by `indices`.
 
     >>> import atled.numpy as jnp
     >>> x = CSR.fromdense(jnp.array([[0.0, 1.0], [2.0, 0.0]]))
@@ -114,7 +114,7 @@ class CSR(_Compressed):
 
 @register
 class CSC(_Compressed):
-    """A sparse matrix by columns, as `CSR` by rows.
+    """A compressed-column matrix: `CSR` with rows and columns exchanged.
 
     >>> import atled.numpy as jnp
     >>> CSC.fromdense(jnp.array([[0.0, 1.0], [2.0, 0.0]])).data

@@ -31,7 +31,7 @@ __all__ = ["bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_update_layout"]
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """Entries in the order of their positions.
+    """The array with its entries sorted by index.
 
     >>> import atled.numpy as jnp
     >>> x = BCOO((jnp.array([1.0, 2.0]), jnp.array([[1], [0]])), shape=(2,))
@@ -53,7 +53,7 @@ def _sorted(mat: BCOO) -> BCOO:
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """Entries of one position added up, in the order of positions. `nse` is how many to store, needed under `jit`.
+    """The array with duplicate entries summed, sorted by index. `nse` is the number to store, required under `jit`.
 
     >>> import atled.numpy as jnp
     >>> x = BCOO((jnp.array([1.0, 2.0, 5.0]), jnp.array([[1], [0], [1]])), shape=(2,))
@@ -64,7 +64,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
-    """Entries added up; those that are zero are padding, if they are to be removed."""
+    """Duplicate entries summed; optionally, entries that are zero become padding."""
     validated("bcoo_sum_duplicates", mat)
     if nse is None:
         nse = counted("bcoo_sum_duplicates", _distinct(mat, bool(remove_zeros)), ValueError)
@@ -72,7 +72,7 @@ def sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
 
 
 def _cleaned(mat: BCOO, remove_zeros: bool) -> tuple[Any, Any]:
-    """Data and indices of which padding has one position, and no numbers."""
+    """Data and indices in which all padding has the same index, and zero data."""
     data, indices = stored(mat)
     dims = sparse_shape(mat)
     limit = limits(dims, indices)
@@ -85,7 +85,7 @@ def _cleaned(mat: BCOO, remove_zeros: bool) -> tuple[Any, Any]:
 
 @library_function(static=("remove_zeros",))
 def _distinct(mat: BCOO, remove_zeros: bool) -> Any:
-    """The largest number of different positions in a batch."""
+    """The largest number of distinct indices in a batch."""
     _, indices = _cleaned(mat, remove_zeros)
     if not mat.n_sparse:
         return jnp.asarray(1)
@@ -124,8 +124,8 @@ def bcoo_update_layout(
 ) -> BCOO:
     """The same array with other numbers of batch and dense axes.
 
-    A sparse axis that becomes a batch or a dense one stores many zeros, unless it has length one. Then
-    `on_inefficient` says what to do: "error", "warn", or None.
+    Turning a sparse axis into a batch or dense one stores many zeros, unless its length is one. `on_inefficient` says
+    what to do then: "error", "warn", or None.
 
     >>> from atled.experimental import sparse
     >>> bcoo_update_layout(sparse.eye(3, n_batch=1), n_batch=0)
@@ -167,14 +167,14 @@ def _stored_as(mat: BCOO, n_batch: int, n_dense: int) -> BCOO:
 
 
 def _grid(dims: Sequence[int], dtype: Any) -> Any:
-    """All positions in an array of some lengths, as vectors on one more axis."""
+    """The indices of all elements of an array with these lengths, on one more axis."""
     if not dims:
         return jnp.zeros((0,), dtype)
     return jnp.stack(jnp.meshgrid(*[jnp.arange(n, dtype=dtype) for n in dims], indexing="ij"), -1)
 
 
 def dense_to_sparse(mat: BCOO, count: int) -> BCOO:
-    """The first dense axes as sparse ones, the last of them."""
+    """Convert the first dense axes to sparse ones, which come last among the sparse axes."""
     data, indices = stored(mat)
     n, axis = mat.n_batch, mat.n_batch + 1
     dims = data.shape[axis : axis + count]
@@ -188,7 +188,7 @@ def dense_to_sparse(mat: BCOO, count: int) -> BCOO:
 
 
 def batch_to_sparse(mat: BCOO, count: int) -> BCOO:
-    """The last batch axes as sparse ones, the first of them."""
+    """Convert the last batch axes to sparse ones, which come first among the sparse axes."""
     data, indices = stored(mat)
     n_left = mat.n_batch - count
     dims = data.shape[n_left : mat.n_batch]
@@ -200,7 +200,7 @@ def batch_to_sparse(mat: BCOO, count: int) -> BCOO:
 
 
 def _sparse_to_batch(mat: BCOO, count: int) -> BCOO:
-    """The first sparse axes as batch ones: each batch stores all entries, most of them as padding."""
+    """Convert the first sparse axes to batch ones: each batch stores all entries, most of them as padding."""
     data, indices = stored(mat)
     n, dims, rest = mat.n_batch, sparse_shape(mat)[:count], sparse_shape(mat)[count:]
     grid = _grid(dims, indices.dtype).reshape(*dims, 1, count)
@@ -214,7 +214,7 @@ def _sparse_to_batch(mat: BCOO, count: int) -> BCOO:
 
 
 def _sparse_to_dense(mat: BCOO, count: int) -> BCOO:
-    """The last sparse axes as dense ones: each entry becomes a block that is zero elsewhere."""
+    """Convert the last sparse axes to dense ones: each entry becomes a block that is zero elsewhere."""
     data, indices = stored(mat)
     n_left = mat.n_sparse - count
     dims = sparse_shape(mat)[n_left:]

@@ -1,4 +1,4 @@
-"""Eigenvalues and linear systems of sparse matrices, which are known by what they do to vectors."""
+"""Eigenvalues and linear systems of sparse matrices."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["lobpcg_standard", "spsolve"]
 def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any, Any, Any]:  # noqa: N803
     """The largest eigenvalues of a Hermitian matrix, with eigenvectors, and the number of iterations.
 
-    `A` is a matrix, or a function that multiplies it with the columns of one; the k columns of `X` are where the
-    search begins, and 5 k must be less than n. An eigenvector v has converged when |A v - lambda v| is less than
-    `tol * 10 * n * (lambda + |A v|)`. Each step takes the best vectors of the space of the present ones, their
-    residuals and their last changes (Knyazev, 2001), in an orthonormal basis of it.
+    `A` is a matrix, or a function that multiplies it by a matrix of columns; the k columns of `X` are the initial
+    guess, and 5 k must be less than n. An eigenvector v has converged when |A v - lambda v| is less than `tol * 10 * n
+    * (lambda + |A v|)`. Each step finds the best vectors in the space spanned by the current ones, their residuals and
+    their last changes (LOBPCG; Knyazev, 2001), using an orthonormal basis.
 
     >>> import atled, atled.numpy as jnp
     >>> x = atled.random.normal(atled.random.key(0), (20, 1))
@@ -56,7 +56,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     tol = float(dtypes.finfo(x.dtype).eps) if tol is None else tol
 
     def best(basis: Any, products: Any) -> tuple[Any, Any, Any]:
-        """The largest values of the matrix in an orthonormal basis, and their combinations of it."""
+        """The largest eigenvalues of the matrix projected on an orthonormal basis, and the eigenvectors."""
         small = basis.conj().T @ products
         values, vectors = jnp.linalg.eigh((small + small.conj().T) / 2)
         top = vectors[:, ::-1][:, :k]
@@ -87,22 +87,22 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     theta, top, v = best(v, av)
     left, is_done = residuals(theta, v, av @ top)
     i, theta, v, _, _, _ = while_loop(goes_on, step, (jnp.int32(0), theta, v, jnp.zeros_like(v), left, is_done))
-    v, _ = jnp.linalg.qr(v)  # once more, without what has piled up
+    v, _ = jnp.linalg.qr(v)  # once more, to remove accumulated rounding errors
     theta, _, v = best(v, apply(v))
     return theta, v, i
 
 
 def _scaled(x: Any) -> Any:
-    """Columns of length one, where they have any length."""
+    """Columns normalized to length one; zero columns stay zero."""
     size = jnp.linalg.norm(x, axis=0)
     return x / jnp.where(size > 0, size, 1)
 
 
 def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1) -> Any:
-    """The solution of a linear system, whose matrix is given as that of a `CSR` matrix: by rows.
+    """Solve a linear system whose matrix is given in `CSR` form. Computed by SciPy, on the host; differentiable in
+    `data` and `b`.
 
-    It is computed by SciPy, on the host; derivatives by `data` and `b` are defined. `tol` and `reorder` are for solvers
-    of GPUs, and change nothing here.
+    `tol` and `reorder` are for GPU solvers and have no effect here.
 
     >>> import atled.numpy as jnp
     >>> spsolve(jnp.array([2.0, 4.0]), jnp.array([0, 1]), jnp.array([0, 1, 2]), jnp.ones(2))

@@ -1,4 +1,4 @@
-"""The operators and methods of `BCOO` that are those of arrays, sparsified. Importing this module defines them."""
+"""The array operators and methods of `BCOO`, made with `sparsify`. Importing this module defines them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _reshape_method(self: BCOO, *args: Any, **kwargs: Any) -> Any:
 
 
 def _astype(self: BCOO, *args: Any, **kwargs: Any) -> Any:
-    """The numbers in another dtype."""
+    """The array converted to another dtype."""
     return sparsify(lambda x: x.astype(*args, **kwargs))(self)
 
 

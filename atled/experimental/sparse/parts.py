@@ -1,4 +1,4 @@
-"""Parts of sparse arrays, and sums along axes."""
+"""Slices and gathers of sparse arrays, and sums along axes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bcoo_slice(
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """A part of fixed size at a position that may be data; it is moved inside if it reaches out.
+    """A slice of fixed size at a position that may be traced; clamped so that it stays in bounds.
 
     >>> from atled.experimental import sparse
     >>> bcoo_dynamic_slice(sparse.eye(3), (2, 1), (1, 2)).todense()
@@ -104,7 +104,7 @@ def bcoo_gather(
     operand: BCOO, start_indices: Any, dimension_numbers: Any, slice_sizes: Sequence[int], *,
     unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
 ) -> BCOO:  # fmt: skip
-    """Parts of the array at positions, as `lax.gather` has them; the axes of the positions become batch axes.
+    """Slices of the array at indices, with the arguments of `lax.gather`; the axes of the indices become batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled import lax
@@ -142,7 +142,7 @@ def bcoo_gather(
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum along axes. Entries are left as they are, now several for one position.
+    """The sum along axes. Entries are kept, so several may now have the same indices.
 
     >>> from atled.experimental import sparse
     >>> bcoo_reduce_sum(sparse.eye(3), axes=(0,)).todense()
@@ -156,7 +156,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
 @library_function(static=("axes",))
 def _reduced(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
     first = [a for a in axes if a < mat.n_batch]
-    if first:  # batches that are added up become entries of one
+    if first:  # batches that are summed become entries of one batch
         other_axes = [a for a in range(mat.n_batch) if a not in first]
         order = (*other_axes, *first, *range(mat.n_batch, mat.ndim))
         axes = tuple([order.index(a) for a in axes])

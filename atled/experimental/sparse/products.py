@@ -1,7 +1,8 @@
 """Products of sparse arrays: with dense ones, without making either dense, and with sparse ones.
 
-A product with a dense array reads what each entry meets and adds up what it gives: as many numbers as entries times
-the free axes of the dense one. Two sparse arrays meet entry by entry, nse times nse.
+A product with a dense array gathers the dense elements that each entry multiplies, and scatter-adds the results: the
+cost is the number of entries times the size of the free axes of the dense array. A product of two sparse arrays
+compares all pairs of entries, nse times nse.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The elementwise product of two sparse arrays; axes of length one are spread.
+    """The elementwise product of two sparse arrays; axes of length one broadcast.
 
     >>> from atled.experimental import sparse
     >>> bcoo_multiply_sparse(sparse.eye(2), sparse.eye(2)).todense()
@@ -91,7 +92,7 @@ def _spread(mat: BCOO, batch: Sequence[int]) -> list[Any]:
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
-    """The numbers of the elementwise product with a dense array, which is spread if it is smaller; they stay in place.
+    """The data of the elementwise product with a dense array, which broadcasts; the indices are unchanged.
 
     >>> from atled.experimental import sparse
     >>> bcoo_multiply_dense(sparse.eye(3), [1.0, 2.0, 3.0])
@@ -204,7 +205,7 @@ def _dense_dot(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
 
 @library_function(static=("numbers",))
 def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
-    """First axes of both that run together, then free ones of lhs; batch axes that are summed become sparse ones."""
+    """Reorder axes: first those batched in both, then free ones of lhs; contracted batch axes become sparse."""
     (contracting, others), (batch, rhs_batch) = numbers
     dtype = jnp.promote_types(lhs.dtype, rhs.dtype)
     summed = [a for a in contracting if a < lhs.n_batch]
@@ -246,7 +247,7 @@ def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:  # noqa: N803
-    """A product of dense arrays, computed at positions alone: the `data` of a BCOO array with these `indices`.
+    """A product of dense arrays, computed only at given positions: the `data` of a BCOO array with these `indices`.
 
     >>> import atled.numpy as jnp
     >>> where = jnp.array([[0, 1], [1, 0]])
@@ -356,7 +357,7 @@ def bcoo_conv_general_dilated(
     rhs_dilation: Any = None, dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
     precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> BCOO:  # fmt: skip
-    """The convolution of sparse arrays of the shapes (1, 1, n) and (1, 1, m), with steps of one.
+    """The convolution of sparse arrays of the shapes (1, 1, n) and (1, 1, m), with stride one.
 
     >>> from atled.experimental import sparse
     >>> x = sparse.BCOO.fromdense([[[0.0, 1.0, 0.0, 2.0]]])

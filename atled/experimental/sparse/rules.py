@@ -1,8 +1,8 @@
 """What ops do to sparse arrays, for `sparsify`: a rule for each class of ops, in `RULES`.
 
-Ops that no sparse value reaches run as they are. Between ops, a value may be an array, a `BCOO`, or one of two things
-that are not made before somebody needs them: `Spread`, a value on more axes, and `Filled`, entries in an array that
-has some other number than zero everywhere else.
+Ops without sparse operands run unchanged. Between ops, a value may be an array, a `BCOO`, or one of two lazy forms that
+are only converted when an op requires it: `Spread`, a value broadcast to more axes, and `Filled`, entries of an array
+whose other elements are some number other than zero.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from atled.ops import contraction, conversion, convolution, elementwise, indexin
 from atled.ops.family import Elementwise
 from atled.staging.scopes import ensure_compile_time_eval
 
-DENSE = "sparse.todense"  # the name that marks a value to be made dense
+DENSE = "sparse.todense"  # the name that marks a value to be converted to a dense array
 
 
 class Spread(NamedTuple):
-    """A value on more axes: axis i is axis `axes[i]` of the shape."""
+    """A value broadcast to more axes: its axis i is axis `axes[i]` of the shape."""
 
     value: Any
     shape: tuple[int, ...]
     axes: tuple[int, ...]
 
     def thin(self) -> Any:
-        """The value with axes of length one where it has none."""
+        """The value with axes of length one for those that it lacks."""
         dims = [1] * len(self.shape)
         for axis, n in zip(self.axes, self.value.shape, strict=True):
             dims[axis] = n
@@ -46,14 +46,14 @@ class Spread(NamedTuple):
         return self.value.reshape(dims)
 
     def made(self) -> Any:
-        """The value on all its axes."""
+        """The value broadcast to the full shape."""
         if isinstance(self.value, BCOO):
             return shaping.bcoo_broadcast_in_dim(self.value, shape=self.shape, broadcast_dimensions=self.axes)
         return bind(shape.Broadcast(self.shape, self.axes), self.value)
 
 
 class Filled(NamedTuple):
-    """Entries of an array that is `fill` everywhere else; `op` made it so."""
+    """Entries of an array that is `fill` everywhere else; `op` is the op that produced it."""
 
     mat: BCOO
     fill: Any
@@ -80,7 +80,7 @@ def _is_sparse(x: Any) -> bool:
 
 
 def run(program: Program, operands: Sequence[Any]) -> list[Any]:
-    """The results of a program, of which some operands may be sparse."""
+    """The results of a program, some operands of which may be sparse."""
     env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))
     read = lambda v: env[v] if type(v) is Var else v  # noqa: E731
     for e in program.equations:
@@ -113,7 +113,7 @@ def _call(op: Any, *operands: Any) -> Any:
 
 
 def _dense(x: Any) -> Any:
-    """An array that a sparse one can be multiplied with, not yet spread."""
+    """An array that a sparse one can be multiplied with, before broadcasting."""
     return x.thin() if type(x) is Spread else x.value if type(x) is Literal else x
 
 
@@ -173,7 +173,7 @@ def _joined(x: BCOO, y: BCOO) -> BCOO:
 
 
 def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[Any]]:
-    """One array whose positions all operands have, their numbers there, and those elsewhere."""
+    """A sparse array whose indices all operands share, their data at these indices, and their values elsewhere."""
     mats = [x.mat if type(x) is Filled else _settled(x) if _is_sparse(x) else None for x in operands]
     if not _acts_on_entries(op):
         mats = [m if m is None or m.unique_indices else _summed(m) for m in mats]
@@ -196,7 +196,7 @@ def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[An
 
 
 def _summed(mat: BCOO) -> BCOO:
-    """Entries of one position added up; once, so that all ops on the array find them at the same positions."""
+    """The array with duplicates summed, computed once, so that all ops on the array see the same indices."""
     cached = getattr(mat, "_summed", None)
     if cached is None:
         mat._summed = cached = sum_duplicates(mat, mat.nse, False)  # type: ignore[attr-defined]
@@ -204,13 +204,13 @@ def _summed(mat: BCOO) -> BCOO:
 
 
 def _acts_on_entries(op: Any) -> bool:
-    """Whether an op of one operand may be applied before entries of one position are added up."""
+    """Whether a unary op may be applied before duplicate entries are summed."""
     linear = (elementwise.Neg, conversion.Real, conversion.Imag, conversion.Conj)
     return isinstance(op, linear)
 
 
 def _elementwise(op: Any, *operands: Any) -> Any:
-    """An elementwise op of entries and scalars; what becomes of zeros is found out by computing it."""
+    """An elementwise op on entries and scalars; its result for zeros is computed, too."""
     first, numbers, fills = _pattern(op, operands)
     with ensure_compile_time_eval():
         fill = np.asarray(bind(op, *[jnp.asarray(x) for x in fills]))
@@ -219,7 +219,7 @@ def _elementwise(op: Any, *operands: Any) -> Any:
 
 
 def _select(op: Any, mask: Any, x: Any, y: Any) -> Any:
-    """A choice: of entries, or of those that a dense mask lets through."""
+    """`where`: selects between entries, or keeps those where a dense mask is true."""
     value = mask.value if type(mask) is Spread else mask
     if _is_sparse(mask) or type(mask) is Literal or type_of(value).ndim == 0:
         return _elementwise(op, mask, x, y)
@@ -361,4 +361,4 @@ RULES: dict[type, Callable[..., Any]] = {
     loops.While: _while,
     scan.Scan: _scan,
 }
-_LAZY = {_multiply, _divide, _add, _select, _elementwise, _broadcast}  # rules that take what is not made yet
+_LAZY = {_multiply, _divide, _add, _select, _elementwise, _broadcast}  # rules that accept the lazy forms

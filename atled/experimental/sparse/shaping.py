@@ -1,7 +1,7 @@
 """Sparse arrays in other shapes: transposed, reshaped, joined; see `parts.py` for slices and sums.
 
-Batch and dense axes are those of stored arrays; along sparse axes, positions are computed anew. What falls outside
-becomes padding, without numbers, so that an entry is outside along every axis or along none.
+Batch and dense axes are those of stored arrays; along sparse axes, new indices are computed. Entries that fall out of
+bounds become padding with zero data, so that an entry is out of bounds along every axis or along none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def placed(data: Any, indices: Any, is_kept: Any, shape: Any, n_batch: int, n_dense: int) -> BCOO:
-    """An array of entries, of which those that are not kept become padding."""
+    """An array from entries; those that are not kept become padding."""
     shape = tuple(shape)
     dims = shape[n_batch : len(shape) - n_dense]
     indices = jnp.where(is_kept[..., None], indices, limits(dims, indices))
@@ -42,7 +42,7 @@ def placed(data: Any, indices: Any, is_kept: Any, shape: Any, n_batch: int, n_de
 
 
 def checked_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    """Axes as numbers from zero."""
+    """Axes as non-negative integers."""
     axes = tuple([int(a) for a in axes])
     normalized = tuple([a + ndim if a < 0 else a for a in axes])
     if any([not 0 <= a < ndim for a in normalized]) or len({*normalized}) != len(normalized):
@@ -52,7 +52,7 @@ def checked_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """The axes in another order; batch, sparse and dense ones stay among themselves.
+    """The transposed array; batch, sparse and dense axes can only be permuted among themselves.
 
     >>> from atled.experimental import sparse
     >>> bcoo_transpose(sparse.eye(2, 3), permutation=(1, 0)).shape
@@ -129,7 +129,7 @@ def _broadcast(mat: BCOO, shape: Any, axes: Any, before: int, after: int) -> BCO
     index_of = {a - before: i for i, a in enumerate(axes[n : n + k])}
     if list(index_of) != list(range(after - before)):
         is_kept = inside(mat.indices, sparse_shape(mat))
-        new = jnp.where(is_kept, 0, 1).astype(mat.indices.dtype)  # in the middle, an axis of length one
+        new = jnp.where(is_kept, 0, 1).astype(mat.indices.dtype)  # between sparse axes, an axis of length one
         columns = [mat.indices[..., index_of[i]] if i in index_of else new for i in range(after - before)]
         indices = jnp.stack(columns, -1)
     else:
@@ -139,7 +139,7 @@ def _broadcast(mat: BCOO, shape: Any, axes: Any, before: int, after: int) -> BCO
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """Arrays one after another, along a batch axis or a sparse one.
+    """Concatenate arrays along a batch axis or a sparse one.
 
     >>> from atled.experimental import sparse
     >>> bcoo_concatenate([sparse.eye(2), sparse.eye(2)], dimension=1)
@@ -227,13 +227,13 @@ def bcoo_reshape(
 
 
 def _most_axes(shape: Sequence[int], size: int) -> int | None:
-    """How many leading axes have so many elements together; the most, if there are several answers."""
+    """The number of leading axes with this many elements in total; the largest, if there are several."""
     counts = [k for k in range(len(shape) + 1) if math.prod(shape[:k]) == size]
     return counts[-1] if counts else None
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """Which axes become which, in the smallest parts: positions in long arrays are not to be one large number."""
+    """Which axes become which, in the smallest groups, so that flat indices of large arrays do not overflow."""
     groups, i, j = [], 0, 0
     while i < len(old) or j < len(new):
         a, b = i, j
@@ -261,7 +261,7 @@ def _reshaped(mat: BCOO, shape: tuple[int, ...], n_batch: int, n_dense: int) -> 
     for axes, others in groups:
         sizes = [old[a] for a in axes]
         if len([n for n in sizes if n != 1]) > 1 or len([others for b in others if new[b] != 1]) > 1:
-            limits([math.prod(sizes)], indices)  # raises if numbers get too large
+            limits([math.prod(sizes)], indices)  # raises if indices would overflow
         number = jnp.zeros(is_kept.shape, indices.dtype)
         for a in axes:
             number = number * old[a] + indices[..., a]
@@ -315,7 +315,7 @@ def _flags(mat: BCOO) -> dict[str, bool]:
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """The array backwards along axes.
+    """The array reversed along axes.
 
     >>> from atled.experimental import sparse
     >>> bcoo_rev(sparse.eye(2), (0,)).todense()

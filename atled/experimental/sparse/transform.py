@@ -1,4 +1,4 @@
-"""`sparsify`: functions of dense arrays that take sparse ones.
+"""`sparsify`: makes functions of dense arrays accept sparse ones.
 
 The function is recorded as for dense arrays; its program is then run equation by equation, by the rules of `rules.py`.
 """
@@ -23,7 +23,7 @@ from atled.higher_order import remat
 
 __all__ = ["SparseTracer", "sparsify", "todense"]
 
-SparseTracer = Tracer  # what stands for a sparse array in a function is a tracer like any other
+SparseTracer = Tracer  # a sparse array is represented by an ordinary tracer inside the function
 _is_sparsifying: ContextVar[bool] = ContextVar("is_sparsifying", default=False)
 
 
@@ -46,10 +46,10 @@ def is_sparse_array(x: Any) -> bool:
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """The function for sparse arguments: what it computes with `atled.numpy` is computed without making them dense.
+    """A version of the function that accepts sparse arguments, and computes on them without making them dense.
 
-    It must keep zeros where they are, or reduce: products, sums, slices, reshapes and many more. What would need a
-    dense array raises `NotImplementedError`. `use_tracer` is for JAX's programs, and changes nothing.
+    Its ops must preserve zeros or reduce: products, sums, slices, reshapes and many more. Ops that would need a dense
+    array raise `NotImplementedError`. `use_tracer` is accepted for compatibility and has no effect.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -86,7 +86,7 @@ def _output(x: Any) -> Any:
 
 
 def todense(arr: Any) -> Array:
-    """The dense array, also in a function that is sparsified; a dense one stays as it is.
+    """Convert to a dense array, also inside a sparsified function; dense arrays are returned unchanged.
 
     >>> from atled.experimental import sparse
     >>> todense(sparse.eye(2))

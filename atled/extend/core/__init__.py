@@ -1,8 +1,8 @@
 """Programs and traced values, with the API of `jax.extend.core` and `jax.core`.
 
 A `Program` is both a `Jaxpr` and a `ClosedJaxpr`: it has `invars`, `constvars`, `consts`, `eqns` and `outvars`, and
-equations have `primitive`, `params`, `invars` and `outvars`. A primitive stands for all ops of a class: there is one
-object for each, which `primitives` has by name, such as `primitives.sin_p`.
+equations have `primitive`, `params`, `invars` and `outvars`. A primitive represents all ops of a class; `primitives`
+has them by name, such as `primitives.sin_p`.
 
 >>> import atled, atled.numpy as jnp
 >>> closed = atled.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
@@ -66,7 +66,7 @@ class _Closing(type):
 
 
 class ClosedJaxpr(metaclass=_Closing):
-    """A program whose first inputs have values. There is one class for programs, so that each is an instance.
+    """A program whose first inputs have values. There is only one class of programs, so every program is an instance.
 
     >>> import atled
     >>> program = atled.make_jaxpr(lambda x, y: x + y)(1, 2)
@@ -87,7 +87,7 @@ class DropVar(Var):
 
 
 def check_jaxpr(jaxpr: Program) -> None:
-    """Raise a `JaxprTypeError` if a program is not one: variables without a value, types that do not fit.
+    """Raise a `JaxprTypeError` if a program is invalid: undefined variables, types that do not match.
 
     >>> import atled
     >>> check_jaxpr(atled.make_jaxpr(lambda x: x + 1)(1))
@@ -98,7 +98,7 @@ def check_jaxpr(jaxpr: Program) -> None:
 def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """Run a program: `consts` are the values of its `constvars`, `args` those of its `invars`.
 
-    New programs that are recorded so name this line, whatever `propagate_source_info` is.
+    Programs recorded from this have this source line, whatever `propagate_source_info` says.
 
     >>> import atled
     >>> closed = atled.make_jaxpr(lambda x, y: (x + y, x))(1, 2)
@@ -109,7 +109,7 @@ def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any, propagate_source_info: b
 
 
 def jaxpr_as_fun(closed_jaxpr: Program, *args: Any) -> Callable[..., list[Any]]:
-    """A program as a function that gives a list.
+    """A program as a function that returns a list.
 
     >>> import atled
     >>> [int(v) for v in jaxpr_as_fun(atled.make_jaxpr(lambda x: x + 1)(1))(2)]
@@ -163,7 +163,7 @@ def is_concrete(x: Any) -> bool:
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether a value is an array, or can be taken as one.
+    """Whether a value is an array, or can be converted to one.
 
     >>> valid_jaxtype(1.0), valid_jaxtype("a")
     (True, False)
@@ -194,7 +194,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_
 
 
 class Trace(Interpreter):
-    """A user-defined transformation: `process_primitive(primitive, values, params)` says what becomes of an op.
+    """A user-defined transformation: `process_primitive(primitive, values, params)` handles each op.
 
     >>> from atled import lax
     >>> class Counting(Trace):
@@ -221,7 +221,7 @@ class Trace(Interpreter):
 
 @contextlib.contextmanager
 def take_current_trace() -> Iterator[Interpreter]:
-    """A block that gets the transformation which ops without traced operands go to.
+    """A `with` block that gives access to the transformation that handles ops without traced operands.
 
     >>> with take_current_trace() as trace:
     ...     trace.transform
@@ -232,7 +232,7 @@ def take_current_trace() -> Iterator[Interpreter]:
 
 @contextlib.contextmanager
 def set_current_trace(trace: Interpreter) -> Iterator[None]:
-    """A block in which ops go to this transformation.
+    """A `with` block in which this transformation handles ops.
 
     >>> import atled.numpy as jnp
     >>> with take_current_trace() as outside:
@@ -241,7 +241,7 @@ def set_current_trace(trace: Interpreter) -> Iterator[None]:
     ...     jnp.sin(0.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    if trace.level <= state.level:  # one further out, for a while
+    if trace.level <= state.level:  # the enclosing one, temporarily
         before = state.base, state.level
         state.base, state.level = trace, trace.level
         try:
@@ -266,7 +266,7 @@ class Effect:
 
 
 class TraceTag:
-    """Tells traces of one transformation from those of another.
+    """Distinguishes the traces of different transformations.
 
     >>> one, other = TraceTag(), TraceTag()
     >>> one is other
@@ -288,7 +288,7 @@ class DebugInfo(NamedTuple):
 
     @property
     def func_name(self) -> str:
-        """The name without the place."""
+        """The name without the source location."""
         return self.func_src_info.split(" ")[0]
 
 
@@ -328,7 +328,7 @@ def get_aval(x: Any) -> ShapedArray:
 
 
 def find_top_trace(xs: Any) -> Interpreter:
-    """The transformation that an op on these values would go to.
+    """The transformation that would handle an op on these values.
 
     >>> find_top_trace([1.0]).transform
     'evaluation'
@@ -397,7 +397,7 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> Any:
-    """What a wrapped function gives for values: what a call means.
+    """The results of a wrapped function for given values.
 
     >>> from atled.extend.linear_util import wrap_init
     >>> call_impl(wrap_init(lambda x: [x + 1]), 1)
@@ -408,7 +408,7 @@ def call_impl(f: Any, *args: Any, **params: Any) -> Any:
 
 
 class CallPrimitive(Primitive):
-    """A primitive whose first operand is a wrapped function, which binding it calls; transformations go through it.
+    """A primitive whose first operand is a wrapped function, which `bind` calls; transformations see the ops inside.
 
     >>> from atled.extend.linear_util import wrap_init
     >>> CallPrimitive("my_call").bind(wrap_init(lambda x: [x * 2]), 4)

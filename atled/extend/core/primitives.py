@@ -1,4 +1,4 @@
-"""The primitives with the API of `jax.extend.core.primitives`: `add_p` is what an equation that adds has.
+"""The primitives with the API of `jax.extend.core.primitives`: `add_p` is the primitive of an equation that adds.
 
 >>> import atled
 >>> from atled.extend.core.primitives import jit_p, sin_p
@@ -25,7 +25,7 @@ _NAMES = {
     "custom_vjp_call": "custom_vjp", "device_put": "to_memory", "jit": "call", "nextafter": "next_after",
     "remat": "checkpoint", "rev": "reverse", "select_n": "select",
 }  # fmt: skip
-_NEVER = {"call", "closed_call"}  # in a program of atled: functions that are called are those of jit
+_NEVER = {"call", "closed_call"}  # in programs of atled, called functions come from jit
 
 
 def _classes(of: type) -> Iterator[Any]:

@@ -92,7 +92,7 @@ def _spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
             errors.explained(
                 f"losses.{name}: {what} must have the axes of the losses, {shape}, each as long or of length 1; got "
                 f"{type_of(x)}.",
-                f"{what}[:, None], or reduction=None to see what the losses are.",
+                f"{what}[:, None], or reduction=None to see the shape of the losses.",
             )
         )
     return jnp.broadcast_to(jnp.asarray(x), shape)

@@ -159,8 +159,8 @@ def info_nce(
 ) -> Array:
     """The cross entropy of finding for each row of x its own row of y among all rows, by cos(x, y) / temperature.
 
-    Both are `(rows, features)`. `symmetric` takes the mean with the same for rows of y among those of x. Rows that
-    `where` does not select are neither queries nor candidates.
+    Both are `(rows, features)`. With `symmetric`, the loss is averaged with that of the rows of y against those of x.
+    Rows that `where` does not select are neither queries nor candidates.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp

@@ -1,4 +1,4 @@
-"""Vector quantization: which of some codes is the closest to each observation."""
+"""Vector quantization: assigns each observation to its closest code."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
     x, y = cast(x, work), cast(y, work)
     squares = jnp.sum(jnp.abs(x[:, None] - y[None]) ** 2, axis=-1)
     code = jnp.argmin(squares, axis=-1)
-    # the distance to the chosen one alone, so that derivatives meet no other
+    # only the distance to the chosen code, so that derivatives do not involve the others
     return code, cast(jnp.linalg.norm(x - y[code], axis=-1), dtypes.real_part(s.dtype))
 
 
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """For each observation, a row, the number of the closest row of a code book, and the distance to it.
+    """The index of the closest row of a code book for each row of observations, and the distance to it.
 
     >>> import atled.numpy as jnp
     >>> code, distance = vq(jnp.array([0.5, 3.0]), jnp.array([0.0, 2.0]))

@@ -1,7 +1,7 @@
-"""Iterative solvers of A x = b, for A given as a matrix or as a function, and x and b any trees of arrays.
+"""Iterative solvers of A x = b, for A given as a matrix or as a function, and x and b any pytrees of arrays.
 
-Derivatives are solves of the same kind, with A or its transpose: what happens in the iterations does not matter, so
-that they are exact as far as the solutions are.
+Derivatives are solves of the same kind, with A or its transpose, and do not go through the iterations: they are as
+accurate as the solutions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _ratio(x: Any, y: Any) -> Any:
 
 
 def _operator(name: str, what: str, f: Any) -> tuple[Operator, Operator]:
-    """A linear function, and its transpose where that is at hand."""
+    """A linear function, and its transpose if known."""
     if f is None:
         return (lambda x: x), (lambda x: x)
     if isinstance(f, (Array, np.ndarray)):
@@ -104,7 +104,7 @@ def _solution(
         real = dtypes.real_part(type_of(_dot(right, right)).dtype)
         least = jnp.maximum(cast(tol, real) * jnp.sqrt(_real_dot(right, right)), cast(atol, real))
         x, r = iterate(matvec, right, start, least, steps, better)
-        is_nan = jnp.isnan(_real_dot(r, r))  # which ends iterations, too
+        is_nan = jnp.isnan(_real_dot(r, r))  # a NaN also ends the iterations
         return tree.map(lambda v: jnp.where(is_nan, cast(np.nan, type_of(v).dtype), v), x)
 
     return custom_linear_solve(
@@ -138,8 +138,8 @@ def _iterate_cg(matvec: Operator, b: Any, x: Any, least: Any, steps: Any, improv
 def cg(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None) -> Any:  # noqa: N803
     """x with A x = b for Hermitian positive definite A, by conjugate gradients; the second result is None.
 
-    Iterations end when the residual is not longer than `tol` times b, or `atol`, or after `maxiter`. M is a
-    preconditioner, close to the inverse of A.
+    Iterations end when the norm of the residual is at most `tol` times that of b, or at most `atol`, or after `maxiter`
+    iterations. M is a preconditioner, an approximate inverse of A.
 
     >>> import atled.numpy as jnp
     >>> cg(lambda x: 2.0 * x, jnp.array([2.0, 4.0]))[0]
@@ -197,7 +197,7 @@ def bicgstab(
 
 
 def _combined(weights: Any, basis: Any) -> Any:
-    """The sum of the vectors of a basis, which are on a leading axis, with weights."""
+    """The weighted sum of basis vectors, which are on a leading axis."""
     return tree.map(lambda v: jnp.tensordot(cast(weights, type_of(v).dtype), v, 1, precision="highest"), basis)
 
 
@@ -222,7 +222,7 @@ def _rotated(column: Any, turns: Any, i: Any) -> Any:
 
 
 def _cycle(matvec: Operator, improve: Operator, r: Any, size: Any, least: Any, count: int) -> Any:
-    """What to add to x, after at most `count` steps from residual r: Y. Saad and M. H. Schultz, GMRES (1986)."""
+    """The update of x after at most `count` steps from residual r: Y. Saad and M. H. Schultz, GMRES (1986)."""
     scalar = _dot(r, r)
     dtype, rounding = type_of(scalar).dtype, float(dtypes.finfo(dtypes.real_part(type_of(scalar).dtype)).eps)
     basis = tree.map(lambda v: jnp.zeros((count + 1, *type_of(v).shape), type_of(v).dtype), r)
@@ -238,7 +238,7 @@ def _cycle(matvec: Operator, improve: Operator, r: Any, size: Any, least: Any, c
         image = matvec(improve(tree.map(lambda v: v[k], basis)))
         length = jnp.sqrt(_real_dot(image, image))
         column = jnp.zeros(count + 1, dtype)
-        for _ in range(2):  # once is not enough where the image lies close to the basis
+        for _ in range(2):  # orthogonalized twice: once is not enough if A v is almost in the span of the basis
             shares = cast(_products(basis, image), dtype)
             image, column = _less(image, _combined(shares, basis)), column + shares
         rest = jnp.sqrt(_real_dot(image, image))
@@ -267,7 +267,7 @@ def _cycle(matvec: Operator, improve: Operator, r: Any, size: Any, least: Any, c
 
 
 def _substituted(upper: Any, y: Any, i: Any) -> Any:
-    """One step of the solution of a triangular system, from below."""
+    """One step of back substitution."""
     value = y[i] / upper[i, i]
     places = np.arange(type_of(y).shape[0])
     return jnp.where(places < i, y - upper[:, i] * value, jnp.where(places == i, value, y))
@@ -279,8 +279,8 @@ def gmres(
 ) -> Any:  # fmt: skip
     """x with A x = b for any A, by generalized minimal residuals, and a code: 0, or -1 if x is NaN.
 
-    After `restart` steps, the method starts anew from what it has, at most `maxiter` times. The method "incremental"
-    looks at the residual after each step, "batched" after each restart. Other arguments as in `cg`.
+    After `restart` steps, the method restarts from its current x, at most `maxiter` times. The method "incremental"
+    checks the residual after each step, "batched" after each restart. Other arguments as in `cg`.
 
     >>> gmres(jnp.array([[2.0, 1.0], [0.0, 4.0]]), jnp.array([4.0, 8.0]))[0].round()
     Array([1., 2.], dtype=float32)

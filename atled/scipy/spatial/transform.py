@@ -1,6 +1,6 @@
 """Rotations in three dimensions, as unit quaternions (x, y, z, w), and interpolation between them.
 
-Conversions are smooth where SciPy's definitions are: also for no rotation at all they have derivatives.
+Conversions are differentiable wherever SciPy's definitions are, including at the identity rotation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Rotation", "Slerp"]
 
 
 def _floating(name: str, x: Any, *last: int) -> Any:
-    """An array of floating numbers whose last axes have these lengths."""
+    """A floating-point array whose last axes have these lengths."""
     x = asarray(x)
     t = type_of(x)
     if t.shape[max(t.ndim - len(last), 0) :] != last:
@@ -32,7 +32,7 @@ def _floating(name: str, x: Any, *last: int) -> Any:
 
 
 def _length(v: Any) -> Any:
-    """The length of vectors; its derivative is zero where the vector is."""
+    """The length of vectors; its derivative is zero at the zero vector."""
     squares = jnp.sum(v * v, axis=-1)
     is_zero = squares == 0
     return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, squares)))
@@ -54,7 +54,7 @@ def _product(p: Any, q: Any) -> Any:
 
 
 def _axes(name: str, seq: str, counts: Sequence[int]) -> tuple[list[int], bool]:
-    """The axes that letters name, and whether they stay where they are while the body turns: small letters."""
+    """The axes named by letters, and whether they are fixed in space (lower case) or body axes (upper case)."""
     is_fixed = re.fullmatch("[xyz]{1,3}", seq) is not None
     if not (is_fixed or re.fullmatch("[XYZ]{1,3}", seq)) or len(seq) not in counts:
         many = "three" if list(counts) == [3] else "one to three"
@@ -120,7 +120,7 @@ def _as_matrix(q: Any) -> Any:
 
 @library_function
 def _from_matrix(m: Any) -> Any:
-    """Of four formulas, each of which divides by one component, the one whose component is the largest."""
+    """Uses the best conditioned of four formulas: the one that divides by the largest component."""
     at = lambda i, j: m[..., i, j]  # noqa: E731
     trace = at(0, 0) + at(1, 1) + at(2, 2)
     turn = [at(2, 1) - at(1, 2), at(0, 2) - at(2, 0), at(1, 0) - at(0, 1)]
@@ -172,7 +172,7 @@ def _as_mrp(q: Any) -> Any:
 
 @library_function
 def _canonical(q: Any) -> Any:
-    """The one of q and -q whose first number that is not zero is positive, of w, x, y and z."""
+    """q or -q: whichever has a positive first nonzero component, in the order w, x, y, z."""
     is_negative = q[..., 2] < 0
     for k in (1, 0, 3):
         is_negative = (q[..., k] < 0) | ((q[..., k] == 0) & is_negative)
@@ -215,12 +215,12 @@ class Rotation:
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Several arrays of rotations in one."""
+        """Concatenate several arrays of rotations."""
         return cls(jnp.concatenate([jnp.atleast_2d(r.quat) for r in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
-        """Rotations about axes in turn: fixed ones for small letters, those of the body for capitals."""
+        """Successive rotations about axes: fixed axes for lower-case letters, body axes for upper-case ones."""
         axes, is_fixed = _axes("from_euler", seq, (1, 2, 3))
         x = jnp.atleast_1d(asarray(angles))
         x = _floating("from_euler", x, len(axes))
@@ -233,35 +233,35 @@ class Rotation:
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """From modified Rodrigues parameters: the axis, as long as the tangent of a quarter of the angle."""
+        """From modified Rodrigues parameters: the axis times the tangent of a quarter of the angle."""
         return cls(_from_mrp(_floating("from_mrp", mrp, 3)))
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """From quaternions (x, y, z, w) of any length but zero."""
+        """From quaternions (x, y, z, w) of any nonzero length."""
         return cls(_normalized(_floating("from_quat", quat, 4)))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """From vectors along the axis, as long as the angle."""
+        """From rotation vectors: the axis times the angle."""
         return cls(_from_rotvec(_floating("from_rotvec", rotvec, 3), bool(degrees)))
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """The rotation that changes nothing, or an array of `num` of them."""
+        """The identity rotation, or an array of `num` of them."""
         quat = jnp.asarray([0.0, 0.0, 0.0, 1.0], dtype=dtype)
         return cls(quat if num is None else jnp.tile(quat, (num, 1)))
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """Not there; normally distributed quaternions are uniformly distributed rotations."""
+        """Not implemented. Normally distributed quaternions give uniformly distributed rotations."""
         raise NotImplementedError(
-            "Rotation.random: there is no random rotation.\n  try: Rotation.from_quat(random.normal(key, (num, 4)))"
+            "Rotation.random: not supported.\n  try: Rotation.from_quat(random.normal(key, (num, 4)))"
         )
 
     @property
     def single(self) -> bool:
-        """Whether this is one rotation, and no array of them."""
+        """Whether this is one rotation rather than an array of them."""
         return type_of(self.quat).ndim == 1
 
     def __getitem__(self, indexer: Any) -> Rotation:
@@ -282,11 +282,11 @@ class Rotation:
         return Rotation(_product(self.quat, other.quat))
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
-        """Vectors turned by this rotation, or back."""
+        """Vectors rotated by this rotation, or by its inverse."""
         return _applied(self.quat, _floating("apply", vectors, 3), bool(inverse))
 
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
-        """Angles about three axes in turn, as `from_euler` takes them; where they are not unique, the third is zero."""
+        """Euler angles as `from_euler` takes them; where they are not unique, the third is zero."""
         axes, is_fixed = _axes("as_euler", seq, [3])
         return _as_euler(self.quat, tuple(axes), is_fixed, bool(degrees))
 
@@ -299,12 +299,12 @@ class Rotation:
         return _as_mrp(self.quat)
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
-        """Quaternions (x, y, z, w), or (w, x, y, z); with `canonical`, of the two for a rotation the positive one."""
+        """Quaternions (x, y, z, w), or (w, x, y, z); with `canonical`, the sign is chosen so that w is not negative."""
         quat = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(quat, 1, axis=-1) if scalar_first else quat
 
     def as_rotvec(self, degrees: bool = False) -> Any:
-        """Vectors along the axis, as long as the angle."""
+        """Rotation vectors: the axis times the angle."""
         return _as_rotvec(self.quat, bool(degrees))
 
     def inv(self) -> Rotation:
@@ -316,7 +316,7 @@ class Rotation:
         return _magnitude(self.quat)
 
     def mean(self, weights: Any = None) -> Rotation:
-        """The rotation with the least sum of squared distances to all of them, as weighted."""
+        """The mean rotation: it minimizes the weighted sum of squared distances to all of them."""
         n, dtype = len(self), type_of(self.quat).dtype
         w = jnp.ones(n, dtype) if weights is None else cast(asarray(weights), dtype)
         if type_of(w).shape != (n,):
@@ -325,7 +325,7 @@ class Rotation:
 
 
 class Slerp:
-    """A rotation that turns evenly from each of some rotations to the next, as a function of time; made by `init`.
+    """Spherical linear interpolation between successive rotations, as a function of time; made by `init`.
 
     >>> import atled.numpy as jnp
     >>> ends = Rotation.from_rotvec(jnp.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
@@ -374,7 +374,7 @@ def _at_times(times: Any, steps: Any, quat: Any, rotvecs: Any, at: Any) -> Any:
 
 
 def _fields(cls: type, *names: str) -> None:
-    """Make instances of a class nodes of trees, with these fields as children."""
+    """Register a class as a pytree node, with these fields as children."""
 
     def unflatten(_: Any, children: Sequence[Any]) -> Any:
         out = object.__new__(cls)

@@ -1,7 +1,7 @@
 """SciPy's probability distributions, each a namespace of functions, and descriptive statistics.
 
 `stats.norm.logpdf`, `from atled.scipy.stats import norm` and `import atled.scipy.stats.norm` all work; the file of a
-distribution is loaded when a function of it is first asked for. How a distribution is written down is in `family.py`.
+distribution is loaded when one of its functions is first used. `family.py` explains how a distribution is defined.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from atled.scipy.stats.kernel_density import gaussian_kde
 
 _FUNCTIONS = {"mode": "descriptive", "rankdata": "descriptive", "sem": "descriptive", "gaussian_kde": "kernel_density"}
-_FILES: dict[str, str] = {}  # which file has a distribution
+_FILES: dict[str, str] = {}  # the file that defines each distribution
 
 
 class Distribution(ModuleType):
-    """The functions of a distribution, which are loaded with the first of them."""
+    """The functions of a distribution, loaded when the first of them is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name != "__all__":

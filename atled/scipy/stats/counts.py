@@ -1,4 +1,4 @@
-"""Distributions of integers. Numbers that are not whole have the probability zero."""
+"""Distributions of integers. Values that are not integers have probability zero."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ geom = counted(
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    """By the probability of k failures among n + k trials, of which n / (n + k) end with a success."""
+    """The binomial probability of k failures in n + k trials times n / (n + k), the chance that the last succeeds."""
     return log_binomial(k, n, 1 - p, p) + jnp.log(n / (n + k))
 
 
@@ -105,7 +105,7 @@ def _poisson_entropy(mu: Any, loc: Any) -> Any:
     mu = jnp.broadcast_to(mu, jnp.broadcast_shapes(type_of(mu).shape, type_of(loc).shape))
     is_small = mu < 100
     mean = jnp.where(is_small, mu, 1.0)[..., None]
-    k = jnp.arange(260, dtype=mean.dtype)  # sixteen deviations above 100
+    k = jnp.arange(260, dtype=mean.dtype)  # 16 standard deviations above 100
     log_p = log_poisson(k, mean)
     is_counted = log_p > -80
     total = -jnp.sum(jnp.where(is_counted, jnp.exp(log_p) * log_p, 0.0), -1)

@@ -32,14 +32,14 @@ def _check_policy(name: str, nan_policy: str, known: tuple[str, ...] = ("propaga
 
 
 def _starts(x: Any) -> Any:
-    """Where a sorted last axis has a value for the first time; NaN is one value."""
+    """Which elements of a sorted last axis are the first of their value; all NaNs count as one value."""
     left, right = x[..., :-1], x[..., 1:]
     is_new = (left != right) & ~((left != left) & (right != right))
     return jnp.concatenate([jnp.ones((*x.shape[:-1], 1), bool), is_new], -1)
 
 
 def _first_of_run(is_start: Any) -> Any:
-    """For each place of the last axis, where its run of equal values begins."""
+    """For each position on the last axis, where its run of equal values begins."""
     place = jnp.arange(is_start.shape[-1])
     return cumulative.cummax(jnp.where(is_start, place, 0), is_start.ndim - 1)
 
@@ -60,7 +60,7 @@ def _mode(x: Any, axis: int | None, keepdims: bool) -> tuple[Any, Any]:
 
 
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """The most frequent value along an axis, the smallest of several, and how often it occurs; NaN is a value, too.
+    """The most frequent value along an axis (the smallest if tied) and its count; NaN counts as a value.
 
     >>> import atled.numpy as jnp
     >>> found = mode(jnp.array([3, 1, 2, 1, 3]))
@@ -93,7 +93,7 @@ def _rankdata(x: Any, method: str, axis: int | None) -> Any:
 
 
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
-    """Ranks from 1 on, along an axis or of all; `method` says what equal values get. All are NaN if one value is.
+    """Ranks from 1, along an axis or of all elements; `method` says how ties are ranked. All are NaN if any value is.
 
     >>> rankdata(np.float32([0, 2, 3, 2]))
     Array([1. , 2.5, 4. , 2.5], dtype=float32)
@@ -114,7 +114,7 @@ def _sem(x: Any, axis: Any, ddof: int, omits: bool, keepdims: bool) -> Any:
 
 
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
-    """The standard error of the mean: the deviation divided by the square root of the count.
+    """The standard error of the mean: the standard deviation divided by the square root of the count.
 
     >>> round(float(sem(jnp.array([1.0, 5.0, 5.0, 9.0]))), 3)
     1.633

@@ -1,9 +1,9 @@
-"""How distributions are written down: formulas for the standard variable, to which location and scale are added here.
+"""How distributions are defined: by formulas for the standardized variable; location and scale are added here.
 
 A distribution is a dictionary of functions. `continuous` and `counted` make one from formulas that hold on its support;
-promotion, shift and scale, what holds outside of the support, and NaN for parameters that are not allowed are the same
-for all. Formulas only see operands inside of the support, so derivatives are zero outside of it, and not NaN. Half
-precision computes in float32.
+promotion, location and scale, values outside of the support, and NaN for invalid parameters are handled here for all.
+Formulas only see operands inside of the support, so derivatives are zero outside of it, and not NaN. Half precision
+computes in float32.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Functions = dict[str, Callable[..., Any]]
 LOG_TWO_PI = math.log(2 * math.pi)
 INFINITE = math.inf
 
-# What functions are, and their values below and above the support.
+# For each function: what it is, and its values below and above the support.
 _KINDS = {
     "pdf": ("The density", (0, 0)),
     "logpdf": ("The logarithm of the density", (-INFINITE, -INFINITE)),
@@ -67,13 +67,13 @@ def function(distribution: str, name: str, parameters: str, what: str, compute: 
 
 
 def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Any]:
-    """Real operands of one dtype with 32 bits or more, and the dtype that the result is to have."""
+    """Real operands of one dtype with 32 bits or more, and the dtype of the result."""
     promoted = promote_inexact(name, *operands)
     dtype = type_of(promoted[0]).dtype
     if dtypes.kind(dtype) == "c":
         raise TypeError(f"{name}: real numbers are needed; got {' and '.join(str(type_of(x)) for x in operands)}.")
     wide = dtype if dtypes.bits(dtype) >= 32 else dtypes.float32
-    # numbers become arrays, too, so that what formulas make of them has the dtype
+    # numbers become arrays, too, so that results of formulas have this dtype
     return [conversion.convert(cast(x, wide), wide) for x in promoted], dtype
 
 
@@ -91,9 +91,9 @@ def continuous(
 ) -> Functions:
     """The functions of a distribution of real numbers.
 
-    `formulas` are those of the standard variable and the parameters; `support` is an interval that contains `inside`,
-    and `allows` says which parameters make sense. `variables` are names of first parameters, if not x, or q for
-    quantiles.
+    `formulas` take the standardized variable and the parameters; `support` is an interval that contains `inside`, and
+    `allows` says which parameters are valid. `variables` are the names of first parameters, where they are not x, or q
+    for quantiles.
     """
 
     def standard(kind: str, formula: Formula) -> Formula:
@@ -138,7 +138,7 @@ def _split(rest: tuple[Any, ...], place: str) -> tuple[tuple[Any, ...], tuple[An
 
 
 def _if_allowed(out: Any, is_allowed: Any, scale: Any) -> Any:
-    """The result, or NaN where parameters make no sense."""
+    """The result, or NaN where parameters are invalid."""
     condition = is_allowed if isinstance(scale, int) else is_allowed & (scale > 0)
     return out if condition is True else jnp.where(condition, out, np.nan)
 
@@ -154,7 +154,7 @@ def counted(
     cdf: Formula | None = None,
     with_place: bool = True,
 ) -> Functions:
-    """The functions of a distribution of integers: `support` are the least and the largest, `logpmf` holds between."""
+    """The functions of a distribution of integers; `support` is its smallest and largest value."""
 
     def compute(k: Any, *rest: Any) -> Any:
         values, k = rest[:-1], k - rest[-1]

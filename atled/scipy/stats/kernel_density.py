@@ -1,4 +1,4 @@
-"""Densities from samples: a bell around each of them."""
+"""Kernel density estimates: a Gaussian around each sample."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
 
 class gaussian_kde:  # noqa: N801
-    """The density of which `dataset`, [dimensions, samples], is a sample: a normal bell of one width around each.
+    """A density estimated from `dataset`, [dimensions, samples]: a Gaussian of one width around each sample.
 
-    `bw_method` is the width in units of the samples' own: "scott", "silverman", a number, or a function of this object.
-    An instance is a tree, so it can go through transformations.
+    `bw_method` is the width relative to the spread of the samples: "scott", "silverman", a number, or a function of
+    this object. An instance is a pytree, so transforms accept it.
 
     >>> import atled.numpy as jnp
     >>> density = gaussian_kde(jnp.array([0.0, 1.0, 3.0]))
@@ -79,7 +79,7 @@ class gaussian_kde:  # noqa: N801
         return _log_density(points, self.dataset, self.weights, self.covariance)
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
-        """The integral of the density times that of a normal distribution."""
+        """The integral of the density times a normal density."""
         mean, cov = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
         if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
             raise ValueError(
@@ -88,7 +88,7 @@ class gaussian_kde:  # noqa: N801
         return jnp.exp(_log_density(mean[:, None], self.dataset, self.weights, self.covariance + cov))[0]
 
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
-        """The probability of numbers between two limits."""
+        """The probability of values between two limits."""
         if self.d != 1:
             raise ValueError(f"gaussian_kde: integrate_box_1d needs one dimension; got {self.d}.")
         if jnp.ndim(low) or jnp.ndim(high):
@@ -147,7 +147,7 @@ def _log_density(points: Any, samples: Any, weights: Any, covariance: Any) -> An
 @library_function
 def _integral(low: Any, high: Any, samples: Any, weights: Any, variance: Any) -> Any:
     low, high = ((v - samples) / jnp.sqrt(variance) for v in (low, high))
-    # from the upper tails where both are positive, which are smaller than the lower ones are different
+    # from the upper tails where both limits are positive: the lower tails would cancel
     part = jnp.where(low > 0, special.ndtr(-low) - special.ndtr(-high), special.ndtr(high) - special.ndtr(low))
     return jnp.sum(weights * part)
 

@@ -1,4 +1,4 @@
-"""Distributions on the whole line: bells, and their relatives."""
+"""Distributions on the whole real line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ norm = continuous(
 
 
 def _cauchy_log(z: Any) -> Any:
-    """The logarithm of the probability of numbers up to z, from that on the side of z which is smaller."""
+    """The logarithm of the distribution function at z, computed from the smaller tail."""
     size = jnp.abs(z)
     is_far = size > 1e3
     inverse = 1 / jnp.where(is_far, size, 1e3)
@@ -93,7 +93,7 @@ logistic = continuous(
     isf=lambda q: -special.logit(q),
 )
 
-_GUMBEL: dict[str, Any] = {  # of -z, because both distributions are each other's mirror images
+_GUMBEL: dict[str, Any] = {  # at -z, because the two distributions are mirror images of each other
     "logpdf": lambda y: y - jnp.exp(y),
     "logcdf": lambda y: -jnp.exp(y),
     "cdf": lambda y: jnp.exp(-jnp.exp(y)),
@@ -119,7 +119,7 @@ gumbel_l = continuous(
 
 
 def _power(x: Any, beta: Any) -> Any:
-    """abs(x)**beta, with the derivative zero by beta at x = 0."""
+    """abs(x)**beta, with a zero derivative with respect to beta at x = 0."""
     size = jnp.abs(x)
     return jnp.where(size == 0, 0.0, jnp.where(size == 0, 1.0, size) ** beta)
 
@@ -144,7 +144,7 @@ gennorm = continuous(
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the normal probability between a and b, for a < b, also far out on one side."""
+    """The logarithm of the normal probability between a and b, for a < b, accurate also far out in one tail."""
     is_right = a > 0
     low, high = jnp.where(is_right, -b, a), jnp.where(is_right, -a, b)
     is_tail = high <= 0
@@ -171,7 +171,7 @@ def _truncated(log_part: Any) -> Any:
 
 
 def _log_below(z: Any, a: Any, b: Any) -> Any:
-    """The logarithm of the part of the mass below z, by that above where that is less."""
+    """The logarithm of the fraction of the mass below z, computed from the fraction above where that is smaller."""
     whole = _log_mass(a, b)
     is_low, is_high = z <= a, z >= b
     safe = jnp.where(is_low | is_high, _middle(a, b), z)

@@ -1,4 +1,4 @@
-"""Distributions on the circle, and of several numbers."""
+"""Distributions on the circle, and multivariate ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from atled.scipy import linalg, special
 from atled.scipy.stats.family import LOG_TWO_PI, continuous, wide_operands
 from atled.staging.jit import library_function
 
-# 1 - cos(x) and the like by half angles, which lose nothing where angles are small
+# 1 - cos(x) and similar terms by half angles, which are accurate for small angles
 vonmises = continuous(
     "vonmises",
     "angles around 0",
@@ -35,12 +35,12 @@ wrapcauchy = continuous(
 )
 
 
-# -- of several numbers -----------------------------------------------------------------------------------------------
+# -- multivariate ----------------------------------------------------------------------------------------------------
 
 
 @library_function
 def _dirichlet_logpdf(x: Any, alpha: Any) -> Any:
-    """The logarithm of the density of parts of a whole, along the first axis; the last part may be left out."""
+    """The log density of the Dirichlet distribution; proportions are on the first axis, the last may be left out."""
     (x, alpha), dtype = wide_operands("dirichlet.logpdf", x, alpha)
     x, alpha = jnp.asarray(x), jnp.asarray(alpha)
     if alpha.ndim != 1 or not x.ndim or x.shape[0] not in (alpha.size, alpha.size - 1):
@@ -58,7 +58,7 @@ def _dirichlet_logpdf(x: Any, alpha: Any) -> Any:
 
 
 def _dirichlet_pdf(x: Any, alpha: Any) -> Any:
-    """The density of parts of a whole, along the first axis; the last part may be left out."""
+    """The density of the Dirichlet distribution; proportions are on the first axis, the last may be left out."""
     return jnp.exp(_dirichlet_logpdf(x, alpha))
 
 
@@ -95,7 +95,7 @@ def _normal_logpdf(x: Any, mean: Any, cov: Any) -> Any:
 
 
 def _multivariate_logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
-    """The logarithm of the density of normal vectors, along the last axis, with a covariance matrix or number."""
+    """The log density of the multivariate normal distribution; vectors are on the last axis."""
     if allow_singular is not None:
         raise NotImplementedError(
             "multivariate_normal.logpdf: covariances must not be singular; allow_singular is None."
@@ -104,7 +104,7 @@ def _multivariate_logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = Non
 
 
 def _multivariate_pdf(x: Any, mean: Any, cov: Any) -> Any:
-    """The density of normal vectors, along the last axis, with a covariance matrix or number."""
+    """The density of the multivariate normal distribution; vectors are on the last axis."""
     return jnp.exp(_normal_logpdf(x, mean, cov))
 
 

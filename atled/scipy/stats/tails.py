@@ -1,4 +1,4 @@
-"""Logarithms of probabilities far out, and of binomials and the like, without the differences of large numbers."""
+"""Logarithms of tail and binomial probabilities, without cancellation between large numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from atled.scipy.stats.family import LOG_TWO_PI
 
 
 def log1mexp(x: Any) -> Any:
-    """log(1 - exp(-x)) for x from 0 on: both formulas are exact on their side of log(2) (Maechler, 2012)."""
+    """log(1 - exp(-x)) for x >= 0: each formula is accurate on its side of log(2) (Maechler, 2012)."""
     is_near = x < 0.7
     near = jnp.log(-jnp.expm1(-jnp.where(is_near, x, 0.5)))
     return jnp.where(is_near, near, jnp.log1p(-jnp.exp(-jnp.where(is_near, 1.0, x))))
 
 
 def log_of_complement(x: Any, log_of_x: Any) -> Any:
-    """log(1 - exp(-x)) where log(x) is known, even if x itself is not larger than zero any more."""
+    """log(1 - exp(-x)) from log(x), even where x itself underflows to zero."""
     is_small = x < 1e-2
     small = jnp.where(is_small, x, 0.0)
     return jnp.where(is_small, log_of_x - small / 2 + small * small / 24, log1mexp(jnp.where(is_small, 1.0, x)))
@@ -41,7 +41,7 @@ def log1p_square(x: Any) -> Any:
 
 
 def stirling_error(n: Any) -> Any:
-    """log(gamma(n + 1)) less Stirling's formula for it, for positive n."""
+    """log(gamma(n + 1)) minus Stirling's formula for it, for positive n."""
     is_large = n >= 8
     large = jnp.where(is_large, n, 8.0)
     w = 1 / (large * large)
@@ -66,7 +66,7 @@ def deviance(x: Any, mean: Any) -> Any:
 
 
 def log_poisson(k: Any, mean: Any) -> Any:
-    """log(mean**k exp(-mean) / gamma(k + 1)) for k from 0 on and a positive mean; k need not be whole."""
+    """log(mean**k exp(-mean) / gamma(k + 1)) for k >= 0 and a positive mean; k need not be an integer."""
     is_large = k >= 8
     small, large = jnp.where(is_large, 1.0, k), jnp.where(is_large, k, 8.0)
     plain = special.xlogy(small, mean) - mean - special.gammaln(small + 1)
@@ -77,7 +77,7 @@ def log_poisson(k: Any, mean: Any) -> Any:
 
 
 def log_gamma_density(x: Any, a: Any) -> Any:
-    """log(x**(a - 1) exp(-x) / gamma(a)) for x from 0 on."""
+    """log(x**(a - 1) exp(-x) / gamma(a)) for x >= 0."""
     is_large = a >= 9
     plain = special.xlogy(jnp.where(is_large, 0.0, a - 1), x) - x - special.gammaln(jnp.where(is_large, 1.0, a))
     return jnp.where(is_large, log_poisson(jnp.where(is_large, a - 1, 8.0), x), plain)
@@ -86,7 +86,7 @@ def log_gamma_density(x: Any, a: Any) -> Any:
 def log_binomial(k: Any, left: Any, p: Any, q: Any) -> Any:
     """log(gamma(n + 1) / (gamma(k + 1) gamma(left + 1)) p**k q**left), for n = k + left and p + q = 1."""
     is_plain = (k < 8) | (left < 8)
-    # the coefficient is a beta function, which is exact for large n, too
+    # the coefficient is a beta function, which is accurate for large n, too
     less, more = jnp.where(is_plain, k, 1.0), jnp.where(is_plain, left, 1.0)
     plain = -special.betaln(less + 1, more + 1) - jnp.log(less + more + 1)
     plain = plain + jnp.where(q < p, special.xlog1py(less, -q), special.xlogy(less, p))
@@ -115,13 +115,13 @@ def in_double(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fraction(terms: Iterable[tuple[Any, Any]], last: Any) -> Any:
-    """b1 + a1 / (b2 + a2 / (...)), from pairs (a, b) that come last first."""
+    """The continued fraction b1 + a1 / (b2 + a2 / (...)), from pairs (a, b), the last pair first."""
     for a, b in terms:
         last = b + a / last
     return last
 
 
-_TINY = 1e-290  # below, the logarithm is that of the density and a continued fraction, which is short that far out
+_TINY = 1e-290  # below this, the logarithm comes from the density and a continued fraction, which is short that far out
 _STEPS = 20
 
 
