@@ -14,9 +14,10 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes, errors
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes
 from atled.lax import Precision
+from atled.lax.precision import PrecisionLike
 from atled.numpy.creation import static_shape
 from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.staging.jit import library_function
@@ -170,11 +171,11 @@ def _kernel_of(method: ResizeMethod, antialias: bool) -> ResizeMethod:
 
 
 def resize(
-    image: Any,
+    image: ArrayLike,
     shape: Sequence[int],
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = Precision.HIGHEST,
+    precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
     """An image in another shape, which has a length for each axis; equal lengths leave an axis alone.
 
@@ -198,14 +199,14 @@ def resize(
 
 
 def scale_and_translate(
-    image: Any,
+    image: ArrayLike,
     shape: Sequence[int],
     spatial_dims: Sequence[int],
-    scale: Any,
-    translation: Any,
+    scale: ArrayLike,
+    translation: ArrayLike,
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = Precision.HIGHEST,
+    precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
     """An image stretched and moved along the axes `spatial_dims`, in a frame of a given shape.
 

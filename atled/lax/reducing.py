@@ -125,8 +125,8 @@ def reduce(
 
 def reduce_window(
     operand: ArrayLike, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None = None, padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
+    window_strides: Sequence[int] | None = None, padding: str | Sequence[Sequence[int]] = "VALID",
+    base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
 ) -> Any:  # fmt: skip
     """Elements in sliding windows combined with an associative function, from an initial value.
 
@@ -191,7 +191,7 @@ def _with_start(out: Any, start: Any, combine: str) -> Any:
     return _APPLY[combine](out, np.asarray(start, dtype) if not hasattr(start, "interpreter") else start)
 
 
-def cumulative_function(name: str, op: Callable[..., Any]) -> Callable[..., Array]:
+def cumulative_function(name: str, op: Callable[..., Any]):
     """A cumulative function with `lax`'s arguments."""
 
     def f(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.numpy.creation import located
 from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
@@ -37,17 +37,17 @@ def broadcast_in_dim(
     return placed(_shape.broadcast(operand, shape, broadcast_dimensions), out_sharding, "broadcast_in_dim")
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that shapes broadcast to."""
     return _broadcast_shapes(*shapes)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """0, 1, 2, ... along one axis of a shape."""
     return placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, 2, ..."""
     return _shape.iota(dtype, (size,), 0)
 
@@ -65,7 +65,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     return _shape.transpose(operand, permutation)
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Array:
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Arrays one after another along an axis.
 
     >>> concatenate([iota("int32", 2), full((1,), 7)], 0)
@@ -83,7 +83,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     return list(_shape.split(operand, sizes, check_axis("split", axis, type_of(operand).ndim)))
 
 
-def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """An array with (low, high, interior) elements added on each axis.
 
     >>> pad(iota("int32", 3), 9, [(1, 0, 1)])
@@ -128,7 +128,13 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     return _shape.reshape(operand, (*dims[:start], prod(dims[start:stop]), *dims[stop:]))
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
+def full(
+    shape: int | tuple[int, ...] | list[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: Any = None,
+) -> Array:
     """An array with one value everywhere."""
     value = (
         fill_value
@@ -139,7 +145,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return located(out, sharding, name="full")
 
 
-def full_like(x: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: int | tuple[int, ...] | list[int] | None = None,
+    sharding: Any = None,
+) -> Array:
     """One value everywhere, like another array."""
     t = type_of(x)
     return full(t.shape if shape is None else shape, fill_value, dtype or t.dtype, sharding=sharding)

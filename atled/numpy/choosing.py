@@ -116,7 +116,9 @@ def _choose(a: Any, choices: list[Any], mode: str) -> Any:
     return out
 
 
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(
+    a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
     """For each place, the element of the array among the choices that an index names.
 
     In mode 'raise' the index is read to be checked; 'wrap' and 'clip' bring it inside.
@@ -144,7 +146,7 @@ def _select(conditions: list[Any], choices: list[Any], default: Any) -> Any:
     return out
 
 
-def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """For each place, the element of the choice that belongs to the first condition that holds, else the default.
 
     >>> import atled.numpy as jnp
@@ -161,7 +163,9 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
     return _select(conditions, choices, default)
 
 
-def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike, condlist: Array | np.ndarray | Sequence[ArrayLike], funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Array:
     """A function in pieces: where a condition holds, the value of its function or number; the last that holds counts.
 
     One more function than conditions is for where none holds; else it is 0. Functions get all of x.

@@ -6,8 +6,9 @@ want to be told so with `inplace=False`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _insert(x: Any, positions: Any, values: Any, axis: int) -> Any:
     return _read(shape.concatenate([x, values], axis), order, axis)
 
 
-def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: ArrayLike | slice | Sequence[int], values: ArrayLike, axis: int | None = None) -> Array:
     """An array with values put in before positions: an integer, a slice, a mask, or integers that may be traced.
 
     >>> import atled.numpy as jnp
@@ -126,7 +127,13 @@ def _delete(x: Any, positions: Any, axis: int, count: int) -> Any:
     return _read(x, shape.slice_in_axis(order, 0, n - count, 0), axis)
 
 
-def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(
+    arr: ArrayLike,
+    obj: ArrayLike | slice | Sequence[int],
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
+) -> Array:
     """An array without the rows at positions, which are an integer, a slice, a mask, or integers.
 
     A traced array of positions needs `assume_unique_indices=True`, because repeated ones would change the shape.
@@ -164,7 +171,7 @@ def _resize(x: Any, dims: tuple[int, ...]) -> Any:
     return shape.reshape(shape.slice_in_axis(tiled, 0, size, 0), dims)
 
 
-def resize(a: ArrayLike, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: SupportsIndex | Sequence[SupportsIndex]) -> Array:
     """An array of another shape, filled with the elements in order, again and again; zeros if there are none.
 
     >>> import atled.numpy as jnp

@@ -9,13 +9,14 @@ parameter: its derivative keeps the probability of smaller draws as it is (impli
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.loops import while_loop
 from atled.ops import special
@@ -112,7 +113,14 @@ def _gamma(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = 
     return gamma_floats(key, a, dims, dtype, in_logs)
 
 
-def gamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def gamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers with density `x**(a - 1) * exp(-x) / gamma(a)`.
 
     >>> from atled import random
@@ -123,7 +131,14 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *,
     return placed(_gamma(use("gamma", key), a, dims, dtype), out_sharding, "random.gamma")
 
 
-def loggamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Logarithms of gamma numbers, finite also where those would underflow.
 
     >>> from atled import random
@@ -140,7 +155,12 @@ def _chisquare(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def chisquare(
-    key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Sums of the squares of `df` normal numbers.
 
@@ -163,8 +183,8 @@ def f(
     key: ArrayLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
 ) -> Array:
@@ -188,7 +208,13 @@ def _beta(key: Any, a: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def beta(
-    key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers between 0 and 1 with density in proportion to `x**(a - 1) * (1 - x)**(b - 1)`.
 
@@ -208,7 +234,14 @@ def _t(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return normal_floats(keys[0], dims, dtype) * jnp.sqrt(half / gamma_floats(keys[1], half, dims, dtype))
 
 
-def t(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers with Student's distribution of `df` degrees of freedom.
 
     >>> from atled import random
@@ -227,7 +260,12 @@ def _dirichlet(key: Any, alpha: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def dirichlet(
-    key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers along a last axis that are positive and sum to one, with weights `alpha`.
 
@@ -256,7 +294,12 @@ def generalized_normals(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> 
 
 
 def generalized_normal(
-    key: ArrayLike, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers with density in proportion to `exp(-abs(x)**p)`: 2 is the normal shape, 1 the one of `laplace`.
 
@@ -286,7 +329,15 @@ def _cube(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return uniform_floats(key, dims, dtype, -1.0, 1.0)
 
 
-def ball(key: ArrayLike, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Points spread evenly over the ball of `d` dimensions, in which `sum(abs(x)**p)` is at most 1.
 
     `p=inf` is the cube.

@@ -7,13 +7,14 @@ is large, and the result of `double_sided_maxwell` always has the shape asked fo
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
 from atled.ops import special
 from atled.ops.placing import placed
@@ -40,8 +41,8 @@ def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
 ) -> Array:
@@ -69,7 +70,12 @@ def _lognormal(key: Any, sigma: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def lognormal(
-    key: ArrayLike, sigma: ArrayLike = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    sigma: ArrayLike = _ONE,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too.
 
@@ -87,7 +93,13 @@ def _maxwell(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.linalg.norm(normal_floats(key, (*dims, 3), dtype), axis=-1)
 
 
-def maxwell(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def maxwell(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Lengths of vectors in space whose three parts are normal: speeds in a gas.
 
     >>> from atled import random
@@ -105,7 +117,13 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, dims: tuple[int, ...],
     return signs(keys[1], dims, dtype) * _maxwell(keys[0], dims, dtype) * scale + loc
 
 
-def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def double_sided_maxwell(
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers around `loc` whose distance from it is `scale` times a number of `maxwell`, to either side.
 
     The result has the axes of `shape`, and then those of the parameters.
@@ -131,7 +149,14 @@ def _wald(key: Any, mean: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.where(is_small, mean / ratio, mean * ratio)
 
 
-def wald(key: ArrayLike, mean: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def wald(
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Times at which a Brownian motion with drift first gets to a level that it reaches after `mean` on average.
 
     >>> from atled import random
@@ -161,8 +186,8 @@ def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
     cov: ArrayLike,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
     out_sharding: Any = None,
@@ -201,7 +226,13 @@ def _orthogonal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def orthogonal(
-    key: ArrayLike, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    n: int,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Orthogonal (n, n) matrices, or unitary ones, uniformly distributed (Haar); or (n, m), the first rows or columns
     of one.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.core.trace import bind
 from atled.higher_order.looped import in_double
 from atled.ops import elementary
@@ -21,7 +21,7 @@ _LOG_TWO_PI = math.log(2 * math.pi)
 
 
 @library_function
-def gammaln(x: Any) -> Array:
+def gammaln(x: ArrayLike) -> Array:
     """The logarithm of the size of the gamma function.
 
     >>> round(float(gammaln(5.0)), 3), round(math.log(24), 3)
@@ -32,7 +32,7 @@ def gammaln(x: Any) -> Array:
 
 
 @library_function
-def loggamma(x: Any) -> Array:
+def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported.
 
     >>> round(float(loggamma(5.0)), 3)
@@ -69,7 +69,7 @@ def _sine_of_turns(x: Any) -> Any:
 
 
 @library_function
-def gamma(x: Any) -> Array:
+def gamma(x: ArrayLike) -> Array:
     """The gamma function.
 
     >>> import atled.numpy as jnp
@@ -95,7 +95,7 @@ def _gamma(x: Any) -> Any:
 
 
 @library_function
-def gammasgn(x: Any) -> Array:
+def gammasgn(x: ArrayLike) -> Array:
     """The sign of the gamma function; NaN where it has poles, but for zero, which has the sign it is given with.
 
     >>> import atled.numpy as jnp
@@ -113,7 +113,7 @@ def gammasgn(x: Any) -> Array:
 
 
 @library_function(static=("exact",))
-def factorial(n: Any, exact: bool = False) -> Array:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """gamma(n + 1), and zero for negative n; always floating.
 
     >>> import atled.numpy as jnp
@@ -129,7 +129,7 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 
 @library_function
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of the logarithm of the gamma function.
 
     >>> round(float(digamma(1.0)), 3)
@@ -140,7 +140,7 @@ def digamma(x: Any) -> Array:
 
 
 @library_function
-def polygamma(n: Any, x: Any) -> Array:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Derivative number n of digamma at x, for whole n; differentiable by x.
 
     >>> round(float(polygamma(1, 1.0)), 3)
@@ -152,7 +152,7 @@ def polygamma(n: Any, x: Any) -> Array:
 
 
 @library_function
-def zeta(x: Any, q: Any = None) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable by q.
 
     >>> round(float(zeta(2.0)), 3), round(float(zeta(2.0, 2.0)), 3)
@@ -207,7 +207,7 @@ def _betaln(a: Any, b: Any) -> Any:
 
 
 @library_function
-def betaln(a: Any, b: Any) -> Array:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of the size of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
 
     >>> round(float(betaln(1e4, 1e4)), 1)
@@ -218,7 +218,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 
 @library_function
-def beta(a: Any, b: Any) -> Array:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """gamma(a) gamma(b) / gamma(a + b).
 
     >>> round(float(beta(2.0, 3.0) * 12), 3)
@@ -230,7 +230,7 @@ def beta(a: Any, b: Any) -> Array:
 
 
 @library_function(static=("repetition",))
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:  # noqa: N803
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # noqa: N803
     """In how many ways k of N things can be chosen, floating; with `repetition`, each any number of times.
 
     >>> import atled.numpy as jnp
@@ -258,7 +258,7 @@ def _multigammaln(a: Any, d: int) -> Any:
     return back(ew.select(is_inside, out, value(a, np.nan)))
 
 
-def multigammaln(a: Any, d: Any) -> Array:
+def multigammaln(a: ArrayLike, d: SupportsIndex) -> Array:
     """The logarithm of the gamma function of d dimensions, for a fixed integer d and a above (d - 1) / 2.
 
     >>> round(float(multigammaln(5.0, 1)), 3), round(float(multigammaln(5.0, 2)), 3)
