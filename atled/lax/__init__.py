@@ -17,6 +17,8 @@ from atled.core.array import ArrayLike as _ArrayLike
 from atled.core.array import DTypeLike as _DTypeLike
 from atled.core.array import type_of as _type_of
 from atled.core.axes import check_axis as _check_axis
+from atled.core.sharding import NamedSharding as _NamedSharding
+from atled.core.sharding import PartitionSpec as _PartitionSpec
 from atled.higher_order.branches import cond, switch  # noqa: F401
 from atled.higher_order.composites import composite  # noqa: F401
 from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
@@ -308,7 +310,7 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: _DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: _NamedSharding | _PartitionSpec | None = None,
 ) -> _Array:
     """Products summed over contracting axes, for each index of the batch axes.
 
@@ -323,7 +325,8 @@ def dot_general(
 
 def dot(
     lhs: _ArrayLike, rhs: _ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
-    precision: PrecisionLike = None, preferred_element_type: _DTypeLike | None = None, out_sharding: Any = None,
+    precision: PrecisionLike = None, preferred_element_type: _DTypeLike | None = None,
+    out_sharding: _NamedSharding | _PartitionSpec | None = None,
 ) -> _Array:  # fmt: skip
     """Vector and matrix products, or those that `dimension_numbers` says.
 
@@ -351,7 +354,9 @@ def batch_matmul(lhs: _ArrayLike, rhs: _ArrayLike, precision: PrecisionLike = No
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (lead, lead)), precision)
 
 
-def reduce_sum(operand: _ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> _Array:
+def reduce_sum(
+    operand: _ArrayLike, axes: Sequence[int], *, out_sharding: _NamedSharding | _PartitionSpec | None = None
+) -> _Array:
     """The sum over axes.
 
     >>> reduce_sum(full((2, 3), 1), (1,))
@@ -392,7 +397,8 @@ def reduce_xor(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
 
 def rng_bit_generator(
     key: _ArrayLike, shape: Sequence[int], dtype: _DTypeLike = _np.uint32,
-    algorithm: RandomAlgorithm | int | str = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None,
+    algorithm: RandomAlgorithm | int | str = RandomAlgorithm.RNG_DEFAULT, *,
+    out_sharding: _NamedSharding | _PartitionSpec | None = None,
 ) -> tuple[_Array, _Array]:  # fmt: skip
     """The next state of a generator, and random bits; the default algorithm is Threefry."""
     name = RandomAlgorithm(algorithm).name if not isinstance(algorithm, str) else algorithm

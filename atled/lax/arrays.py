@@ -11,6 +11,7 @@ import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.higher_order.scan import scan
 from atled.lax.precision import PrecisionLike
 from atled.ops import contraction, conversion, shape, sorting
@@ -28,7 +29,12 @@ def dtype(x: Any) -> Any:
     return dtypes.canonical(x) if isinstance(x, (np.dtype, type)) else type_of(x).dtype
 
 
-def empty(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
+def empty(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: DTypeLike,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array to be filled; here it holds zeros.
 
     >>> empty((2, 3), "int8").shape
@@ -186,7 +192,7 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Groups of rows of a matrix, each times a matrix of its own; zeros in rows beyond the last group.
 

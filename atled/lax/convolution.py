@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Union
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import bind
 from atled.lax.precision import PrecisionLike
 from atled.ops import convolution, elementary, shape
@@ -81,9 +82,9 @@ def padding_amounts(
 
 def conv_general_dilated(
     lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
-    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
-    precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
+    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    feature_group_count: int = 1, batch_group_count: int = 1, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """Convolution (cross-correlation) in any number of dimensions.
 

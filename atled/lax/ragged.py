@@ -8,6 +8,7 @@ from typing import Any
 import atled.numpy as jnp
 from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.higher_order.scan import scan
 from atled.lax.precision import DotDimensionNumbers, PrecisionLike
@@ -134,7 +135,7 @@ def ragged_dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Grouped products: one axis of `lhs` is split into groups of given sizes.
 

@@ -18,6 +18,7 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.dtypes import kind
 from atled.core.program import record
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.lax.convolution import padding_amounts
 from atled.ops import cumulative, elementwise, reduction, shape, windows
@@ -88,7 +89,7 @@ def _filled(start: Any, like: Any, dims: Sequence[int]) -> Any:
 
 def reduce(
     operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Any:  # fmt: skip
     """Elements over axes combined with an associative function, from an initial value that changes nothing.
 

@@ -12,13 +12,16 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.creation import located
 from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
 from atled.ops import shape as _shape
 from atled.ops.placing import placed
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(
+    operand: ArrayLike, sizes: Sequence[int], *, out_sharding: NamedSharding | PartitionSpec | None = None
+) -> Array:
     """An array repeated along new leading axes."""
     t = type_of(operand)
     out = _shape.broadcast(operand, (*sizes, *t.shape), tuple(range(len(sizes), len(sizes) + t.ndim)))
@@ -26,7 +29,11 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 
 def broadcast_in_dim(
-    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """An array in a larger shape, with its axes at given positions.
 
@@ -42,7 +49,9 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return _broadcast_shapes(*shapes)
 
 
-def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: NamedSharding | PartitionSpec | None = None
+) -> Array:
     """0, 1, 2, ... along one axis of a shape."""
     return placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
 
@@ -53,7 +62,11 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def reshape(
-    operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """The same elements in another shape, after the axes were brought into the order of `dimensions`."""
     x = operand if dimensions is None else transpose(operand, dimensions)

@@ -7,7 +7,7 @@ query heads, H features per head.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -95,6 +95,27 @@ def _attend(
     return out, total.transpose(0, 2, 1).astype(key.dtype)
 
 
+@overload
+def dot_product_attention(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
+    scale: ArrayLike | None = None, is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None, local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None, return_residual: Literal[False] = False,
+) -> Array: ...  # fmt: skip
+@overload
+def dot_product_attention(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
+    scale: ArrayLike | None = None, is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None, local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None, return_residual: Literal[True],
+) -> tuple[Array, Array]: ...  # fmt: skip
+@overload
+def dot_product_attention(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
+    scale: ArrayLike | None = None, is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None, local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None, return_residual: bool,
+) -> Any: ...  # fmt: skip
 def dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,

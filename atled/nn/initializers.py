@@ -15,6 +15,7 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.ops.placing import placed
 
 __all__ = [
@@ -49,7 +50,12 @@ def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any)
     return init
 
 
-def zeros(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
+def zeros(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An initializer: zeros, whatever the key.
 
     >>> from atled import random
@@ -59,7 +65,12 @@ def zeros(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None, 
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def ones(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
+def ones(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An initializer: ones, whatever the key.
 
     >>> from atled import random

@@ -11,6 +11,7 @@ import numpy as np
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, operand_type, promote_dtypes
@@ -52,7 +53,7 @@ def matmul(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Matrix products over the last two axes; 1-d operands are rows or columns, leading axes broadcast.
 
@@ -113,7 +114,7 @@ def dot(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Sum of products over the last axis of a and the second to last of b.
 
@@ -267,7 +268,7 @@ def tensordot(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Sum of products over pairs of axes, or over the last n of a and the first n of b.
 
@@ -286,7 +287,8 @@ def tensordot(
 
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
-    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None, _dot_general: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
+    _dot_general: Any = None,
 ) -> Array:  # fmt: skip
     """Sums of products by Einstein's convention; several operands are combined along a path that costs little.
 

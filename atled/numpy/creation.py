@@ -109,7 +109,7 @@ def zeros(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """An array of zeros.
 
@@ -125,7 +125,7 @@ def ones(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """An array of ones.
 
@@ -140,7 +140,7 @@ def empty(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """An array to be filled; here it holds zeros.
 
@@ -164,7 +164,7 @@ def full(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """An array with one value everywhere; the value may be an array that broadcasts.
 
@@ -214,7 +214,7 @@ def zeros_like(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Zeros with the shape and dtype of another array, and its sharding.
 
@@ -233,7 +233,7 @@ def ones_like(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Ones with the shape and dtype of another array, and its sharding.
 
@@ -268,7 +268,7 @@ def full_like(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """One value everywhere, with the shape and dtype of another array, and its sharding.
 
@@ -301,7 +301,7 @@ def _checked_number(x: Any, dtype: Any) -> Any:
 
 def asarray(
     a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """An array from an array, NumPy array, number, or nested lists of those.
 
@@ -470,7 +470,7 @@ def _stack(rows: list[Any]) -> Any:
 
 def array(
     object: Any, dtype: DTypeLike | None = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *,
-    device: Any = None, out_sharding: Any = None,
+    device: Any = None, out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """An array from values, in memory of its own unless `copy` is False: either may be donated.
 

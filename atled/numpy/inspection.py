@@ -223,7 +223,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 def array_repr(
-    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+    arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """An array as text that shows its dtype.
 
@@ -238,7 +238,7 @@ def array_repr(
 
 
 def array_str(
-    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+    a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """The elements of an array as text.
 

@@ -16,6 +16,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.errors import ConcretizationTypeError
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.numpy import contractions, shapes
@@ -266,7 +267,7 @@ matrix_transpose = shapes.matrix_transpose
 
 def tensordot(
     x1: ArrayLike, x2: ArrayLike, /, *, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2, precision: Any = None,
-    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """Sum of products over pairs of axes, or over the last n of x1 and the first n of x2.
 

@@ -11,6 +11,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, located
@@ -41,7 +42,7 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers from start up to stop, without stop, in steps.
 

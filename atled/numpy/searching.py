@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
@@ -299,7 +299,12 @@ def _ravel(multi_index: list[Any], dims: tuple[int, ...], modes: tuple[str, ...]
 
 
 def ravel_multi_index(
-    multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: Any = "raise", order: str = "C", *, dtype: Any = None
+    multi_index: Sequence[ArrayLike],
+    dims: Sequence[int],
+    mode: Any = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The positions in the flat array for an index on each axis of a shape.
 
@@ -323,7 +328,7 @@ def ravel_multi_index(
     return _ravel(parts, lengths, modes, order, target_dtype)
 
 
-def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """The array without the zeros at the front ('f') and at the back ('b') of its axes.
 
     >>> import atled.numpy as jnp

@@ -11,6 +11,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
@@ -53,7 +54,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """The same elements in another shape; one length may be -1.
 
@@ -76,7 +77,7 @@ _ops_reshape, _ops_transpose = shape.reshape, shape.transpose
 
 
 @library_function(static=("order", "out_sharding"), is_thin=True)
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None) -> Array:
     """The elements in one row.
 
     >>> ravel(asarray([[1, 2], [3, 4]]))
@@ -91,7 +92,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 
 @library_function(static=("axes",), is_thin=True)
-def transpose(a: ArrayLike, axes: Any = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order; reversed by default.
 
     >>> transpose(np.ones((2, 3, 4)), (1, 0, 2)).shape
@@ -207,7 +208,12 @@ def _singletons(t: ArrayType) -> str:
 
 
 @library_function(static=("shape", "out_sharding"), is_thin=True)
-def broadcast_to(array: ArrayLike, shape: int | tuple[int, ...] | list[int], *, out_sharding: Any = None) -> Array:
+def broadcast_to(
+    array: ArrayLike,
+    shape: int | tuple[int, ...] | list[int],
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array repeated into a larger shape.
 
     >>> broadcast_to(asarray([1, 2]), (2, 2))

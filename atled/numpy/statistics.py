@@ -15,6 +15,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.contractions import matmul
 from atled.numpy.promotion import broadcast_to, cast, common_inexact, operand_type, promote_inexact
 from atled.numpy.searching import count_before, fixed
@@ -157,7 +158,7 @@ def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str):
     def f(
         a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: ArrayLike | None = None, out_sharding: Any = None,
+        weights: ArrayLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
     ) -> Array:  # fmt: skip
         refuse_out(name, out)
         if method not in _CONTINUOUS and method not in _DISCRETE:

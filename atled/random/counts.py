@@ -16,6 +16,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import scan
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
@@ -37,7 +38,7 @@ def rademacher(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """-1 or 1, both with probability one half.
 
@@ -75,7 +76,7 @@ def geometric(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Geometric numbers: trials until the first success, each with probability p; at least 1.
 
@@ -165,7 +166,7 @@ def poisson(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Poisson numbers with mean `lam`; -1 where that is negative or nan.
 

@@ -16,6 +16,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.promotion import broadcast_shapes
 from atled.ops.placing import placed
 from atled.random.keys import use
@@ -44,7 +45,7 @@ def exponential(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Waiting times between events that come at rate 1.
 
@@ -68,7 +69,7 @@ def laplace(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with density `exp(-abs(x)) / 2`.
 
@@ -91,7 +92,7 @@ def logistic(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers whose distribution function is the sigmoid.
 
@@ -113,7 +114,7 @@ def cauchy(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with density `1 / (pi * (1 + x**2))`.
 
@@ -136,7 +137,7 @@ def pareto(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers from 1 up with density `b / x**(b + 1)`.
 
@@ -161,7 +162,7 @@ def rayleigh(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Lengths of vectors in the plane whose parts are normal with deviation `scale`; JAX's numbers, and never inf.
 
@@ -190,7 +191,7 @@ def triangular(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers between `left` and `right` whose density rises in a straight line up to `mode`, and falls again.
 

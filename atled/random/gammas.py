@@ -17,6 +17,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.loops import while_loop
 from atled.ops import special
@@ -119,7 +120,7 @@ def gamma(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with density `x**(a - 1) * exp(-x) / gamma(a)`.
 
@@ -137,7 +138,7 @@ def loggamma(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Logarithms of gamma numbers, finite also where those would underflow.
 
@@ -160,7 +161,7 @@ def chisquare(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Sums of the squares of `df` normal numbers.
 
@@ -186,7 +187,7 @@ def f(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Ratios of two `chisquare` numbers, each divided by its degrees of freedom (Fisher's distribution).
 
@@ -214,7 +215,7 @@ def beta(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers between 0 and 1 with density in proportion to `x**(a - 1) * (1 - x)**(b - 1)`.
 
@@ -240,7 +241,7 @@ def t(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with Student's distribution of `df` degrees of freedom.
 
@@ -265,7 +266,7 @@ def dirichlet(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers along a last axis that are positive and sum to one, with weights `alpha`.
 
@@ -299,7 +300,7 @@ def generalized_normal(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with density in proportion to `exp(-abs(x)**p)`: 2 is the normal shape, 1 the one of `laplace`.
 
@@ -336,7 +337,7 @@ def ball(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Points spread evenly over the ball of `d` dimensions, in which `sum(abs(x)**p)` is at most 1.
 

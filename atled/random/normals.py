@@ -15,6 +15,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
 from atled.ops import special
 from atled.ops.placing import placed
@@ -44,7 +45,7 @@ def truncated_normal(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Normal numbers of which only those between `lower` and `upper` are kept.
 
@@ -75,7 +76,7 @@ def lognormal(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too.
 
@@ -98,7 +99,7 @@ def maxwell(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Lengths of vectors in space whose three parts are normal: speeds in a gas.
 
@@ -155,7 +156,7 @@ def wald(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Times at which a Brownian motion with drift first gets to a level that it reaches after `mean` on average.
 
@@ -190,7 +191,7 @@ def multivariate_normal(
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Vectors, along a last axis, of normal numbers with a mean and a matrix of covariances.
 
@@ -232,7 +233,7 @@ def orthogonal(
     dtype: DTypeLike | None = None,
     m: int | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Orthogonal (n, n) matrices, or unitary ones, uniformly distributed (Haar); or (n, m), the first rows or columns
     of one.

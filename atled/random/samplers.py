@@ -12,6 +12,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, static_shape
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, inexact_dtype
@@ -79,7 +80,7 @@ def bits(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Random bits as unsigned integers.
 
@@ -124,7 +125,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers spread evenly over [minval, maxval).
 
@@ -164,7 +165,7 @@ def normal(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Normally distributed numbers with mean 0 and variance 1; complex dtypes too.
 
@@ -220,7 +221,7 @@ def randint(
     maxval: ArrayLike,
     dtype: Any = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Integers spread evenly over [minval, maxval).
 
@@ -274,7 +275,7 @@ def bernoulli(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     mode: str = "low",
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """True with probability p; mode "high" knows probabilities below 1e-7. Half precisions are compared in float32.
 
@@ -335,7 +336,7 @@ def gumbel(
     dtype: DTypeLike | None = None,
     mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u.
 
@@ -376,7 +377,7 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Positions along an axis, with probabilities proportional to exp(logits). Half precisions are drawn in float32.
 
@@ -434,7 +435,12 @@ def _permutation_of(key: Any, n: int) -> Any:
 
 
 def permutation(
-    key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """The numbers below x, or the slices of x along an axis, in random order.
 

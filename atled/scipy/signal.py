@@ -266,7 +266,13 @@ def _detrend(data: Any, axis: int, type: str, breaks: tuple[int, ...]) -> Any:
     return jnp.moveaxis(jnp.concatenate(parts, axis=-1) if parts else x, -1, at)
 
 
-def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Array:
+def detrend(
+    data: ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: ArrayLike | Sequence[int] = 0,
+    overwrite_data: None = None,
+) -> Array:
     """Data minus its mean (type "constant") or its straight line of least squares along an axis.
 
     There is a line of its own between any two breaks `bp`.

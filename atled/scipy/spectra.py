@@ -211,9 +211,9 @@ def _call(
 
 
 def stft(
-    x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int = 256, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = False, return_onesided: bool = True, boundary: str | None = "zeros",
-    padded: bool = True, axis: int = -1,
+    x: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann", nperseg: int = 256,
+    noverlap: int | None = None, nfft: int | None = None, detrend: Any = False, return_onesided: bool = True,
+    boundary: str | None = "zeros", padded: bool = True, axis: int = -1,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Frequencies, times, and the Fourier transforms of overlapping pieces of a signal, with times on the last axis.
 
@@ -231,9 +231,9 @@ def stft(
 
 
 def csd(
-    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True,
-    scaling: str = "density", axis: int = -1, average: str = "mean",
+    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann",
+    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
     """Frequencies, and the cross spectral density of two signals: the mean over pieces of conj(X) Y.
 
@@ -265,9 +265,9 @@ def _averaged(x: Any, average: str) -> Any:
 
 
 def welch(
-    x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-    axis: int = -1, average: str = "mean",
+    x: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann", nperseg: int | None = None,
+    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True,
+    scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
     """Frequencies, and the power spectral density of a signal by Welch's method: a mean over overlapping pieces.
 
@@ -313,9 +313,9 @@ def _istft(z: Any, fs: Any, window: Any, settings: Any) -> tuple[Any, Any]:
 
 
 def istft(
-    Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,  # noqa: N803
-    nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
-    freq_axis: int = -2,
+    Zxx: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann",  # noqa: N803
+    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
+    boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Times, and the signal whose `stft` with the same arguments is Zxx.
 
