@@ -441,7 +441,9 @@ def windows_of_arrays() -> None:
 
 
 def initial_weights() -> None:
-    assert_type(nn.initializers.he_normal(dtype=jnp.bfloat16)(random.key(0), (3, 2)), Array)
+    make = nn.initializers.he_normal(dtype=jnp.bfloat16)
+    assert_type(make, nn.initializers.Initializer)
+    make(random.key(0), (3, 2))
 
 
 def scores() -> None:
