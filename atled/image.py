@@ -14,9 +14,10 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes, errors
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes
 from atled.lax import Precision
+from atled.lax.precision import PrecisionLike
 from atled.numpy.creation import static_shape
 from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.staging.jit import library_function
@@ -171,11 +172,11 @@ def _kernel_of(method: ResizeMethod, antialias: bool) -> ResizeMethod:
 
 
 def resize(
-    image: Any,
+    image: ArrayLike,
     shape: Sequence[int],
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = Precision.HIGHEST,
+    precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
     """Resize an image to a shape, with a length for each axis; axes of equal length are unchanged.
 
@@ -199,14 +200,14 @@ def resize(
 
 
 def scale_and_translate(
-    image: Any,
+    image: ArrayLike,
     shape: Sequence[int],
     spatial_dims: Sequence[int],
-    scale: Any,
-    translation: Any,
+    scale: ArrayLike,
+    translation: ArrayLike,
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = Precision.HIGHEST,
+    precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
     """Scale and translate an image along the axes `spatial_dims`; the result has the given shape.
 

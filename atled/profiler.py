@@ -32,7 +32,7 @@ _server: list[Any] = []
 
 
 def start_trace(
-    log_dir: Any,
+    log_dir: str | os.PathLike[str],
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
@@ -99,7 +99,7 @@ def _for_perfetto(place: str) -> None:
 
 @contextlib.contextmanager
 def trace(
-    log_dir: Any,
+    log_dir: str | os.PathLike[str],
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
@@ -165,7 +165,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     return gzip.compress(client.devices(backend)[0].client.heap_profile())
 
 
-def save_device_memory_profile(filename: Any, backend: str | None = None) -> None:
+def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
     """Write `device_memory_profile` to a file.
 
     >>> import os, tempfile

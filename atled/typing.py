@@ -2,22 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, runtime_checkable
-
-import numpy as np
-
-from atled.core.array import ArrayLike
-
-
-@runtime_checkable
-class SupportsDType(Protocol):
-    """An object with a dtype, such as an array or one of the scalar types of `numpy`."""
-
-    @property
-    def dtype(self) -> np.dtype: ...
-
-
-DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
-"""What stands for a dtype: its name, a Python or NumPy type, or what has one."""
+from atled.core.array import ArrayLike, DTypeLike, SupportsDType  # noqa: F401
 
 __all__ = ["ArrayLike", "DTypeLike"]

@@ -7,7 +7,7 @@ depends only on the type.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -215,6 +215,18 @@ if TYPE_CHECKING:  # `x.at`, which `atled.numpy.updates` implements
 
 
 """What functions of arrays take: an array, a NumPy array or scalar, a Python number."""
+
+
+@runtime_checkable
+class SupportsDType(Protocol):
+    """An object with a dtype, such as an array or one of the scalar types of `numpy`."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
+"""What stands for a dtype: its name, a Python or NumPy type, or what has one."""
 
 
 def fill(members: dict[str, Callable[..., Any] | property]) -> None:

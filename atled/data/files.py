@@ -150,7 +150,9 @@ def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[st
         return file.read_row_group(number, columns=list(columns))
 
 
-def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
+def parquet(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, columns: Sequence[str] | None = None
+) -> Pipeline:
     """The rows of Parquet files as dicts: numbers, strings, bytes, and lists as arrays.
 
     A row group is read as a whole, and the last eight are cached. So shuffling rows of many large groups is slow: write
@@ -182,7 +184,7 @@ def parquet(paths: Any, *, columns: Sequence[str] | None = None) -> Pipeline:
     return Pipeline(Parquet(checked_paths, names or (), starts[:-1], tuple(groups), int(starts[-1]), stamps))
 
 
-def array_record(paths: Any) -> Pipeline:
+def array_record(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Pipeline:
     """The records of ArrayRecord files, as bytes.
 
     >>> import json

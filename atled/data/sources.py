@@ -224,7 +224,7 @@ class Lines(Source):
         )
 
 
-def lines(paths: Any, *, encoding: str = "utf-8") -> Pipeline:
+def lines(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, encoding: str = "utf-8") -> Pipeline:
     r"""The lines of text files as strings, without their ends (`\n`, `\r\n`). The files are read once, to count them.
 
     >>> import tempfile

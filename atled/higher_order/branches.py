@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source, tree
-from atled.core.array import Array, describe, type_of
+from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.config import scope
 from atled.core.differences import difference
 from atled.core.op import Op
@@ -229,7 +229,7 @@ def _waiting_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]
 
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = ...,
+    pred: ArrayLike, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = ...,
     true_operand: Any = ..., false_operand: Any = ...,
 ) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`, chosen when the compiled program runs.
@@ -257,7 +257,7 @@ def cond(
     return choose("cond", conversion.convert(is_true, np.int32), [false_fun, true_fun], operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any:
+def switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any:
     """`branches[index](*operands)`; an index beyond the ends takes the nearest branch.
 
     >>> import atled.numpy as jnp

@@ -14,8 +14,11 @@ from atled.core import errors as _errors
 from atled.core import tree as _tree
 from atled.core.array import Array as _Array
 from atled.core.array import ArrayLike as _ArrayLike
+from atled.core.array import DTypeLike as _DTypeLike
 from atled.core.array import type_of as _type_of
 from atled.core.axes import check_axis as _check_axis
+from atled.core.sharding import NamedSharding as _NamedSharding
+from atled.core.sharding import PartitionSpec as _PartitionSpec
 from atled.higher_order.branches import cond, switch  # noqa: F401
 from atled.higher_order.composites import composite  # noqa: F401
 from atled.higher_order.implicit import custom_linear_solve, custom_root  # noqa: F401
@@ -265,7 +268,7 @@ def round(x: _ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_F
     return _rounding[int(rounding_method)](x)
 
 
-def bitcast_convert_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
+def bitcast_convert_type(operand: _ArrayLike, new_dtype: _DTypeLike) -> _Array:
     """The bits of x reinterpreted as another dtype.
 
     >>> bitcast_convert_type(full((2,), -1, "int32"), "uint32")
@@ -285,7 +288,7 @@ def reduce_precision(operand: _ArrayLike, exponent_bits: int, mantissa_bits: int
     return _conversion.reduce_precision(operand, exponent_bits, mantissa_bits)
 
 
-def convert_element_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
+def convert_element_type(operand: _ArrayLike, new_dtype: _DTypeLike) -> _Array:
     """x in another dtype.
 
     >>> convert_element_type(full((2,), 1.5), "int32")
@@ -294,7 +297,7 @@ def convert_element_type(operand: _ArrayLike, new_dtype: Any) -> _Array:
     return _conversion.convert(operand, new_dtype)
 
 
-def bitcast(operand: _ArrayLike, new_dtype: Any) -> _Array:
+def bitcast(operand: _ArrayLike, new_dtype: _DTypeLike) -> _Array:
     """The bits of x reinterpreted as another dtype.
 
     >>> bitcast(full((), 1.0), "uint32") == 0x3F800000
@@ -322,11 +325,11 @@ def select_n(which: _ArrayLike, *cases: Any) -> _Array:
 def dot_general(
     lhs: _ArrayLike,
     rhs: _ArrayLike,
-    dimension_numbers: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: _DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: _NamedSharding | _PartitionSpec | None = None,
 ) -> _Array:
     """Products summed over contracting axes, for each index of the batch axes.
 
@@ -340,8 +343,9 @@ def dot_general(
 
 
 def dot(
-    lhs: _ArrayLike, rhs: _ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
+    lhs: _ArrayLike, rhs: _ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None, preferred_element_type: _DTypeLike | None = None,
+    out_sharding: _NamedSharding | _PartitionSpec | None = None,
 ) -> _Array:  # fmt: skip
     """Vector and matrix products, or the contraction given by `dimension_numbers`.
 
@@ -362,7 +366,7 @@ def dot(
     return dot_general(lhs, rhs, (((a.ndim - 1,), (0,)), ((), ())), precision, **options)
 
 
-def batch_matmul(lhs: _ArrayLike, rhs: _ArrayLike, precision: Any = None) -> _Array:
+def batch_matmul(lhs: _ArrayLike, rhs: _ArrayLike, precision: PrecisionLike = None) -> _Array:
     """Matrix products for each index of the leading axes.
 
     >>> batch_matmul(full((5, 2, 3), 1.0), full((5, 3, 4), 1.0)).shape
@@ -373,7 +377,9 @@ def batch_matmul(lhs: _ArrayLike, rhs: _ArrayLike, precision: Any = None) -> _Ar
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (lead, lead)), precision)
 
 
-def reduce_sum(operand: _ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> _Array:
+def reduce_sum(
+    operand: _ArrayLike, axes: Sequence[int], *, out_sharding: _NamedSharding | _PartitionSpec | None = None
+) -> _Array:
     """The sum over axes.
 
     >>> reduce_sum(full((2, 3), 1), (1,))
@@ -443,8 +449,9 @@ def reduce_xor(operand: _ArrayLike, axes: Sequence[int]) -> _Array:
 
 
 def rng_bit_generator(
-    key: Any, shape: Sequence[int], dtype: Any = _np.uint32, algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *,
-    out_sharding: Any = None,
+    key: _ArrayLike, shape: Sequence[int], dtype: _DTypeLike = _np.uint32,
+    algorithm: RandomAlgorithm | int | str = RandomAlgorithm.RNG_DEFAULT, *,
+    out_sharding: _NamedSharding | _PartitionSpec | None = None,
 ) -> tuple[_Array, _Array]:  # fmt: skip
     """The next state of a generator, and random bits; the default algorithm depends on the platform (CPU: Philox).
 
@@ -465,7 +472,7 @@ def rng_bit_generator(
     return state, _placed(bits, out_sharding, "rng_bit_generator")
 
 
-def argmax(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
+def argmax(operand: _ArrayLike, axis: int, index_dtype: _DTypeLike) -> _Array:
     """The position of the first largest element along an axis.
 
     >>> import atled.numpy as jnp
@@ -475,7 +482,7 @@ def argmax(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
     return _reduction.argmax(operand, _check_axis("argmax", axis, _type_of(operand).ndim), index_dtype)
 
 
-def argmin(operand: _ArrayLike, axis: int, index_dtype: Any) -> _Array:
+def argmin(operand: _ArrayLike, axis: int, index_dtype: _DTypeLike) -> _Array:
     """The position of the first smallest element along an axis.
 
     >>> import atled.numpy as jnp
@@ -522,7 +529,7 @@ def top_k(operand: _ArrayLike, k: int, *, axis: int = -1) -> tuple[_Array, _Arra
     return _shape.move_axis(values, n - 1, axis), _shape.move_axis(positions, n - 1, axis)
 
 
-def fft(x: _ArrayLike, fft_type: Any, fft_lengths: Sequence[int]) -> _Array:
+def fft(x: _ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> _Array:
     """A Fourier transform of the last axes.
 
     >>> import atled.numpy as jnp

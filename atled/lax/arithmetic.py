@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.numpy.promotion import broadcast_to
 from atled.ops import conversion, elementary, elementwise, special
 
@@ -237,7 +237,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
     return elementwise.sub(*_alike(x, y))
 
 
-def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """x * y; with `out_dtype`, both are converted to that dtype first.
 
     >>> import atled.numpy as jnp

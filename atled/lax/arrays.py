@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.higher_order.scan import scan
+from atled.lax.precision import PrecisionLike
 from atled.ops import contraction, conversion, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops.placing import placed
@@ -27,7 +29,12 @@ def dtype(x: Any) -> Any:
     return dtypes.canonical(x) if isinstance(x, (np.dtype, type)) else type_of(x).dtype
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
+def empty(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: DTypeLike,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array whose values are unspecified; here they are zeros.
 
     >>> empty((2, 3), "int8").shape
@@ -36,7 +43,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Arrays of one type, stacked along a new axis.
 
     >>> stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
@@ -49,7 +56,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     return jnp.stack(operands, axis)
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, without it.
 
     >>> unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
@@ -58,7 +65,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     return tuple(jnp.unstack(x, axis=axis))
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Array:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """An array repeated along each of its axes.
 
     >>> tile(jnp.array([1, 2]), (2,))
@@ -70,7 +77,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     return jnp.tile(operand, tuple(reps))
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Array:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """An array with leading axes of length 1, so that it has `rank` axes.
 
     >>> broadcast_to_rank(jnp.ones((2, 3)), 4).shape
@@ -82,7 +89,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     return shape.reshape(x, (1,) * (rank - t.ndim) + t.shape)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Array:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """An array in the shape of another one.
 
     >>> broadcast_like(jnp.array([1, 2]), jnp.zeros((2, 2)))
@@ -106,13 +113,13 @@ def _approximate(name: str, operand: Any, k: int, axis: int, aggregates: bool, s
 
 
 def approx_max_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The k largest elements along an axis and their positions; exact, whatever `recall_target` says.
 
     >>> approx_max_k(jnp.array([3.0, 1.0, 2.0]), 2)
@@ -122,13 +129,13 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The k smallest elements along an axis and their positions; exact, whatever `recall_target` says.
 
     >>> approx_min_k(jnp.array([3.0, 1.0, 2.0]), 2)
@@ -138,7 +145,7 @@ def approx_min_k(
 
 
 @library_function
-def mulhi(x: Any, y: Any, /) -> Array:
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the double-width product of two integers.
 
     >>> mulhi(jnp.array([2**31], "uint32"), jnp.array([6], "uint32"))
@@ -179,13 +186,13 @@ def _ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any, preferred:
 
 
 def ragged_dot(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Multiply each group of rows of a matrix by its own matrix; rows beyond the last group give zeros.
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Union
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import bind
+from atled.lax.precision import PrecisionLike
 from atled.ops import convolution, elementary, shape
 from atled.ops.contraction import precision_name
 from atled.ops.conversion import convert
@@ -79,10 +81,10 @@ def padding_amounts(
 
 
 def conv_general_dilated(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any,
-    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
-    precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
+    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    feature_group_count: int = 1, batch_group_count: int = 1, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """Convolution (cross-correlation) in any number of dimensions.
 
@@ -117,8 +119,8 @@ def conv(
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Convolution with batch and features first.
 
@@ -132,8 +134,9 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any, lhs_dilation: Any, rhs_dilation: Any,
-    precision: Any = None, preferred_element_type: Any = None,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
+    lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """Convolution with batch and features first, and all paddings and dilations.
 
@@ -155,9 +158,10 @@ def conv_with_general_padding(
 
 
 def conv_transpose(
-    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None, transpose_kernel: bool = False, precision: Any = None,
-    preferred_element_type: Any = None, use_consistent_padding: bool = False,
+    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[Sequence[int]],
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, transpose_kernel: bool = False,
+    precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
 ) -> Array:  # fmt: skip
     """Transposed convolution: strides dilate the input.
 

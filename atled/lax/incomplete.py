@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import atled.numpy as jnp
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.core.trace import bind
 from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.scan import repeat, scan
@@ -247,7 +247,7 @@ class Igammac(Looped):
         return (lambda a, x: -_gamma_density(a, x)) if i == 1 else None
 
 
-def igamma(a: Any, x: Any) -> Array:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function: the probability below x under a gamma distribution with shape a.
 
     >>> round(float(igamma(1.0, 1.0)), 3)
@@ -256,7 +256,7 @@ def igamma(a: Any, x: Any) -> Array:
     return bind(Igamma((0, 0)), *match(a, x))
 
 
-def igammac(a: Any, x: Any) -> Array:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, 1 - igamma(a, x).
 
     >>> round(float(igammac(1.0, 1.0)), 3)
@@ -265,7 +265,7 @@ def igammac(a: Any, x: Any) -> Array:
     return bind(Igammac((0, 0)), *match(a, x))
 
 
-def igamma_grad_a(a: Any, x: Any) -> Array:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of igamma with respect to a.
 
     >>> round(float(igamma_grad_a(1.0, 1.0)), 3)
@@ -274,7 +274,7 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
     return bind(Igamma((1, 0)), *match(a, x))
 
 
-def random_gamma_grad(a: Any, x: Any) -> Array:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of a sample x of the gamma distribution with respect to its shape a.
 
     >>> round(float(random_gamma_grad(1.0, 1.0)), 3)
@@ -424,7 +424,7 @@ class Betainc(Looped):
         return _beta_density if i == 2 else None
 
 
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function: the probability below x under a beta distribution.
 
     >>> round(float(betainc(2.0, 2.0, 0.5)), 3)

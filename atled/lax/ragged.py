@@ -7,10 +7,11 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled.core import dtypes, errors
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.higher_order.scan import scan
-from atled.lax.precision import DotDimensionNumbers
+from atled.lax.precision import DotDimensionNumbers, PrecisionLike
 from atled.numpy.promotion import promote_dtypes
 from atled.ops import contraction, conversion, elementwise, shape
 from atled.ops.placing import placed
@@ -127,14 +128,14 @@ def _by_groups(
 
 
 def ragged_dot_general(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Grouped products: one axis of `lhs` is split into groups of given sizes.
 
@@ -199,13 +200,13 @@ def _scaled(side: str, x: Any, scale: Any, contracting: Sequence[int]) -> Any:
 
 
 def scaled_dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    lhs_scale: Any = None,
-    rhs_scale: Any = None,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
     dimension_numbers: DotDimensionNumbers | None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Products of operands in narrow dtypes, with a scale for each block along the contracted axis.
 

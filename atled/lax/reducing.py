@@ -18,6 +18,7 @@ from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.dtypes import kind
 from atled.core.program import record
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.lax.convolution import padding_amounts
 from atled.ops import cumulative, elementwise, reduction, shape, windows
@@ -88,7 +89,7 @@ def _filled(start: Any, like: Any, dims: Sequence[int]) -> Any:
 
 def reduce(
     operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Any:  # fmt: skip
     """Reduce elements over axes with an associative function; the initial value must be its identity element.
 
@@ -125,8 +126,8 @@ def reduce(
 
 def reduce_window(
     operand: ArrayLike, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None = None, padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
+    window_strides: Sequence[int] | None = None, padding: str | Sequence[Sequence[int]] = "VALID",
+    base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
 ) -> Any:  # fmt: skip
     """Reduce elements in sliding windows with an associative function and an initial value.
 
@@ -191,7 +192,7 @@ def _with_start(out: Any, start: Any, combine: str) -> Any:
     return _APPLY[combine](out, np.asarray(start, dtype) if not hasattr(start, "interpreter") else start)
 
 
-def cumulative_function(name: str, op: Callable[..., Any]) -> Callable[..., Array]:
+def cumulative_function(name: str, op: Callable[..., Any]):
     """A cumulative function with `lax`'s arguments."""
 
     def f(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.creation import located
 from atled.numpy.promotion import broadcast_shapes as _broadcast_shapes
 from atled.ops import shape as _shape
 from atled.ops.placing import placed
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(
+    operand: ArrayLike, sizes: Sequence[int], *, out_sharding: NamedSharding | PartitionSpec | None = None
+) -> Array:
     """An array repeated along new leading axes.
 
     >>> broadcast(iota("int32", 3), (2,))
@@ -31,7 +34,11 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 
 def broadcast_in_dim(
-    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """An array in a larger shape, with its axes at given positions.
 
@@ -42,7 +49,7 @@ def broadcast_in_dim(
     return placed(_shape.broadcast(operand, shape, broadcast_dimensions), out_sharding, "broadcast_in_dim")
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that shapes broadcast to.
 
     >>> broadcast_shapes((2, 1), (1, 3), (3,))
@@ -51,7 +58,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return _broadcast_shapes(*shapes)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: NamedSharding | PartitionSpec | None = None
+) -> Array:
     """0, 1, 2, ... along one axis of a shape.
 
     >>> broadcasted_iota("int32", (2, 3), 1)
@@ -61,7 +70,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
     return placed(_shape.iota(dtype, shape, dimension), out_sharding, "broadcasted_iota")
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, 2, ...
 
     >>> iota("float32", 4)
@@ -71,7 +80,11 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 def reshape(
-    operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """The same elements in another shape, after transposing by `dimensions`.
 
@@ -93,7 +106,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     return _shape.transpose(operand, permutation)
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Array:
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Concatenate arrays along an axis.
 
     >>> concatenate([iota("int32", 2), full((1,), 7)], 0)
@@ -111,7 +124,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     return list(_shape.split(operand, sizes, check_axis("split", axis, type_of(operand).ndim)))
 
 
-def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """An array with (low, high, interior) elements added on each axis.
 
     >>> pad(iota("int32", 3), 9, [(1, 0, 1)])
@@ -164,7 +177,13 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     return _shape.reshape(operand, (*dims[:start], prod(dims[start:stop]), *dims[stop:]))
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
+def full(
+    shape: int | tuple[int, ...] | list[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: Any = None,
+) -> Array:
     """An array with one value everywhere.
 
     >>> full((2, 2), 7)
@@ -180,7 +199,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return located(out, sharding, name="full")
 
 
-def full_like(x: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: int | tuple[int, ...] | list[int] | None = None,
+    sharding: Any = None,
+) -> Array:
     """One value everywhere, like another array.
 
     >>> full_like(iota("int32", 3), 7), full_like(iota("int32", 3), 7, "float32")

@@ -75,9 +75,9 @@ class GatherScatterMode(enum.Enum):
 
 
 def gather(
-    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None,
-    fill_value: Any = None,
+    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int],
+    *, unique_indices: bool = False, indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """Slices of an array at given start indices.
 
@@ -99,7 +99,7 @@ def _scatter(combine: str):
     def f(
         operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
         dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-        mode: Any = None,
+        mode: str | GatherScatterMode | None = None,
     ) -> Array:  # fmt: skip
         kind = {"fill": "drop"}.get(GatherScatterMode.from_any(mode).value, GatherScatterMode.from_any(mode).value)
         axes = indexing.ScatterAxes(*[tuple(v) for v in dimension_numbers])
@@ -117,7 +117,7 @@ scatter, scatter_add, scatter_mul, scatter_min, scatter_max = map(_scatter, ("se
 
 def scatter_sub(
     operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *,
-    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
 ) -> Array:  # fmt: skip
     """An array with updates subtracted from windows at given indices.
 
@@ -130,9 +130,9 @@ def scatter_sub(
 
 
 def scatter_apply(
-    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Any], Any],
+    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Array], ArrayLike],
     dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False,
-    unique_indices: bool = False, mode: Any = None,
+    unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
 ) -> Array:  # fmt: skip
     """An array with a scalar function applied in windows at given indices, once for each occurrence of an index.
 
@@ -193,7 +193,7 @@ def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[
 
 def dynamic_slice(
     operand: ArrayLike,
-    start_indices: Any,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -208,7 +208,11 @@ def dynamic_slice(
 
 
 def dynamic_update_slice(
-    operand: ArrayLike, update: ArrayLike, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
     """An array with a slice overwritten at a position that may be traced.
 
@@ -313,7 +317,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     return shape.index_in_axis(operand, index % n, axis, keepdims)
 
 
-def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
     """Elements at index vectors over some axes.
 
     >>> index_take(asarray([[1, 2], [3, 4]]), (asarray([0, 1]), asarray([1, 0])), (0, 1))

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 
 from atled.core import errors
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.lax.convolution import (
     conv_dimension_numbers,
     conv_general_dilated,
     padding_amounts,
     transposed_padding,
 )
+from atled.lax.precision import PrecisionLike
 from atled.numpy.creation import asarray
 from atled.ops import contraction, shape
 
 
 def padtype_to_pads(
-    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: Any
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[Sequence[int]],
 ) -> list[tuple[int, int]]:
     """How much "SAME", "SAME_LOWER" or "VALID" pads before and after each axis.
 
@@ -42,7 +46,11 @@ def _lengths(
 
 
 def conv_shape_tuple(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: str | Sequence[Sequence[int]],
+    batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """The shape of a convolution with batch and features first.
 
@@ -69,7 +77,7 @@ def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[Sequence[int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
     """The shape of a convolution with axes as `dimension_numbers` says.
@@ -86,7 +94,7 @@ def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[Sequence[int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
     """The shape of a transposed convolution, with axes given by `dimension_numbers`.
@@ -108,7 +116,7 @@ def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[Sequence[int]],
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
@@ -123,15 +131,15 @@ def reduce_window_shape_tuple(
 
 
 def conv_general_dilated_patches(
-    lhs: Any,
+    lhs: ArrayLike,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[Sequence[int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The patches of a convolution on the feature axis: for each feature, all elements of its window.
 
@@ -152,15 +160,15 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[Sequence[int]],
     filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
-    precision: Any = None,
+    precision: PrecisionLike = None,
 ) -> Array:
     """A locally connected layer: a convolution with a separate kernel at each output position.
 

@@ -12,13 +12,13 @@ from typing import Any, Self
 import atled.numpy as jnp
 from atled import lax
 from atled.core import dtypes, errors
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.struct import static, struct
 from atled.core.trace import Tracer
 from atled.metrics.metric import Metric, integers, mask_of, number, ratio
 
 
-def auc(scores: Any, labels: Any, *, where: Any = None) -> Any:
+def auc(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None) -> Array:
     """The area under the ROC curve: the probability that a positive example scores higher than a negative one.
 
     Equal scores count half. NaN without positives or without negatives, if a score is NaN, or a label not 0 or 1.
@@ -32,7 +32,7 @@ def auc(scores: Any, labels: Any, *, where: Any = None) -> Any:
     return _area(*_examples("auc", scores, labels, where))
 
 
-def average_precision(scores: Any, labels: Any, *, where: Any = None) -> Any:
+def average_precision(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None) -> Array:
     """The mean of the precision over thresholds, weighted by the increase in recall at each.
 
     NaN without positives, if a score is NaN, or a label not 0 or 1. All axes are examples.

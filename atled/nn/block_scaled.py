@@ -16,7 +16,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.higher_order.custom import custom_vjp
 from atled.ops import contraction
 from atled.staging.jit import library_function
@@ -59,7 +59,7 @@ class Format:
         return float(dtypes.finfo(self.scale_type).max)
 
 
-def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None) -> BlockScaleConfig:
     """How `scaled_dot_general` quantizes an operand: `mode` is "mxfp8", or "nvfp4" with an optional global scale.
 
     >>> get_scaled_dot_general_config("mxfp8").mode
@@ -89,7 +89,11 @@ def _scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, dtype: 
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: DTypeLike = np.float32,
 ) -> Array:
     """The product of [B, M, K] and [B, N, K] over K, with block scales: [B, M, K / block], [B, N, K / block].
 
@@ -197,10 +201,10 @@ def _three_axes(x: Any, contracted: tuple[int, ...], batch: tuple[int, ...]) -> 
 
 
 def scaled_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     dimension_numbers: Any,
-    preferred_element_type: Any = np.float32,
+    preferred_element_type: DTypeLike = np.float32,
     configs: Any = None,
     implementation: str | None = None,
 ) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
 from atled.numpy.creation import asarray
@@ -36,7 +36,7 @@ def _zero(x: Any) -> Any:
 
 
 @_activation
-def relu(x: Any) -> Array:
+def relu(x: ArrayLike) -> Array:
     """max(x, 0); the derivative at 0 is 0.
 
     >>> import atled.numpy as jnp
@@ -48,7 +48,7 @@ def relu(x: Any) -> Array:
 
 
 @_activation
-def relu6(x: Any) -> Array:
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6).
 
     >>> import atled.numpy as jnp
@@ -60,7 +60,7 @@ def relu6(x: Any) -> Array:
 
 
 @_activation
-def sigmoid(x: Any) -> Array:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)).
 
     >>> import atled.numpy as jnp
@@ -71,7 +71,7 @@ def sigmoid(x: Any) -> Array:
 
 
 @_activation
-def softplus(x: Any) -> Array:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)).
 
     >>> import atled.numpy as jnp
@@ -85,7 +85,7 @@ def softplus(x: Any) -> Array:
 
 
 @_activation
-def log_sigmoid(x: Any) -> Array:
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)).
 
     >>> import atled.numpy as jnp
@@ -97,7 +97,7 @@ def log_sigmoid(x: Any) -> Array:
 
 
 @_activation
-def sparse_plus(x: Any) -> Array:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 below -1, x above 1, and a parabola between.
 
     >>> import atled.numpy as jnp
@@ -110,7 +110,7 @@ def sparse_plus(x: Any) -> Array:
 
 
 @_activation
-def sparse_sigmoid(x: Any) -> Array:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 below -1, 1 above 1, and a line between.
 
     >>> import atled.numpy as jnp
@@ -123,7 +123,7 @@ def sparse_sigmoid(x: Any) -> Array:
 
 
 @_activation
-def soft_sign(x: Any) -> Array:
+def soft_sign(x: ArrayLike) -> Array:
     """x / (1 + abs(x)).
 
     >>> import atled.numpy as jnp
@@ -135,7 +135,7 @@ def soft_sign(x: Any) -> Array:
 
 
 @_activation
-def silu(x: Any) -> Array:
+def silu(x: ArrayLike) -> Array:
     """x * sigmoid(x), also called swish.
 
     >>> import atled.numpy as jnp
@@ -150,7 +150,7 @@ swish = silu
 
 
 @_activation
-def mish(x: Any) -> Array:
+def mish(x: ArrayLike) -> Array:
     """x * tanh(softplus(x)).
 
     >>> round(float(mish(1.0)), 3)
@@ -161,7 +161,7 @@ def mish(x: Any) -> Array:
 
 
 @library_function
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x, or a fraction of it below 0.
 
     >>> import atled.numpy as jnp
@@ -173,7 +173,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
 
 
 @_activation
-def hard_tanh(x: Any) -> Array:
+def hard_tanh(x: ArrayLike) -> Array:
     """x clipped to [-1, 1]; integers stay integers.
 
     >>> import atled.numpy as jnp
@@ -187,7 +187,7 @@ def hard_tanh(x: Any) -> Array:
 
 
 @_activation
-def hard_sigmoid(x: Any) -> Array:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6.
 
     >>> import atled.numpy as jnp
@@ -199,7 +199,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 
 @_activation
-def hard_silu(x: Any) -> Array:
+def hard_silu(x: ArrayLike) -> Array:
     """x * hard_sigmoid(x).
 
     >>> import atled.numpy as jnp
@@ -221,7 +221,7 @@ def _exponential_below(x: Any, alpha: Any, scale: Any = None) -> Any:
 
 
 @library_function
-def elu(x: Any, alpha: Any = 1.0) -> Array:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x above 0, alpha * (exp(x) - 1) below.
 
     >>> import atled.numpy as jnp
@@ -233,7 +233,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @library_function
-def celu(x: Any, alpha: Any = 1.0) -> Array:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x above 0, alpha * (exp(x / alpha) - 1) below.
 
     >>> import atled.numpy as jnp
@@ -245,7 +245,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @_activation
-def selu(x: Any) -> Array:
+def selu(x: ArrayLike) -> Array:
     """A scaled elu that keeps mean and variance of normal inputs.
 
     >>> round(float(selu(1.0)), 3)
@@ -256,7 +256,7 @@ def selu(x: Any) -> Array:
 
 
 @library_function(static=("approximate",))
-def gelu(x: Any, approximate: bool = True) -> Array:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the standard normal CDF of x; computed with tanh if approximate.
 
     >>> import atled.numpy as jnp
@@ -271,7 +271,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 
 
 @library_function(static=("axis",))
-def glu(x: Any, axis: int = -1) -> Array:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second.
 
     >>> import atled.numpy as jnp
@@ -288,7 +288,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 
 @library_function
-def squareplus(x: Any, b: Any = 4) -> Array:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2.
 
     >>> import atled.numpy as jnp
@@ -311,7 +311,7 @@ def identity(x: Any) -> Array:
 
 
 @_activation
-def log1mexp(x: Any) -> Array:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) for positive x, accurate near 0 and for large x.
 
     >>> round(float(log1mexp(1.0)), 3)
@@ -333,7 +333,7 @@ def _masked(x: Any, where: Any, fill: float) -> Any:
 
 
 @library_function(static=("axis",))
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) scaled to sum to one over axes.
 
     >>> import atled.numpy as jnp
@@ -349,7 +349,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 
 
 @library_function(static=("axis",))
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def log_softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None) -> Array:
     """log(softmax(x)), without losing small probabilities.
 
     >>> import atled.numpy as jnp
@@ -370,7 +370,12 @@ def constant(x: Any) -> Any:
 
 @library_function(static=("axis", "keepdims", "return_sign"))
 def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
 ) -> Any:
     """log(sum(b * exp(a))) over axes, without overflow.
 
@@ -412,7 +417,9 @@ def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -
 
 
 @library_function(static=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
+def logmeanexp(
+    x: ArrayLike, axis: int | Sequence[int] | None = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
     """log(mean(exp(x))) over axes.
 
     >>> import atled.numpy as jnp
@@ -431,12 +438,12 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 
 @library_function(static=("axis", "algorithm"))
 def standardize(
-    x: Any,
-    axis: Any = -1,
+    x: ArrayLike,
+    axis: int | Sequence[int] = -1,
     mean: Any = None,
     variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
 ) -> Array:
@@ -477,7 +484,7 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
     return conversion.convert(ew.eq(shape.broadcast(indices, dims, index_axes), labels), dtype)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
+def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: Any = -1) -> Array:
     """Each integer as a row of zeros with a one at its index; all zeros if it is out of range.
 
     If `axis` is the name of a mapped axis of that length, each position along it has its own element of the row.

@@ -14,7 +14,8 @@ import numpy as np
 import atled.numpy as jnp
 from atled import random
 from atled.core import dtypes
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike, DTypeLike
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.ops.placing import placed
 
 __all__ = [
@@ -49,7 +50,12 @@ def _initializer(draw: Callable[[Any, tuple[int, ...], Any], Any], default: Any)
     return init
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An initializer: zeros, whatever the key.
 
     >>> from atled import random
@@ -59,7 +65,12 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An initializer: ones, whatever the key.
 
     >>> from atled import random
@@ -69,7 +80,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = 
     return jnp.ones(shape, dtype, out_sharding=out_sharding)
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives one value everywhere.
 
     >>> from atled import random
@@ -79,7 +90,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return _initializer(lambda key, shape, found: jnp.full(shape, value, found), dtype)
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer with uniform numbers from [0, scale).
 
     >>> from atled import random
@@ -89,7 +100,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     return _initializer(lambda key, shape, d: random.uniform(key, shape, d) * jnp.asarray(scale, d), dtype)
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer with normal numbers of mean 0; complex dtypes too.
 
     >>> from atled import random
@@ -99,7 +110,9 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     return _initializer(lambda key, shape, d: random.normal(key, shape, d) * jnp.asarray(stddev, d), dtype)
 
 
-def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
+def truncated_normal(
+    stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0, upper: ArrayLike = 2.0
+) -> Initializer:
     """An initializer with normal numbers truncated to `lower` and `upper`, then scaled.
 
     `stddev` is the deviation before truncation; afterwards it is smaller.
@@ -164,13 +177,13 @@ def _unit_variance(distribution: str, key: Any, shape: tuple[int, ...], dtype: A
 
 
 def variance_scaling(
-    scale: Any,
+    scale: ArrayLike,
     mode: str,
     distribution: str,
     in_axis: int | Sequence[int] = -2,
     out_axis: int | Sequence[int] = -1,
     batch_axis: int | Sequence[int] = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """An initializer with mean 0 and variance scale / n, where n is the fan of a layer.
 
@@ -200,12 +213,12 @@ def variance_scaling(
     return _initializer(draw, dtype)
 
 
-def _scaled(name: str, scale: float, mode: str, distribution: str, who: str) -> Callable[..., Initializer]:
+def _scaled(name: str, scale: float, mode: str, distribution: str, who: str):
     def make(
         in_axis: int | Sequence[int] = -2,
         out_axis: int | Sequence[int] = -1,
         batch_axis: int | Sequence[int] = (),
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
@@ -225,7 +238,7 @@ he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_norm
 # -- orthogonal -------------------------------------------------------------------------------------------------------
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer with orthogonal matrices: all axes but `column_axis` count as one, that of the rows.
 
     >>> from atled import random
@@ -248,7 +261,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     return _initializer(draw, dtype)
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer for convolution kernels: an orthogonal matrix at the center, and zero elsewhere.
 
     The shape is one to three spatial axes, inputs and outputs: Xiao et al., "Dynamical isometry" (2018).

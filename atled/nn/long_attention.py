@@ -11,7 +11,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.remat import checkpoint, checkpoint_name, save_only_these_names
 from atled.nn.attention import dot_product_attention
 from atled.transforms.grad import stop_gradient
@@ -20,17 +20,17 @@ _BANDS = 4  # parts of a causal sequence, each of which attends only up to its o
 
 
 def memory_efficient_attention(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Array | np.ndarray,
+    key: Array | np.ndarray,
+    value: Array | np.ndarray,
     *,
-    bias: Any = None,
-    mask: Any = None,
-    scale: Any = None,
+    bias: ArrayLike | Callable[[Array, Array], ArrayLike] | None = None,
+    mask: ArrayLike | Callable[[Array, Array], ArrayLike] | None = None,
+    scale: ArrayLike | None = None,
     is_causal: bool = False,
     window: tuple[int, int] | None = None,
     chunk: int = 256,
-) -> Any:
+) -> Array:
     """softmax(query @ key * scale + bias) @ value for each head, with memory for the weights of `chunk` queries.
 
     `query` is [B, T, N, H], `key` and `value` are [B, S, K, H]; each of the K heads serves N / K heads of the query.

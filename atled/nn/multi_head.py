@@ -12,7 +12,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors
-from atled.core.array import type_of
+from atled.core.array import DTypeLike, type_of
 from atled.core.trace import Tracer
 from atled.nn.dropouts import Dropout
 from atled.nn.functions import softmax
@@ -315,7 +315,7 @@ def _check_positions(positions: Any, heads: int, length: int) -> None:
         )
 
 
-def start_decoding(model: Any, batch: int, length: int, dtype: Any = None) -> Any:
+def start_decoding(model: Any, batch: int, length: int, dtype: DTypeLike | None = None) -> Any:
     """A copy of a model in evaluation mode with a key-value cache, which takes a sequence in chunks.
 
     Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `length` steps, it raises;

@@ -13,7 +13,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import lax
 from atled.core import dtypes, errors
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.nn.convolutions import check_places, for_each_axis, padding_for_each_axis
 from atled.nn.module import Module
 from atled.nn.norms import wide
@@ -21,8 +21,11 @@ from atled.ops import windows
 
 
 def max_pool(
-    x: Any, size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: Any = "VALID"
-) -> Any:
+    x: ArrayLike,
+    size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: str | int | Sequence[int | Sequence[int]] = "VALID",
+) -> Array:
     """The maximum of each window, for each feature. Padding does not count, and NaN is larger than all.
 
     Args:
@@ -43,13 +46,13 @@ def max_pool(
 
 
 def avg_pool(
-    x: Any,
+    x: ArrayLike,
     size: int | Sequence[int],
     stride: int | Sequence[int] | None = None,
-    padding: Any = "VALID",
+    padding: str | int | Sequence[int | Sequence[int]] = "VALID",
     *,
     count_padding: bool = False,
-) -> Any:
+) -> Array:
     """The mean of each window, for each feature; sums are computed in float32 or wider. Other arguments: `max_pool`.
 
     Args:

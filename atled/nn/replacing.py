@@ -7,12 +7,13 @@ from typing import Any
 
 from atled import random
 from atled.core import errors, tree_nodes
+from atled.core.array import ArrayLike
 from atled.nn.module import Module
 from atled.nn.selecting import modules, names
 from atled.nn.stack import Stacked
 
 
-def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Any = None) -> Any:
+def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: ArrayLike | None = None) -> Any:
     """A copy in which modules that match a pattern or a class are replaced by `make(module)`.
 
     With a `key`, `make(module, key)` is called with a separate key for each. In a `Stack`, it runs under `vmap` for

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from atled.core import dtypes, errors, tree
-from atled.core.array import type_of
+from atled.core.array import DTypeLike, type_of
 from atled.core.differences import difference
 from atled.nn.kinds import Frozen, Kind, Param
 from atled.nn.module import Module, changed, settled, walk, with_kinds, with_statics
@@ -215,7 +215,7 @@ def names(pattern: str, path: str) -> bool:
     return _ends(pattern.strip("/").split("/"), path.split("/") if path else [], pattern.startswith("/"))
 
 
-def cast(module: Any, compute: Any = None, params: Any = None) -> Any:
+def cast(module: Any, compute: DTypeLike | None = None, params: DTypeLike | None = None) -> Any:
     """A copy whose layers compute in another dtype, or whose floating-point arrays are stored in another one.
 
     >>> from atled import nn, random

@@ -7,7 +7,7 @@ from typing import Any
 
 from atled import random
 from atled.core import errors, tree
-from atled.core.array import type_of
+from atled.core.array import ArrayLike, type_of
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_current
 from atled.core.types import ShapeDtypeStruct
 from atled.nn.module import Module
@@ -74,7 +74,7 @@ def creator(make: Callable[[Any], Module], rules: Mapping[str, Any], mesh: Mesh 
     return jit(make, out_shardings=shardings(shapes, rules, mesh))
 
 
-def create(make: Callable[[Any], Module], key: Any, *, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
+def create(make: Callable[[Any], Module], key: ArrayLike, *, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
     """The model `make(key)`, created with the shardings given by rules.
 
     >>> import atled

@@ -116,7 +116,9 @@ def _choose(a: Any, choices: list[Any], mode: str) -> Any:
     return out
 
 
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(
+    a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
     """Select each element from one of the arrays `choices`, by an index array.
 
     Mode 'raise' needs the index values to check them; 'wrap' and 'clip' bring them into range.
@@ -144,7 +146,7 @@ def _select(conditions: list[Any], choices: list[Any], default: Any) -> Any:
     return out
 
 
-def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """Select each element from the choice of the first condition that is true, else the default.
 
     >>> import atled.numpy as jnp
@@ -163,7 +165,9 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Array:
     return _select(conditions, choices, default)
 
 
-def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike, condlist: Array | np.ndarray | Sequence[ArrayLike], funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Array:
     """A piecewise function: where a condition holds, the value of its function or number; the last true one wins.
 
     An extra function applies where no condition holds; without it, the result there is 0. Functions get all of x.

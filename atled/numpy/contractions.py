@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, operand_type, promote_dtypes
@@ -47,7 +48,12 @@ def _transposed(s: ArrayType, t: ArrayType) -> str:
 
 @library_function(static=(*_STATIC, "out_sharding"))
 def matmul(
-    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Matrix products over the last two axes; 1-d operands are rows or columns, leading axes broadcast.
 
@@ -104,7 +110,12 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
 
 @library_function(static=(*_STATIC, "out_sharding"))
 def dot(
-    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Sum of products over the last axis of a and the second to last of b.
 
@@ -129,7 +140,9 @@ def _spread(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 @library_function(static=_STATIC)
-def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def vdot(
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """Sum of products of all elements; the first operand is conjugated.
 
     >>> vdot(asarray([1j, 2.0]), asarray([1j, 3.0]))
@@ -143,7 +156,13 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element
 
 @library_function(static=("axis", *_STATIC))
 def vecdot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Sum of products along one axis; the first operand is conjugated.
 
@@ -163,7 +182,9 @@ def vecdot(
 
 
 @library_function(static=_STATIC)
-def matvec(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def matvec(
+    x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """Matrices times vectors on the last axis.
 
     >>> matvec(asarray([[1, 2], [3, 4]]), asarray([1, 10]))
@@ -176,7 +197,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_
 
 
 @library_function(static=_STATIC)
-def vecmat(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def vecmat(
+    x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """Vectors on the last axis times matrices; the vectors are conjugated.
 
     >>> vecmat(asarray([1, 10]), asarray([[1, 2], [3, 4]]))
@@ -191,7 +214,9 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_
 
 
 @library_function(static=_STATIC)
-def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def inner(
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """Sum of products over the last axes.
 
     >>> inner(asarray([[1, 2], [3, 4]]), asarray([1, 10]))
@@ -240,11 +265,11 @@ def _tensordot(a: Any, b: Any, axes: Any, precision: Any, preferred_element_type
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
-    axes: Any = 2,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Sum of products over pairs of axes, or over the last n of a and the first n of b.
 
@@ -263,7 +288,8 @@ def tensordot(
 
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None, _dot_general: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
+    _dot_general: Any = None,
 ) -> Array:  # fmt: skip
     """Sums of products in Einstein notation; several operands are contracted along an inexpensive path.
 
@@ -530,7 +556,9 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 @library_function(static=("offset", "axis1", "axis2", "dtype"))
-def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
+def trace(
+    a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The sum of a diagonal.
 
     >>> trace(asarray([[1, 2], [3, 4]]))

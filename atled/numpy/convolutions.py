@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.trace import bind
 from atled.numpy.promotion import operand_type, promote_dtypes
 from atled.ops import contraction, conversion, convolution, shape
@@ -41,7 +41,12 @@ _STATIC = ("mode", "precision", "preferred_element_type")
 
 @library_function(static=_STATIC)
 def convolve(
-    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The convolution of two 1-d arrays: all of it ("full"), its center ("same"), or only complete overlaps ("valid").
 
@@ -58,7 +63,12 @@ def convolve(
 
 @library_function(static=_STATIC)
 def correlate(
-    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The cross-correlation of two 1-d arrays, of which the second is conjugated; modes as in `convolve`.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, ArrayLike, describe, type_of, unwrapped
+from atled.core.array import Array, ArrayLike, DTypeLike, describe, type_of, unwrapped
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
@@ -104,7 +104,13 @@ def _asked(name: str, dims: tuple[int, ...], device: Any, out_sharding: Any) -> 
     return where
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array of zeros.
 
     >>> zeros((2, 2), "int8")
@@ -114,7 +120,13 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _new("zeros", static_shape("zeros", shape), 0, _dtype("zeros", dtype), device, out_sharding)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array of ones.
 
     >>> ones(3)
@@ -123,7 +135,13 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return _new("ones", static_shape("ones", shape), 1, _dtype("ones", dtype), device, out_sharding)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def empty(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array whose values are unspecified; here they are zeros.
 
     >>> empty((2, 3)).shape
@@ -140,7 +158,14 @@ def _full(dims: tuple[int, ...], value: Any, dtype: Any) -> Any:
     return _broadcast_to(value, dims)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def full(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array with one value everywhere; the value may be an array that broadcasts.
 
     >>> full((2,), 7)
@@ -184,7 +209,12 @@ def _filler(dims: tuple[int, ...], dtype: Any, where: NamedSharding) -> Any:
 
 
 def zeros_like(
-    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    *,
+    device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Zeros with the shape and dtype of another array, and its sharding.
 
@@ -198,7 +228,12 @@ def zeros_like(
 
 
 def ones_like(
-    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    *,
+    device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Ones with the shape and dtype of another array, and its sharding.
 
@@ -211,7 +246,13 @@ def ones_like(
     return located(_filled(dims, dtype, 1), device, out_sharding, "ones_like")
 
 
-def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def empty_like(
+    prototype: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    *,
+    device: Any = None,
+) -> Array:
     """An array like another, whose values are unspecified; here they are zeros.
 
     >>> empty_like(array([1, 2])).dtype
@@ -221,7 +262,13 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
 
 
 def full_like(
-    a: ArrayLike, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    *,
+    device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """One value everywhere, with the shape and dtype of another array, and its sharding.
 
@@ -253,8 +300,8 @@ def _checked_number(x: Any, dtype: Any) -> Any:
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None,
-    out_sharding: Any = None,
+    a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """An array from an array, NumPy array, number, or nested lists of those.
 
@@ -422,8 +469,8 @@ def _stack(rows: list[Any]) -> Any:
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None,
-    out_sharding: Any = None,
+    object: Any, dtype: DTypeLike | None = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *,
+    device: Any = None, out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """An array from values, copied unless `copy` is False, so that either may be donated.
 
@@ -439,7 +486,7 @@ def array(
     return copied(out) if copy and out is object and type(out) is DeviceArray else out
 
 
-def copy(a: ArrayLike, order: Any = None) -> Array:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy, so that one of the two may be donated.
 
     >>> copy(array([1, 2]))
@@ -461,7 +508,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return asarray(dlpack.to_host(x), device=device)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array from bytes.
 
     >>> frombuffer(b"ab", "uint8")
@@ -482,7 +529,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
     return asarray(np.fromfile(*args, **kwargs))
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """An array from text: numbers with a separator between them.
 
     >>> fromstring("1 2 3", dtype=int, sep=" ")
@@ -491,7 +538,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return asarray(np.fromstring(string, dtypes.canonical(dtype), count, sep=sep))
 
 
-def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Array:
+def fromiter(iterable: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """An array from an iterable of numbers.
 
     >>> fromiter((n * n for n in range(4)), int)
@@ -500,7 +547,7 @@ def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Array:
     return asarray(np.fromiter(iterable, dtypes.canonical(dtype), count))
 
 
-def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """x in another dtype. Floats are truncated to integers; values out of range saturate.
 
     >>> astype(array([-1.7, 300.0]), "uint8")
@@ -525,7 +572,7 @@ def _convert(x: Any, dtype: Any) -> Any:
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:  # noqa: N803
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:  # noqa: N803
     """Ones on a diagonal, zeros elsewhere.
 
     >>> eye(2)
@@ -543,7 +590,7 @@ def _eye(n: int, m: int, k: int, dtype: Any) -> Any:
     return conversion.convert(elementwise.eq(elementwise.add(rows, k), columns), dtype)
 
 
-def identity(n: int, dtype: Any = None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The square matrix with ones on the diagonal.
 
     >>> identity(2)

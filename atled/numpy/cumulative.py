@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike
+from atled.core.array import Array, ArrayLike, DTypeLike
 from atled.core.axes import check_axis
 from atled.numpy.promotion import cast, operand_type
 from atled.numpy.reductions import sum_dtype
@@ -18,7 +18,7 @@ from atled.staging.jit import library_function
 
 
 def _cumulative(name: str, op: Any, doc: str, fill: Any = None):
-    def f(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    def f(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
         t = operand_type(name, a)
         result_dtype = dtypes.canonical(dtype) if dtype is not None else sum_dtype(t.dtype)
         x = cast(a, result_dtype)
@@ -79,7 +79,7 @@ nancumprod = _cumulative(
 
 @library_function(static=("axis", "dtype", "include_initial"))
 def cumulative_sum(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """The cumulative sum; with `include_initial`, it starts with a zero.
 
@@ -92,7 +92,7 @@ def cumulative_sum(
 
 @library_function(static=("axis", "dtype", "include_initial"))
 def cumulative_prod(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """The cumulative product; with `include_initial`, it starts with a one.
 

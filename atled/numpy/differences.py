@@ -150,7 +150,9 @@ def _gradient(f: Any, spacings: tuple[Any, ...], axis: Any, edge_order: int | No
     return out[0] if len(axes) == 1 else out
 
 
-def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None) -> Any:
+def gradient(
+    f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+) -> Any:
     """The derivative of samples along each axis by central differences; one array for one axis, else a list.
 
     Spacings are numbers or coordinates, one for all axes or one for each. At the edges, differences are one-sided.

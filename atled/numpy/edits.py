@@ -6,8 +6,9 @@ and require `inplace=False` to make that explicit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _insert(x: Any, positions: Any, values: Any, axis: int) -> Any:
     return _read(shape.concatenate([x, values], axis), order, axis)
 
 
-def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: ArrayLike | slice | Sequence[int], values: ArrayLike, axis: int | None = None) -> Array:
     """Insert values before indices: an integer, a slice, a mask, or an integer array, which may be traced.
 
     >>> import atled.numpy as jnp
@@ -127,7 +128,13 @@ def _delete(x: Any, positions: Any, axis: int, count: int) -> Any:
     return _read(x, shape.slice_in_axis(order, 0, n - count, 0), axis)
 
 
-def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(
+    arr: ArrayLike,
+    obj: ArrayLike | slice | Sequence[int],
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
+) -> Array:
     """Remove the rows at indices:
 
     an integer, a slice, a mask, or an integer array. A traced array of indices needs `assume_unique_indices=True`,
@@ -166,7 +173,7 @@ def _resize(x: Any, dims: tuple[int, ...]) -> Any:
     return shape.reshape(shape.slice_in_axis(tiled, 0, size, 0), dims)
 
 
-def resize(a: ArrayLike, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: SupportsIndex | Sequence[SupportsIndex]) -> Array:
     """An array of another shape, filled with the elements in order, repeated as needed; zeros if there are none.
 
     >>> import atled.numpy as jnp

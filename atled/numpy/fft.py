@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes
 from atled.numpy.creation import located
 from atled.numpy.promotion import cast, operand_type, promote_inexact
@@ -213,7 +213,9 @@ def _conjugate(a: Any) -> Any:
     return conversion.conj(a) if operand_type("hfft", a).kind == "c" else a
 
 
-def fft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
+) -> Array:
     """The Fourier transform over two axes.
 
     >>> import atled.numpy as jnp
@@ -224,7 +226,9 @@ def fft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = N
     return _call("fft2", "FFT", a, s, axes, norm)
 
 
-def ifft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def ifft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
+) -> Array:
     """The inverse Fourier transform over two axes.
 
     >>> import atled.numpy as jnp
@@ -235,7 +239,9 @@ def ifft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = 
     return _call("ifft2", "IFFT", a, s, axes, norm)
 
 
-def rfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def rfft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
+) -> Array:
     """The Fourier transform of real numbers over two axes; only half of the last one is returned.
 
     >>> import atled.numpy as jnp
@@ -245,7 +251,9 @@ def rfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = 
     return _call("rfft2", "RFFT", a, s, axes, norm)
 
 
-def irfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def irfft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
+) -> Array:
     """The real numbers whose `rfft2` is a.
 
     >>> import atled.numpy as jnp
@@ -256,7 +264,9 @@ def irfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: str | None =
     return _call("irfft2", "IRFFT", a, s, axes, norm)
 
 
-def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def fftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
     """The Fourier transform over axes, by default all. Axes must be distinct.
 
     >>> import atled.numpy as jnp
@@ -266,7 +276,9 @@ def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None)
     return _call("fftn", "FFT", a, s, axes, norm)
 
 
-def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def ifftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
     """The inverse Fourier transform over axes, by default all.
 
     >>> import atled.numpy as jnp
@@ -277,7 +289,9 @@ def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
     return _call("ifftn", "IFFT", a, s, axes, norm)
 
 
-def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def rfftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
     """The Fourier transform of real numbers over axes; only half of the last one is returned.
 
     >>> import atled.numpy as jnp
@@ -287,7 +301,9 @@ def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
     return _call("rfftn", "RFFT", a, s, axes, norm)
 
 
-def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def irfftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
     """The real numbers whose `rfftn` is a.
 
     >>> import atled.numpy as jnp
@@ -325,7 +341,7 @@ def _frequency_dtype(name: str, d: Any, dtype: Any) -> Any:
     return dtypes.canonical(dtype) if dtype is not None else type_of(promote_inexact(name, d)[0]).dtype
 
 
-def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of the results of `fft`, for n samples with spacing d.
 
     >>> fftfreq(4)
@@ -335,7 +351,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
     return located(_frequencies(d, n, -(n // 2), n, _frequency_dtype("fftfreq", d, dtype)), device)
 
 
-def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of the results of `rfft`, for n samples with spacing d.
 
     >>> rfftfreq(4)
@@ -360,7 +376,7 @@ def _plain_axes(axes: Any) -> tuple[int, ...] | None:
     return None if axes is None else tuple([int(i) for i in axes]) if isinstance(axes, (tuple, list)) else (int(axes),)
 
 
-def fftshift(x: ArrayLike, axes: Any = None) -> Array:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Move the zero frequency to the center of axes.
 
     >>> fftshift(fftfreq(4))
@@ -369,7 +385,7 @@ def fftshift(x: ArrayLike, axes: Any = None) -> Array:
     return _shifted(x, _plain_axes(axes), False)
 
 
-def ifftshift(x: ArrayLike, axes: Any = None) -> Array:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`.
 
     >>> ifftshift(fftshift(fftfreq(4)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, describe
+from atled.core.array import Array, ArrayLike, DTypeLike, describe
 from atled.core.errors import ConcretizationTypeError
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, static_shape
@@ -179,7 +179,13 @@ r_, c_ = _Joined("r_", 0, 1, -1), _Joined("c_", -1, 2, 0)
 s_, index_exp = np.s_, np.index_exp
 
 
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
+def fromfunction(
+    function: Callable[..., Any],
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    *,
+    dtype: DTypeLike = float,
+    **kwargs: Any,
+) -> Array:
     """An array computed by a function of its index arrays.
 
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
@@ -209,7 +215,7 @@ def _indices(dims: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
     return shape.concatenate([shape.reshape(shape.iota(dtype, dims, i), (1, *dims)) for i in range(n)], 0)
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Array:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Array:
     """The indices of every position of a grid.
 
     >>> rows, columns = indices((2, 2))

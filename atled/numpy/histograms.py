@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -64,7 +65,10 @@ def _limits(limits: Any) -> Any:
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: ArrayLike = 10, range: Any = None, weights: ArrayLike | None = None
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: ArrayLike | Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The edges of the bins of a histogram: equally wide ones, or those given.
 
@@ -110,7 +114,11 @@ def _histogram(
 
 
 def histogram(
-    a: ArrayLike, bins: ArrayLike = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: ArrayLike | Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Array, Array]:
     """How many elements, or how much weight, fall into each bin, and the edges of the bins.
 
@@ -130,7 +138,7 @@ def histogram(
 
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
-) -> tuple[Any, Any]:
+) -> tuple[Array, Sequence[Array]]:
     """How many points fall into each cell of a grid of bins, and the edges along each axis.
 
     The sample has one row for each point, or is a list with the coordinates of all points for each axis.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, describe, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
@@ -49,7 +49,7 @@ def dtype_and_weakness(x: Any) -> tuple[Any, bool]:
     return t.dtype, t.weak
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     """The dtype that two dtypes are promoted to; Python's int, float and complex are weakly typed.
 
     >>> promote_types("int8", "uint8"), promote_types("bfloat16", float)
@@ -58,7 +58,7 @@ def promote_types(a: Any, b: Any) -> Any:
     return dtypes.promote(dtype_and_weakness(a), dtype_and_weakness(b))[0]
 
 
-def result_type(*args: Any) -> Any:
+def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     """The dtype that arrays, numbers and dtypes are promoted to.
 
     >>> result_type(np.ones(2, "int8"), 1), result_type(np.ones(2, "int8"), 1.0)
@@ -223,7 +223,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 def array_repr(
-    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+    arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """An array as text that shows its dtype.
 
@@ -238,7 +238,7 @@ def array_repr(
 
 
 def array_str(
-    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+    a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """The elements of an array as text.
 

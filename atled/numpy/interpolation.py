@@ -68,7 +68,12 @@ def _wrapped(points: Any, grid: Any, values: Any, period: Any) -> tuple[Any, Any
 
 
 def interp(
-    x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: Any = None, period: ArrayLike | None = None
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
 ) -> Array:
     """Piecewise linear interpolation at x through points (xp, fp), where xp is increasing.
 

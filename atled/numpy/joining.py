@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, ArrayLike, describe, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, describe, type_of
 from atled.core.axes import check_axis
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import promote_dtypes
@@ -53,7 +53,7 @@ def _common(name: str, arrays: Sequence[Any], dtype: Any = None) -> list[Any]:
     return [conversion.convert(x, dtypes.canonical(dtype)) for x in xs] if dtype is not None else xs
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays concatenated along an axis.
 
     >>> concatenate([np.zeros(2, "float32"), np.ones(1, "float32")])
@@ -86,7 +86,9 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
     return shape.concatenate([shape.reshape(x, dims) for x in xs], at)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(
+    arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Arrays of one shape stacked along a new axis.
 
     >>> stack([asarray([1, 2]), asarray([3, 4])], axis=1)
@@ -104,7 +106,7 @@ def _joined(arrays: Any, axis: int, dtype: Any = None) -> Any:
     return concatenate(xs, 0 if axis == 1 and xs[0].ndim == 1 else axis, dtype)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays one below another.
 
     >>> vstack((asarray([1, 2]), asarray([3, 4])))
@@ -114,7 +116,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
     return _joined(_sequence("vstack", tup), 0, dtype)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined horizontally.
 
     >>> hstack((asarray([1, 2]), asarray([3])))
@@ -123,7 +125,7 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
     return _joined(_sequence("hstack", tup), 1, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays one behind another.
 
     >>> dstack((asarray([1, 2]), asarray([3, 4])))
@@ -138,7 +140,7 @@ def _column_stack(arrays: Any) -> Any:
     return concatenate([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in map(asarray, arrays)], 1)
 
 
-def column_stack(tup: Any) -> Array:
+def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     """1-d arrays as columns of a matrix.
 
     >>> column_stack((asarray([1, 2]), asarray([3, 4])))
@@ -148,7 +150,7 @@ def column_stack(tup: Any) -> Array:
     return _column_stack(_sequence("column_stack", tup))
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: ArrayLike | Sequence[ArrayLike]) -> Array:
     """An array assembled from nested lists of blocks.
 
     >>> block([[np.eye(2, dtype="int32"), np.zeros((2, 1), "int32")]])

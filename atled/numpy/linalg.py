@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.errors import ConcretizationTypeError
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.numpy import contractions, shapes
@@ -190,7 +191,7 @@ def _tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None) -> Any:
     return shape.reshape(out, dims)
 
 
-def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """x such that tensordot(a, x, x.ndim) is b; `axes` of a are moved to the end first.
 
     >>> tensorsolve(2 * np.eye(2, dtype="float32"), np.asarray([4.0, 6.0], "float32"))
@@ -275,8 +276,8 @@ matrix_transpose = shapes.matrix_transpose
 
 
 def tensordot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2, precision: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
     """Sum of products over pairs of axes, or over the last n of x1 and the first n of x2.
 
@@ -321,7 +322,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     return contractions.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sum of a diagonal of the matrices on the last two axes.
 
     >>> trace(np.asarray([[1, 2], [3, 4]], "int32"))
@@ -394,7 +395,7 @@ def _multi_dot(arrays: list[Any], precision: Any) -> Any:
     return product(0, len(xs) - 1)
 
 
-def multi_dot(arrays: Any, *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
     """The product of several matrices, in the order that takes the fewest multiplications.
 
     >>> multi_dot([np.ones((9, 2)), np.ones((2, 9)), np.ones((9, 1))]).shape

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.numpy.family import to_bool
 from atled.numpy.promotion import broadcast_to, operand_type
 from atled.numpy.reductions import all, argmax, argmin, max, mean, min, prod, std, sum, var
@@ -22,8 +22,8 @@ def _total_without_nan(name: str, plain: Any, identity: int, doc: str):
     """A sum or product that ignores NaN."""
 
     def f(
-        a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: ArrayLike | None = None, where: ArrayLike | None = None,
+        a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, out: None = None,
+        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
     ) -> Array:  # fmt: skip
         t = operand_type(name, a)
         x = ew.select(isnan(a), np.asarray(identity, t.dtype), a) if t.kind in "fc" else a
@@ -83,8 +83,8 @@ _nanargmin = _without_nan("nanargmin", argmin, _highest, ("axis", "keepdims"))
 
 def _or_nan(name: str, found: Any, doc: str):
     def f(
-        a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
+        a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None,
     ) -> Array:  # fmt: skip
         t = operand_type(name, a)
         value = found.__wrapped__(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
@@ -158,8 +158,8 @@ nanargmin = _nan_position(
 @library_function(static=("axis", "dtype", "keepdims"))
 def nanmean(
     a: ArrayLike,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     where: ArrayLike | None = None,
@@ -179,8 +179,8 @@ def nanmean(
 @library_function(static=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(
     a: ArrayLike,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
@@ -202,8 +202,8 @@ def nanvar(
 @library_function(static=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(
     a: ArrayLike,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,

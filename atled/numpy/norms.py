@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -124,7 +125,9 @@ def _plain_axis(axis: Any) -> tuple[int, ...] | None:
     return None if axis is None else tuple([int(i) for i in axis]) if isinstance(axis, (tuple, list)) else (int(axis),)
 
 
-def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+def norm(
+    x: ArrayLike, ord: int | float | str | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Array:
     """The norm of vectors or matrices; by default the root of the sum of squares of everything.
 
     `axis` is one axis for vectors, two for matrices. Orders of vectors: any number, inf, -inf; of matrices: "fro",
@@ -137,7 +140,14 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
     return _norm(x, _plain_order(ord), _plain_axis(axis), bool(keepdims))
 
 
-def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+def vector_norm(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    ord: int | float | str | None = 2,
+) -> Array:
     """The norm of x as a vector over any number of axes.
 
     >>> vector_norm(np.asarray([3.0, 4.0], "float32"))
@@ -146,7 +156,7 @@ def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, or
     return _norm(x, _plain_order(ord), _plain_axis(axis), bool(keepdims), True)
 
 
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Array:
     """The norm of the matrices on the last two axes.
 
     >>> matrix_norm(np.asarray([[3.0, 0.0], [0.0, 4.0]], "float32"))
@@ -177,7 +187,7 @@ def _cond(x: Any, p: Any) -> Any:
     return in_dtype(ew.select(is_lost, np.asarray(inf, type_of(out).dtype), out), dtypes.real_part(result_dtype))
 
 
-def cond(x: ArrayLike, p: Any = None) -> Array:
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """The condition number: the norm of a matrix times that of its inverse; infinite if it is singular.
 
     >>> cond(np.asarray([[4.0, 0.0], [0.0, 2.0]], "float32")).round()

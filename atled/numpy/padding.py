@@ -6,7 +6,7 @@ mirror image where the mode reflects. An odd reflection continues the trend, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,12 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
+def pad(
+    array: ArrayLike,
+    pad_width: ArrayLike | Sequence[int] | Sequence[Sequence[int]] | Mapping[int, Any],
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: Any,
+) -> Array:
     """An array with elements added before and after, on each axis.
 
     `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The

@@ -8,9 +8,10 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, located
@@ -35,13 +36,13 @@ def _concrete(name: str, x: Any) -> Any:
 
 
 def arange(
-    start: Any,
-    stop: Any = None,
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
     step: ArrayLike | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers from start up to stop, without stop, in steps.
 
@@ -129,8 +130,8 @@ def linspace(
     dtype: Any = None, axis: int = 0, device: Any = None,
 ) -> tuple[Array, Array]: ...  # fmt: skip
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: DTypeLike | None = None, axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """Evenly spaced numbers from start to stop.
 
@@ -166,7 +167,13 @@ def _logspace(start: Any, stop: Any, base: Any, num: int, endpoint: bool, dtype:
 
 
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Any:
     """Powers of a base, with evenly spaced exponents from start to stop.
 
@@ -204,7 +211,14 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     return conversion.convert(out, dtype or t.dtype)
 
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Any:
     """Numbers from start to stop that grow by the same factor; NaN where zero or a change of sign forbids it.
 
     >>> geomspace(1, 1000, 4).round()

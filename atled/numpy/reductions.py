@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod as _product
 from typing import Any
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.numpy.elementwise import maximum, minimum
 from atled.numpy.family import to_bool
@@ -59,8 +59,9 @@ def _reduce(
 
 @library_function(static=_STATIC)
 def sum(
-    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True,
+    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+    promote_integers: bool = True,
 ) -> Array:  # fmt: skip
     """The sum of elements over axes. Small integers accumulate in the default width, half precision in float32.
 
@@ -74,8 +75,9 @@ def sum(
 
 @library_function(static=_STATIC)
 def prod(
-    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True,
+    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+    promote_integers: bool = True,
 ) -> Array:  # fmt: skip
     """The product of elements over axes.
 
@@ -89,8 +91,8 @@ def prod(
 
 def _extremum(name: str, op: Any, identity: Any, combine: Any, doc: str):
     def f(
-        a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
+        a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None,
     ) -> Array:  # fmt: skip
         t = operand_type(name, a)
         axes = check_axes(name, axis, t.ndim)
@@ -155,7 +157,12 @@ min = amin = _extremum(
 
 @library_function(static=("axis", "keepdims"))
 def all(
-    a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Whether all elements over axes are true.
 
@@ -171,7 +178,12 @@ def all(
 
 @library_function(static=("axis", "keepdims"))
 def any(
-    a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Whether any element over axes is true.
 
@@ -196,8 +208,8 @@ def _count(t: Any, axes: tuple[int, ...], where: Any, dtype: Any, name: str) -> 
 @library_function(static=("axis", "dtype", "keepdims"))
 def mean(
     a: ArrayLike,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -219,8 +231,9 @@ def mean(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(
-    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: float | None = None,
+    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: float = 0, keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
+    correction: float | None = None,
 ) -> Array:  # fmt: skip
     """The variance of elements over axes; `ddof` is subtracted from the count.
 
@@ -251,8 +264,9 @@ def var(
 
 @library_function(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(
-    a: ArrayLike, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: float | None = None,
+    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: float = 0, keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
+    correction: float | None = None,
 ) -> Array:  # fmt: skip
     """The standard deviation of elements over axes; its gradient is zero where all elements are equal.
 
@@ -269,7 +283,7 @@ def std(
 
 
 @library_function(static=("axis", "keepdims"))
-def ptp(a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest minus the smallest element over axes.
 
     >>> import atled.numpy as jnp
@@ -280,7 +294,7 @@ def ptp(a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False
 
 
 @library_function(static=("axis", "keepdims"))
-def count_nonzero(a: ArrayLike, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """The number of nonzero elements over axes.
 
     >>> import atled.numpy as jnp
@@ -340,7 +354,11 @@ argmin = _position(
 
 @library_function(static=("axis", "keepdims", "returned"))
 def average(
-    a: ArrayLike, axis: Any = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
 ) -> Any:
     """The weighted mean of elements over axes.
 

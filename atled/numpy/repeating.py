@@ -10,6 +10,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axis
 from atled.core.errors import ConcretizationTypeError
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_to as _broadcast_to
@@ -77,7 +78,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Each element repeated; `total_repeat_length` fixes the length where the counts are traced.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
@@ -182,7 +182,9 @@ def _nonzero(a: Any, fill_value: Any, size: int) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | Sequence[ArrayLike] | None = None
+) -> tuple[Array, ...]:
     """The indices of the elements that are not zero, one array for each axis.
 
     With `size` the result has that length: truncated, or filled with `fill_value`, 0 by default.
@@ -204,7 +206,9 @@ def positions_of(i: np.ndarray) -> Any:
     return asarray(i.astype(dtypes.default("i")))
 
 
-def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | Sequence[ArrayLike] | None = None
+) -> Array:
     """The positions in the flat array of the elements that are not zero; `size` fixes how many.
 
     >>> flatnonzero(asarray([[0, 5], [6, 0]]))
@@ -272,7 +276,7 @@ def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(reversed(out))
 
 
-def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[Array, ...]:
     """The index on each axis of a shape for positions in the flat array; positions out of bounds are clipped.
 
     >>> import atled.numpy as jnp
@@ -294,7 +298,12 @@ def _ravel(multi_index: list[Any], dims: tuple[int, ...], modes: tuple[str, ...]
 
 
 def ravel_multi_index(
-    multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C", *, dtype: Any = None
+    multi_index: Sequence[ArrayLike],
+    dims: Sequence[int],
+    mode: Any = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The positions in the flat array for an index on each axis of a shape.
 
@@ -318,7 +327,7 @@ def ravel_multi_index(
     return _ravel(parts, lengths, modes, order, target_dtype)
 
 
-def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """The array without the zeros at the front ('f') and at the back ('b') of its axes.
 
     >>> import atled.numpy as jnp

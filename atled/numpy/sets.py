@@ -14,6 +14,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray
@@ -447,7 +448,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """How often each number 0, 1, 2, ... occurs in a 1-d array of integers, or the sum of the weights that go with it.
 

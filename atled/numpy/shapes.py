@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
@@ -47,7 +48,14 @@ def _resolved(dims: Sequence[Any], size: int) -> tuple[int, ...]:
 
 
 @library_function(static=("shape", "order", "copy", "out_sharding"), is_thin=True)
-def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
+def reshape(
+    a: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """The same elements in another shape; one length may be -1.
 
     >>> reshape(np.arange(6), (2, -1))
@@ -69,7 +77,7 @@ _ops_reshape, _ops_transpose = shape.reshape, shape.transpose
 
 
 @library_function(static=("order", "out_sharding"), is_thin=True)
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None) -> Array:
     """The array flattened to one axis.
 
     >>> ravel(asarray([[1, 2], [3, 4]]))
@@ -84,7 +92,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 
 @library_function(static=("axes",), is_thin=True)
-def transpose(a: ArrayLike, axes: Any = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The array with permuted axes; reversed by default.
 
     >>> transpose(np.ones((2, 3, 4)), (1, 0, 2)).shape
@@ -131,7 +139,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 @library_function(static=("source", "destination"), is_thin=True)
-def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Axes moved to other positions; the rest keep their order.
 
     >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
@@ -163,7 +171,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 @library_function(static=("axis",), is_thin=True)
-def expand_dims(a: ArrayLike, axis: Any) -> Array:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """New axes of length one.
 
     >>> expand_dims(np.ones((2, 3)), (0, -1)).shape
@@ -177,7 +185,7 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
 
 
 @library_function(static=("axis",), is_thin=True)
-def squeeze(a: ArrayLike, axis: Any = None) -> Array:
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Remove axes of length one.
 
     >>> squeeze(np.ones((1, 3, 1))).shape
@@ -200,7 +208,12 @@ def _singletons(t: ArrayType) -> str:
 
 
 @library_function(static=("shape", "out_sharding"), is_thin=True)
-def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(
+    array: ArrayLike,
+    shape: int | tuple[int, ...] | list[int],
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """An array repeated into a larger shape.
 
     >>> broadcast_to(asarray([1, 2]), (2, 2))
@@ -292,7 +305,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 
 @library_function(static=("axis",), is_thin=True)
-def flip(m: ArrayLike, axis: Any = None) -> Array:
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Reverse the order along axes.
 
     >>> flip(asarray([1, 2, 3]))
@@ -369,7 +382,9 @@ def _roll_flat(a: Any, shifts: tuple[Any, ...]) -> Any:
     return reshape(_roll(ravel(a), shifts, (0,) * len(shifts)), type_of(a).shape)
 
 
-def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
+def roll(
+    a: ArrayLike, shift: ArrayLike | Sequence[int], axis: int | tuple[int, ...] | list[int] | None = None
+) -> Array:
     """Roll elements along axes; those shifted off one end reappear at the other.
 
     >>> roll(asarray([1, 2, 3, 4]), 1)

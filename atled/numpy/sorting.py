@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
 from atled.core.types import ArrayType
 from atled.numpy.promotion import cast, inexact_dtype, operand_type
@@ -97,7 +98,7 @@ def sort(
 @library_function(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
     a: ArrayLike, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
-    descending: bool = False, dtype: Any = None,
+    descending: bool = False, dtype: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """The indices that sort the elements along an axis; equal ones keep their order, also if descending.
 
@@ -117,7 +118,7 @@ def argsort(
 
 
 @library_function(static=("axis",))
-def lexsort(keys: Any, axis: int = -1) -> Array:
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     """The positions that sort by several keys: by the last one first, then the one before it, and so on.
 
     >>> import atled.numpy as jnp
@@ -162,7 +163,7 @@ def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
             raise ValueError(f"{name}: position {k} is out of bounds for {n} elements.")
 
 
-def partition(a: ArrayLike, kth: Any, axis: int | None = -1) -> Array:
+def partition(a: ArrayLike, kth: int, axis: int | None = -1) -> Array:
     """The elements rearranged so that the one at `kth` is where sorting would put it; here they are all sorted.
 
     >>> from atled.numpy import asarray
@@ -173,7 +174,7 @@ def partition(a: ArrayLike, kth: Any, axis: int | None = -1) -> Array:
     return sort(a, axis)
 
 
-def argpartition(a: ArrayLike, kth: Any, axis: int | None = -1) -> Array:
+def argpartition(a: ArrayLike, kth: int, axis: int | None = -1) -> Array:
     """The positions of the elements as `partition` arranges them; here those that sort.
 
     >>> from atled.numpy import asarray

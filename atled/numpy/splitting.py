@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int,
     return tuple([min(max(p + length if p < 0 else p, 0), length) for p in points])
 
 
-def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """An array cut into equal parts, or at positions, along an axis.
 
     >>> split(asarray([1, 2, 3, 4]), 2)
@@ -50,7 +51,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     return _split(x, _bounds("split", x.shape[at], indices_or_sections, True), at)
 
 
-def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """An array cut into nearly equal parts, or at positions, along an axis.
 
     >>> array_split(asarray([1, 2, 3]), 2)
@@ -61,7 +62,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     return _split(x, _bounds("array_split", x.shape[at], indices_or_sections, False), at)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """An array cut along its first axis.
 
     >>> [x.shape for x in vsplit(np.ones((4, 3)), 2)]
@@ -70,7 +71,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     return split(ary, indices_or_sections, 0)
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """An array cut along its second axis, or its first if there is only one.
 
     >>> hsplit(asarray([1, 2, 3, 4]), [1])
@@ -79,7 +80,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     return split(ary, indices_or_sections, 0 if asarray(ary).ndim == 1 else 1)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """An array cut along its third axis.
 
     >>> [x.shape for x in dsplit(np.ones((2, 2, 6)), 3)]

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.contractions import matmul
 from atled.numpy.promotion import broadcast_to, cast, common_inexact, operand_type, promote_inexact
 from atled.numpy.searching import count_before, fixed
@@ -155,8 +156,9 @@ def _quantile_weights(
 
 def _quantile_function(name: str, skips_nan: bool, is_percent: bool, doc: str):
     def f(
-        a: ArrayLike, q: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False,
-        method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None, out_sharding: Any = None,
+        a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: ArrayLike | None = None, out_sharding: NamedSharding | PartitionSpec | None = None,
     ) -> Array:  # fmt: skip
         refuse_out(name, out)
         if method not in _CONTINUOUS and method not in _DISCRETE:
@@ -225,7 +227,11 @@ nanpercentile = _quantile_function(
 
 
 def median(
-    a: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Array:
     """The median over axes: the middle element, or the mean of the two middle ones; NaN if any element is.
 
@@ -239,7 +245,11 @@ def median(
 
 
 def nanmedian(
-    a: ArrayLike, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Array:
     """As `median`, ignoring NaN; NaN if all elements are.
 
@@ -267,8 +277,8 @@ def _variables(name: str, m: Any, rowvar: bool) -> Any:
 
 @library_function(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(
-    m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
-    ddof: int | None = None, fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: Any = None,
+    m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """The covariance of variables, one for each row; observations can have frequencies and weights.
 
@@ -310,7 +320,7 @@ def cov(
 
 
 @library_function(static=("rowvar", "dtype"))
-def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None) -> Array:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """The correlation of variables, one for each row: covariances over the standard deviations.
 
     >>> import atled.numpy as jnp

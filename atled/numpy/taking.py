@@ -48,7 +48,7 @@ def _take(a: Any, indices: Any, axis: int | None, mode: str, fill_value: Any) ->
 
 def take(
     a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
-    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
+    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """Elements along an axis at indices. Out of bounds: NaN or the extreme integer, or as `mode` 'clip' or 'wrap' says.
 
@@ -91,8 +91,8 @@ def _take_along_axis(
 
 
 def take_along_axis(
-    arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None, fill_value: Any = None, *,
-    wrap_negative_indices: bool | None = None,
+    arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None,
+    fill_value: ArrayLike | None = None, *, wrap_negative_indices: bool | None = None,
 ) -> Array:  # fmt: skip
     """Elements along an axis at per-element indices, such as those returned by `argsort`.
 

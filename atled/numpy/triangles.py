@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.errors import ConcretizationTypeError
 from atled.numpy.creation import asarray, ones, static_shape
 from atled.numpy.family import to_bool
@@ -64,7 +64,7 @@ def _tri(n: int, m: int, k: int, dtype: Any) -> Any:
     return conversion.convert(ew.ge(ew.add(rows, k), columns), dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:  # noqa: N803
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:  # noqa: N803
     """Ones on and below a diagonal, zeros above.
 
     >>> tri(2, 3)
@@ -108,7 +108,7 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     return dims
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Rows and columns of the lower triangle of a matrix.
 
     >>> tril_indices_from(np.ones((2, 2)))
@@ -118,7 +118,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Rows and columns of the upper triangle of a matrix.
 
     >>> triu_indices_from(np.ones((2, 2)))

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from atled.core import dtypes
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.core.types import ArrayType
 from atled.numpy.elementwise import i0
 from atled.numpy.promotion import cast, inexact_dtype, operand_type
@@ -103,7 +103,7 @@ def _kaiser(m: int, beta: Any) -> Any:
     return ew.div(i0(ew.mul(root, beta)), i0(beta))
 
 
-def kaiser(M: int, beta: Any) -> Array:  # noqa: N803
+def kaiser(M: int, beta: ArrayLike) -> Array:  # noqa: N803
     """The Kaiser window: i0(beta * sqrt(1 - r**2)) / i0(beta), for r from -1 to 1; differentiable in `beta`.
 
     >>> kaiser(5, 0.0)

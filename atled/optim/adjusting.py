@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import random
 from atled.core import errors, tree
+from atled.core.array import ArrayLike
 from atled.core.struct import static, struct
 from atled.optim.optimizer import Optimizer, State, first_numbers, number_dtype, numbers_at, trained, whole, wide
 
@@ -53,7 +55,7 @@ class Noise(Optimizer):
         return structure.unflatten(noisy), State(t, state.hyper, state.slots, scheduled, state.of)
 
 
-def noise(eta: Any = 0.01, gamma: float = 0.55, *, seed: int = 0) -> Noise:
+def noise(eta: ArrayLike | Callable[[Any], ArrayLike] = 0.01, gamma: float = 0.55, *, seed: int = 0) -> Noise:
     """Adds normal noise with variance `eta / t**gamma` to the gradients of step t, from 1 (Neelakantan et al., 2015).
 
     The noise depends only on the seed and the step number.

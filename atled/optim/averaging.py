@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core import errors, tree
+from atled.core.array import ArrayLike
 from atled.core.struct import static, struct
 from atled.optim.optimizer import (
     Optimizer,
@@ -126,7 +128,9 @@ def _with(model: Any, parameters: Any) -> Any:
     return structure.unflatten([x if y is None else y.astype(x.dtype) for x, y in zip(leaves, new_leaves, strict=True)])
 
 
-def average(optimizer: Optimizer, decay: Any = None, *, begin: int = 0, every: int = 1) -> Average:
+def average(
+    optimizer: Optimizer, decay: ArrayLike | Callable[[Any], ArrayLike] | None = None, *, begin: int = 0, every: int = 1
+) -> Average:
     """Keeps an average of the weights, from step `begin` on every `every` steps; training itself does not change.
 
     With a `decay`, the running average `a = decay a + (1 - decay) p` without the bias of its start (EMA); without one,
@@ -302,8 +306,8 @@ class SquaresW(AdamW):
 
 
 def schedule_free_adamw(
-    rate: Any = 2.5e-3, *, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, decay: float = 0.0,
-    decays: str | None = None,
+    rate: ArrayLike | Callable[[Any], ArrayLike] = 2.5e-3, *, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
+    decay: float = 0.0, decays: str | None = None,
 ) -> ScheduleFree:  # fmt: skip
     """AdamW without a schedule: `ScheduleFree` around AdamW's scaling, with b1 between its two sets of weights.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core import errors, tree
+from atled.core.array import ArrayLike
 from atled.core.struct import static, struct
 from atled.optim.optimizer import Optimizer, Rule, State, first_numbers, norm, number_dtype, numbers_at, trained
 
@@ -41,7 +43,7 @@ def _factor(length: Any, limit: Any) -> Any:
     return jnp.where(length <= limit, 1, limit / length)
 
 
-def clip(limit: Any) -> Clip:
+def clip(limit: ArrayLike | Callable[[Any], ArrayLike]) -> Clip:
     """Clips gradients by their global norm; goes before an optimizer in a `chain`.
 
     With `n` the norm of all gradients as one vector, each becomes `g * min(1, limit / n)`.
@@ -78,7 +80,7 @@ class ClipValues(Rule):
         return jnp.clip(g, -h.limit, h.limit), {}
 
 
-def clip_values(limit: Any) -> ClipValues:
+def clip_values(limit: ArrayLike | Callable[[Any], ArrayLike]) -> ClipValues:
     """Clips each element of the gradients to [-limit, limit]. NaN stays NaN.
 
     >>> from atled import optim
@@ -109,7 +111,7 @@ class ClipLayers(Rule):
         return g * _factor(norm(g), h.limit), {}
 
 
-def clip_layers(limit: Any) -> ClipLayers:
+def clip_layers(limit: ArrayLike | Callable[[Any], ArrayLike]) -> ClipLayers:
     """Clips the gradient of each array to norm `limit`; in a `Stack`, of each layer.
 
     >>> from atled import optim
@@ -143,7 +145,7 @@ class ClipAdaptive(Rule):
         return g * _factor(length, h.limit * jnp.maximum(own, h.eps)), {}
 
 
-def clip_adaptive(limit: Any = 0.01, eps: float = 1e-3) -> ClipAdaptive:
+def clip_adaptive(limit: ArrayLike | Callable[[Any], ArrayLike] = 0.01, eps: float = 1e-3) -> ClipAdaptive:
     """Adaptive gradient clipping: the gradient norm of a unit is at most `limit` times the norm of its weights.
 
     A unit is the weights of one output: all axes but the last; for a vector, all. Weight norms are at least `eps`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
+from atled.core.array import Array
 from atled.core.struct import static, struct
 from atled.higher_order.branches import cond
 from atled.optim.adaptive import NAdam
@@ -13,7 +14,7 @@ from atled.optim.rules import Adam, AdamW, square
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
-def orthogonalized(x: Any, steps: int = 5, eps: float = 1e-8) -> Any:
+def orthogonalized(x: Array, steps: int = 5, eps: float = 1e-8) -> Array:
     """A matrix with about the same singular vectors whose singular values are between about 0.7 and 1.2.
 
     The Newton-Schulz iteration `x = a x + (b y + c y y) x` with `y = x x*`, on the matrix divided by its norm.

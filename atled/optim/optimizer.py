@@ -143,7 +143,7 @@ def apply(model: Any, updates: Any) -> Any:
     return structure.unflatten(new_leaves)
 
 
-def norm(grads: Any) -> Any:
+def norm(grads: Any) -> Array:
     """The global norm of all gradients.
 
     >>> from atled import optim

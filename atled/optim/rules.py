@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
+from atled.core.array import ArrayLike
 from atled.core.struct import static, struct
 from atled.nn.selecting import checked, matches
 from atled.optim.optimizer import Rule
@@ -139,7 +140,7 @@ class Decay(Decaying):
         return g + h.decay * p, {}
 
 
-def decay(rate: Any, pattern: str | None = None) -> Decay:
+def decay(rate: ArrayLike | Callable[[Any], ArrayLike], pattern: str | None = None) -> Decay:
     """Adds `rate * p` to the gradients of parameters, all or those that match a pattern; goes before an optimizer.
 
     This is the gradient of `rate / 2` times the sum of squares. The following optimizer's rate scales it (L2

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import atled.numpy as jnp
 from atled.core import errors
+from atled.core.array import ArrayLike
 from atled.core.struct import static, struct
 
 
@@ -270,7 +271,7 @@ def _rate(schedule: Any, step: Any, dtype: Any) -> Any:
     return jnp.asarray(schedule(step) if callable(schedule) else schedule, dtype)
 
 
-def joined(schedules: Sequence[Any], ends: Sequence[int]) -> Schedule:
+def joined(schedules: Sequence[ArrayLike | Callable[[Any], ArrayLike]], ends: Sequence[int]) -> Schedule:
     """Schedules, functions or numbers in sequence: each starts at step 0 where the previous one ends.
 
     >>> from atled import optim

@@ -8,14 +8,15 @@ formula is evaluated at the count itself, also above 9. Samples have no derivati
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import scan
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
@@ -32,7 +33,13 @@ def _rademacher(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return signs(key, dims, dtype)
 
 
-def rademacher(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rademacher(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """-1 or 1, both with probability one half.
 
     >>> from atled import random
@@ -63,7 +70,14 @@ def _geometric(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return stop_gradient(tries).astype(dtype)
 
 
-def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def geometric(
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Geometric numbers: trials until the first success, each with probability p; at least 1.
 
     >>> from atled import random
@@ -146,7 +160,14 @@ def _poisson(key: Any, lam: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.where(lam == 0, 0, counts).astype(dtype)
 
 
-def poisson(key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def poisson(
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Poisson numbers with mean `lam`; -1 where that is negative or nan.
 
     >>> from atled import random
@@ -223,7 +244,13 @@ def _binomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> An
     return binomial_floats(key, n, p).astype(dtype)
 
 
-def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None) -> Array:
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Binomial numbers: successes in n trials with probability p; nan for invalid n or p.
 
     >>> from atled import random
@@ -252,7 +279,13 @@ def _multinomial(key: Any, n: Any, p: Any, dims: tuple[int, ...], dtype: Any, un
 
 
 def multinomial(
-    key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
 ) -> Array:
     """Counts of n draws in categories along the last axis, with probabilities proportional to p.
 

@@ -8,13 +8,15 @@ precisions use 10 (float16) or 7 (bfloat16) random bits, as in JAX, so that the 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.promotion import broadcast_shapes
 from atled.ops.placing import placed
 from atled.random.keys import use
@@ -38,7 +40,13 @@ def exponential_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return -jnp.log1p(-unit(key, dims, dtype))
 
 
-def exponential(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def exponential(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Exponentially distributed numbers with rate 1.
 
     >>> from atled import random
@@ -56,7 +64,13 @@ def _laplace(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.sign(u) * jnp.log1p(-jnp.abs(u))
 
 
-def laplace(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def laplace(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Numbers with density `exp(-abs(x)) / 2`.
 
     >>> from atled import random
@@ -73,7 +87,13 @@ def _logistic(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.log(u) - jnp.log1p(-u)
 
 
-def logistic(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def logistic(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Numbers whose distribution function is the sigmoid.
 
     >>> from atled import random
@@ -89,7 +109,13 @@ def _cauchy(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.tan((unit(key, dims, dtype, float(dtypes.finfo(dtype).eps)) - 0.5) * math.pi)
 
 
-def cauchy(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def cauchy(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Numbers with density `1 / (pi * (1 + x**2))`.
 
     >>> from atled import random
@@ -105,7 +131,14 @@ def _pareto(key: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.exp(exponential_floats(key, dims, dtype) / jnp.asarray(b).astype(dtype))
 
 
-def pareto(key: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def pareto(
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Numbers from 1 up with density `b / x**(b + 1)`.
 
     >>> from atled import random
@@ -124,7 +157,12 @@ def _rayleigh(key: Any, scale: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def rayleigh(
-    key: ArrayLike, scale: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Rayleigh: lengths of 2-d normal vectors with standard deviation `scale`; JAX's numbers, but never inf.
 
@@ -150,10 +188,10 @@ def triangular(
     left: ArrayLike,
     mode: ArrayLike,
     right: ArrayLike,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Triangular numbers: between `left` and `right`, with a density that peaks linearly at `mode`.
 
@@ -175,7 +213,11 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, dims: tuple[int, ...]
 
 
 def weibull_min(
-    key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Weibull numbers, which exceed x with probability `exp(-(x / scale) ** concentration)`.
 

@@ -9,13 +9,15 @@ in the parameters, by implicit reparametrisation (Figurnov et al., 2018).
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.loops import while_loop
 from atled.ops import special
@@ -112,7 +114,14 @@ def _gamma(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = 
     return gamma_floats(key, a, dims, dtype, in_logs)
 
 
-def gamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def gamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Numbers with density `x**(a - 1) * exp(-x) / gamma(a)`.
 
     >>> from atled import random
@@ -123,7 +132,14 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *,
     return placed(_gamma(use("gamma", key), a, dims, dtype), out_sharding, "random.gamma")
 
 
-def loggamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Logarithms of gamma numbers, finite also where those would underflow.
 
     >>> from atled import random
@@ -140,7 +156,12 @@ def _chisquare(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def chisquare(
-    key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Sums of the squares of `df` normal numbers.
 
@@ -163,10 +184,10 @@ def f(
     key: ArrayLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Ratios of two `chisquare` numbers, each divided by its degrees of freedom (Fisher's distribution).
 
@@ -188,7 +209,13 @@ def _beta(key: Any, a: Any, b: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def beta(
-    key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers between 0 and 1 with density proportional to `x**(a - 1) * (1 - x)**(b - 1)`.
 
@@ -208,7 +235,14 @@ def _t(key: Any, df: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return normal_floats(keys[0], dims, dtype) * jnp.sqrt(half / gamma_floats(keys[1], half, dims, dtype))
 
 
-def t(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Numbers with Student's distribution of `df` degrees of freedom.
 
     >>> from atled import random
@@ -227,7 +261,12 @@ def _dirichlet(key: Any, alpha: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def dirichlet(
-    key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Dirichlet vectors: positive numbers along a last axis that sum to one, with concentrations `alpha`.
 
@@ -256,7 +295,12 @@ def generalized_normals(key: Any, p: Any, dims: tuple[int, ...], dtype: Any) -> 
 
 
 def generalized_normal(
-    key: ArrayLike, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with density proportional to `exp(-abs(x)**p)`: p = 2 is the shape of `normal`, p = 1 that of `laplace`.
 
@@ -286,7 +330,15 @@ def _cube(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return uniform_floats(key, dims, dtype, -1.0, 1.0)
 
 
-def ball(key: ArrayLike, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Points uniform in the `d`-dimensional ball `sum(abs(x)**p) <= 1`.
 
     `p=inf` is the cube.

@@ -148,7 +148,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
     return dtypes.key_dtype
 
 
-def key(seed: Any, *, impl: str | None = None, dtype: Any = None) -> Array:
+def key(seed: ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
     """A random key from an integer seed. The same seed gives the same numbers, everywhere.
 
     >>> key(0)
@@ -158,7 +158,7 @@ def key(seed: Any, *, impl: str | None = None, dtype: Any = None) -> Array:
     return _wrap(asarray(_words_of_seed(seed)))
 
 
-def PRNGKey(seed: Any, *, impl: str | None = None) -> Array:
+def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
     """A random key as an array of its two words; `key` is the typed form.
 
     >>> PRNGKey(7)
@@ -196,7 +196,7 @@ def key_impl(keys: ArrayLike) -> str:
     return "threefry2x32"
 
 
-def clone(key: Any) -> Array:
+def clone(key: Array) -> Array:
     """The same key as a new object, for intentional reuse.
 
     >>> first = key(0)

@@ -8,13 +8,15 @@ parameters.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.numpy.promotion import broadcast_shapes, common_dtype, inexact_dtype
 from atled.ops import special
 from atled.ops.placing import placed
@@ -41,10 +43,10 @@ def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Normal numbers truncated to the range from `lower` to `upper`.
 
@@ -71,7 +73,12 @@ def _lognormal(key: Any, sigma: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def lognormal(
-    key: ArrayLike, sigma: ArrayLike = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    sigma: ArrayLike = _ONE,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too.
 
@@ -89,7 +96,13 @@ def _maxwell(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.linalg.norm(normal_floats(key, (*dims, 3), dtype), axis=-1)
 
 
-def maxwell(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def maxwell(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Maxwell-distributed numbers: lengths of 3-d standard normal vectors.
 
     >>> from atled import random
@@ -107,7 +120,13 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, dims: tuple[int, ...],
     return signs(keys[1], dims, dtype) * _maxwell(keys[0], dims, dtype) * scale + loc
 
 
-def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def double_sided_maxwell(
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers whose distance from `loc`, to either side, is `scale` times a `maxwell` number.
 
     The result has the axes of `shape`, and then those of the parameters.
@@ -133,7 +152,14 @@ def _wald(key: Any, mean: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return jnp.where(is_small, mean / ratio, mean * ratio)
 
 
-def wald(key: ArrayLike, mean: ArrayLike, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def wald(
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Wald (inverse Gaussian) numbers: first passage times of a Brownian motion with drift, with the given mean.
 
     >>> from atled import random
@@ -163,11 +189,11 @@ def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
     cov: ArrayLike,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Multivariate normal vectors, along a last axis, with a given mean and covariance matrix.
 
@@ -203,7 +229,13 @@ def _orthogonal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def orthogonal(
-    key: ArrayLike, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    n: int,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Orthogonal (n, n) matrices, or unitary ones, uniformly distributed (Haar); or (n, m), the first rows or columns
     of one.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
+from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray, static_shape
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, inexact_dtype
@@ -73,7 +75,13 @@ def _bits(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return random_bits(key, dims, dtypes.bits(dtype))
 
 
-def bits(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def bits(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Random bits as unsigned integers.
 
     >>> from atled import random
@@ -112,12 +120,12 @@ def _uniform(key: Any, dims: tuple[int, ...], dtype: Any, minval: Any, maxval: A
 
 def uniform(
     key: ArrayLike,
-    shape: Any = (),
-    dtype: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Uniformly distributed numbers in [minval, maxval).
 
@@ -152,7 +160,13 @@ def _normal(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
     return normals(key, dims, dtype)
 
 
-def normal(key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def normal(
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Normally distributed numbers with mean 0 and variance 1; complex dtypes too.
 
     >>> from atled import random
@@ -201,7 +215,13 @@ def _clipped(x: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def randint(
-    key: ArrayLike, shape: Any, minval: ArrayLike, maxval: ArrayLike, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: Any = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Uniformly distributed integers in [minval, maxval).
 
@@ -250,7 +270,12 @@ def signs(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 
 def bernoulli(
-    key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """True with probability p; mode "high" resolves probabilities below 1e-7. Half precisions are compared in float32.
 
@@ -306,7 +331,12 @@ def gumbel_mode(name: str, mode: str | None) -> str:
 
 
 def gumbel(
-    key: ArrayLike, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u.
 
@@ -343,11 +373,11 @@ def categorical(
     key: ArrayLike,
     logits: ArrayLike,
     axis: int = -1,
-    shape: Any = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     replace: bool = True,
     mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
     """Positions along an axis, with probabilities proportional to exp(logits). Half precisions are drawn in float32.
 
@@ -404,7 +434,14 @@ def _permutation_of(key: Any, n: int) -> Any:
     return shuffled(key, shape.iota(dtypes.default("i"), (n,), 0), 0)
 
 
-def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
+def permutation(
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """The integers below x, or the slices of x along an axis, in random order.
 
     >>> from atled import random
@@ -438,7 +475,13 @@ def _weighted_without(key: Any, p: Any, count: int, mode: str) -> Any:
 
 
 def choice(
-    key: ArrayLike, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
+    key: ArrayLike,
+    a: int | np.integer | np.ndarray | Array,
+    shape: SupportsIndex | Sequence[SupportsIndex] = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
 ) -> Array:
     """Draws from the integers below a, or from the slices of a along an axis, with or without replacement.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary, shape
@@ -129,7 +129,7 @@ def _call(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:
     return _transform(x, name, int(type), s, axes, norm)
 
 
-def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The cosine transform along an axis, which is truncated or zero-padded to length n.
 
     >>> import atled.numpy as jnp
@@ -140,7 +140,7 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
     return _call("dct", x, type, None if n is None else (n,), (axis,), norm)
 
 
-def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `dct` with the same arguments.
 
     >>> idct(dct(jnp.array([1.0, 2.0, 3.0]))).round()
@@ -150,7 +150,13 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
     return _call("idct", x, type, None if n is None else (n,), (axis,), norm)
 
 
-def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def dctn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """The cosine transform over `axes`; by default all, or the last `len(s)` if `s` is given.
 
     >>> dctn(jnp.ones((2, 2))).round() + 0.0
@@ -160,7 +166,13 @@ def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | Non
     return _call("dctn", x, type, s, axes, norm)
 
 
-def idctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def idctn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """The inverse of `dctn` with the same arguments.
 
     >>> idctn(dctn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).round()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.core.trace import bind
 from atled.higher_order.looped import in_double
 from atled.ops import elementary
@@ -21,7 +21,7 @@ _LOG_TWO_PI = math.log(2 * math.pi)
 
 
 @library_function
-def gammaln(x: Any) -> Array:
+def gammaln(x: ArrayLike) -> Array:
     """The logarithm of the absolute value of the gamma function.
 
     >>> round(float(gammaln(5.0)), 3), round(math.log(24), 3)
@@ -32,7 +32,7 @@ def gammaln(x: Any) -> Array:
 
 
 @library_function
-def loggamma(x: Any) -> Array:
+def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported.
 
     >>> round(float(loggamma(5.0)), 3)
@@ -70,7 +70,7 @@ def _sine_of_turns(x: Any) -> Any:
 
 
 @library_function
-def gamma(x: Any) -> Array:
+def gamma(x: ArrayLike) -> Array:
     """The gamma function.
 
     >>> import atled.numpy as jnp
@@ -96,7 +96,7 @@ def _gamma(x: Any) -> Any:
 
 
 @library_function
-def gammasgn(x: Any) -> Array:
+def gammasgn(x: ArrayLike) -> Array:
     """The sign of the gamma function; NaN at its poles, except at zero, where it is the sign of that zero.
 
     >>> import atled.numpy as jnp
@@ -114,7 +114,7 @@ def gammasgn(x: Any) -> Array:
 
 
 @library_function(static=("exact",))
-def factorial(n: Any, exact: bool = False) -> Array:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """gamma(n + 1), and zero for negative n; the result is floating point.
 
     >>> import atled.numpy as jnp
@@ -130,7 +130,7 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 
 @library_function
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of the logarithm of the gamma function.
 
     >>> round(float(digamma(1.0)), 3)
@@ -141,7 +141,7 @@ def digamma(x: Any) -> Array:
 
 
 @library_function
-def polygamma(n: Any, x: Any) -> Array:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of digamma at x, for integer n; differentiable with respect to x.
 
     >>> round(float(polygamma(1, 1.0)), 3)
@@ -153,7 +153,7 @@ def polygamma(n: Any, x: Any) -> Array:
 
 
 @library_function
-def zeta(x: Any, q: Any = None) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable with respect to q.
 
     >>> round(float(zeta(2.0)), 3), round(float(zeta(2.0, 2.0)), 3)
@@ -209,7 +209,7 @@ def _betaln(a: Any, b: Any) -> Any:
 
 
 @library_function
-def betaln(a: Any, b: Any) -> Array:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The log of the absolute value of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
 
     >>> round(float(betaln(1e4, 1e4)), 1)
@@ -220,7 +220,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 
 @library_function
-def beta(a: Any, b: Any) -> Array:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """gamma(a) gamma(b) / gamma(a + b).
 
     >>> round(float(beta(2.0, 3.0) * 12), 3)
@@ -232,7 +232,7 @@ def beta(a: Any, b: Any) -> Array:
 
 
 @library_function(static=("repetition",))
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:  # noqa: N803
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # noqa: N803
     """The number of ways to choose k of N things, as a float; with `repetition`, with replacement.
 
     >>> import atled.numpy as jnp
@@ -260,7 +260,7 @@ def _multigammaln(a: Any, d: int) -> Any:
     return back(ew.select(is_inside, out, value(a, np.nan)))
 
 
-def multigammaln(a: Any, d: Any) -> Array:
+def multigammaln(a: ArrayLike, d: SupportsIndex) -> Array:
     """The logarithm of the multivariate gamma function in d dimensions, for a static integer d and a > (d - 1) / 2.
 
     >>> round(float(multigammaln(5.0, 1)), 3), round(float(multigammaln(5.0, 2)), 3)

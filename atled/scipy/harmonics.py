@@ -10,7 +10,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes, errors
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import Tracer
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.scan import repeat
@@ -126,7 +126,7 @@ def _bessel(v: int) -> Any:
 
 
 @library_function(static=("v", "n_iter"))
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of orders 0 to v, stacked along a new first axis.
 
     The number of steps follows from v; `n_iter` has no effect and is accepted for compatibility.
@@ -177,7 +177,9 @@ def _sph_harm(n: Any, m: Any, theta: Any, phi: Any, top: int) -> Any:
     return conversion.convert(out * (jnp.cos(m * phi) + 1j * jnp.sin(m * phi)), dtype)
 
 
-def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None) -> Array:
+def sph_harm_y(
+    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: int | None = None, n_max: int | None = None
+) -> Array:
     """The spherical harmonic of degree n and order m at polar angle theta and azimuth phi.
 
     Operands broadcast. `n_max`, the largest degree, is required if n is traced; larger degrees are clipped to it.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import atled.numpy as jnp
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.core.trace import bind
 from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.loops import while_loop
@@ -85,7 +85,7 @@ def _poch(z: Any, m: Any) -> Any:
 
 
 @library_function
-def poch(z: Any, m: Any) -> Array:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """gamma(z + m) / gamma(z), also where both are infinite.
 
     >>> round(float(poch(3.0, 2.0)), 3)
@@ -153,7 +153,7 @@ class Hyp1f1(Looped):
 
 
 @library_function
-def hyp1f1(a: Any, b: Any, x: Any) -> Array:
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The confluent hypergeometric function 1F1(a; b; x), differentiable with respect to all operands.
 
     >>> import atled.numpy as jnp
@@ -238,7 +238,7 @@ class Hyp2f1(Looped):
 
 
 @library_function
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x) for x up to 1, differentiable with respect to all operands.
 
     For x above 1 it is complex, and NaN here, unless a or b is a negative integer.

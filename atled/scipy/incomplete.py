@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.lax import incomplete
 from atled.scipy.operands import real_operands
 from atled.staging.jit import library_function
 
 
 @library_function
-def gammainc(a: Any, x: Any) -> Array:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, differentiable in both operands.
 
     >>> import atled.numpy as jnp
@@ -22,7 +20,7 @@ def gammainc(a: Any, x: Any) -> Array:
 
 
 @library_function
-def gammaincc(a: Any, x: Any) -> Array:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, accurate in the tail; differentiable in both operands.
 
     >>> round(float(gammaincc(1.0, 1.0)), 3)
@@ -32,7 +30,7 @@ def gammaincc(a: Any, x: Any) -> Array:
 
 
 @library_function
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function, differentiable in all three operands.
 
     >>> import atled.numpy as jnp

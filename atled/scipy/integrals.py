@@ -15,7 +15,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.scan import repeat, scan
@@ -79,7 +79,7 @@ class Expn(Looped):
 
 
 @library_function
-def expn(n: Any, x: Any) -> Array:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """The integral of exp(-x t) / t**n over t from 1 to infinity, for integer n >= 0 and x >= 0.
 
     >>> import atled.numpy as jnp
@@ -90,7 +90,7 @@ def expn(n: Any, x: Any) -> Array:
 
 
 @library_function
-def exp1(x: Any) -> Array:
+def exp1(x: ArrayLike) -> Array:
     """The integral of exp(-t) / t over t from x to infinity, for positive x.
 
     >>> round(float(exp1(1.0)), 3)
@@ -143,7 +143,7 @@ class Expi(Looped):
 
 
 @library_function
-def expi(x: Any) -> Array:
+def expi(x: ArrayLike) -> Array:
     """The integral of exp(t) / t over t from minus infinity up to x, as a principal value.
 
     >>> round(float(expi(1.0)), 3)
@@ -208,7 +208,7 @@ class CosineIntegral(Looped):
 
 
 @library_function
-def sici(x: Any) -> tuple[Any, Any]:
+def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine integral, and the cosine integral of abs(x).
 
     >>> [round(float(v), 3) for v in sici(1.0)]
@@ -248,7 +248,7 @@ def _faddeeva(z: Any) -> Any:
 
 
 @library_function
-def wofz(z: Any) -> Array:
+def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function exp(-z**2) erfc(-i z).
 
     >>> bool(abs(wofz(1j) - 0.42758358) < 1e-6)
@@ -289,7 +289,7 @@ def _dawson(x: Any) -> Any:
 
 
 @library_function
-def dawsn(x: Any) -> Array:
+def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 up to x.
 
     >>> round(float(dawsn(1.0)), 3)
@@ -342,7 +342,7 @@ class FresnelCosine(Looped):
 
 
 @library_function
-def fresnel(x: Any) -> tuple[Any, Any]:
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The integrals of sin(pi t**2 / 2) and of cos(pi t**2 / 2) over t from 0 to x.
 
     >>> [round(float(v), 3) for v in fresnel(1.0)]
@@ -394,7 +394,7 @@ class OwensT(Looped):
 
 
 @library_function
-def owens_t(h: Any, a: Any) -> Array:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """The probability that X > h and 0 < Y < a X, for X and Y of the standard normal distribution.
 
     >>> round(float(owens_t(0.0, 1.0)), 3)
@@ -432,7 +432,7 @@ def _spence(x: Any) -> Any:
 
 
 @library_function
-def spence(x: Any) -> Array:
+def spence(x: ArrayLike) -> Array:
     """The integral of log(t) / (1 - t) over t from 1 to x, for x >= 0: the dilogarithm of 1 - x.
 
     >>> round(float(spence(0.0)), 3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.numpy import linalg as _numpy
@@ -80,7 +80,7 @@ def _without_column(x: Any, is_vector: bool) -> Any:
 # -- solving ----------------------------------------------------------------------------------------------------------
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinant of a square matrix.
 
     >>> det(asarray([[2.0, 1.0], [1.0, 3.0]])).round()
@@ -89,7 +89,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     return _numpy.det(a)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverse of a square matrix.
 
     >>> inv(asarray([[2.0, 0.0], [0.0, 4.0]]))
@@ -117,8 +117,8 @@ def _solve_triangular(a: Any, b: Any, form: str, lower: bool, unit: bool) -> Any
 
 
 def solve_triangular(
-    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
-    debug: Any = None, check_finite: bool = True,
+    a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False,
+    overwrite_b: bool = False, debug: Any = None, check_finite: bool = True,
 ) -> Array:  # fmt: skip
     """x such that a x = b for triangular a, or its transpose (`trans` 1) or adjoint (2). b with one axis is a vector.
 
@@ -148,8 +148,8 @@ def _solve(a: Any, b: Any, is_positive: bool, lower: bool) -> Any:
 
 
 def solve(
-    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
-    check_finite: bool = True, assume_a: str = "gen",
+    a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+    debug: bool = False, check_finite: bool = True, assume_a: str = "gen",
 ) -> Array:  # fmt: skip
     """x such that a x = b; with `assume_a="pos"` by Cholesky decomposition of the triangle that `lower` selects.
 
@@ -168,7 +168,7 @@ def _cholesky(a: Any, lower: bool) -> Any:
     return _numpy.cholesky(a, upper=not lower)
 
 
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Upper triangular U with U* U = a, or lower triangular L with L L* = a.
 
     >>> cholesky(asarray([[4.0, 2.0], [2.0, 5.0]]), lower=True)
@@ -178,7 +178,9 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     return _cholesky(a, bool(lower))
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
     """A Cholesky factor for `cho_solve`; its other triangle is zero.
 
     >>> cho_factor(asarray([[4.0, 2.0], [2.0, 5.0]]))
@@ -195,7 +197,9 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     return _without_column(in_dtype(_solve_by_root(x, y, lower), result_dtype), is_vector)
 
 
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def cho_solve(
+    c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:
     """x such that a x = b, from the Cholesky factor of a that `cho_factor` returns.
 
     >>> cho_solve(cho_factor(asarray([[4.0, 2.0], [2.0, 5.0]])), asarray([8.0, 12.0]))
@@ -226,7 +230,9 @@ def _lu(a: Any, permute_l: bool) -> Any:
     return in_dtype(back, result_dtype), in_dtype(low, result_dtype), in_dtype(up, result_dtype)
 
 
-def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, ...]:
     """P, L and U with P L U = a, or P L and U; L has a unit diagonal.
 
     >>> p, l, u = lu(asarray([[1.0, 3.0], [2.0, 4.0]]))
@@ -245,7 +251,7 @@ def _lu_factor(a: Any) -> tuple[Any, Any]:
     return in_dtype(packed, result_dtype), pivots
 
 
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the pivot rows, for `lu_solve`.
 
     >>> lu_factor(asarray([[1.0, 3.0], [2.0, 4.0]]))
@@ -267,7 +273,13 @@ def _lu_solve(lu: Any, pivots: Any, b: Any, form: str) -> Any:
     return _without_column(in_dtype(out, result_dtype), is_vector)
 
 
-def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def lu_solve(
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
     """x such that a x = b, from the result of `lu_factor`; a^T x = b for `trans` 1, a* x = b for 2.
 
     >>> lu_solve(lu_factor(asarray([[1.0, 3.0], [2.0, 4.0]])), asarray([4.0, 6.0])).round()
@@ -281,13 +293,13 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
 
 
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: Any = None,
+    lwork: int | None = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
-) -> Any:
+) -> tuple[Array, ...]:
     """Q and R with Q R = a: square Q ("full"), the fewest columns ("economic"), or the tuple `(R,)` ("r").
 
     With `pivoting`, also the permutation p with Q R = a[:, p], which makes the diagonal of R decrease in magnitude.
@@ -335,9 +347,9 @@ def _multiply(q: Any, c: Any, mode: str, conjugate: bool) -> Any:
 
 
 def qr_multiply(
-    a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False, overwrite_a: bool = False,
-    overwrite_c: bool = False,
-) -> Any:  # fmt: skip
+    a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False, conjugate: bool = False,
+    overwrite_a: bool = False, overwrite_c: bool = False,
+) -> tuple[Array, ...]:  # fmt: skip
     """c Q (mode "right") or Q c ("left"), and R, for the economic QR of a; with `pivoting`, also the permutation.
 
     With `conjugate`, Q is conjugated. c with one axis is a vector.
@@ -361,8 +373,8 @@ def _full_r(a: Any) -> Any:
 
 
 def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
-    lapack_driver: str = "gesdd",
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
+    check_finite: bool = True, lapack_driver: str = "gesdd",
 ) -> Any:  # fmt: skip
     """U, s and V* with a = U diag(s) V* and s descending, or s alone.
 
@@ -395,7 +407,7 @@ def _eigh(a: Any, b: Any, lower: bool, eigvals_only: bool) -> Any:
 
 
 def eigh(
-    a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+    a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
     overwrite_b: bool = False, turbo: bool = True, eigvals: None = None, type: int = 1, check_finite: bool = True,
 ) -> Any:  # fmt: skip
     """Eigenvalues, ascending, and eigenvectors of a v = w v, or of a v = w b v with positive definite b.
@@ -432,8 +444,8 @@ def _eigh_tridiagonal(d: Any, e: Any, first: int, last: int | None, eigvals_only
 
 
 def eigh_tridiagonal(
-    d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: Any = None,
-    tol: float | None = None, key: Any = None,
+    d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, select: str = "a",
+    select_range: tuple[int, int] | None = None, tol: float | None = None, key: Any = None,
 ) -> Any:  # fmt: skip
     """Eigenvalues, ascending, and eigenvectors of the Hermitian tridiagonal matrix with diagonal d and superdiagonal e.
 
@@ -460,7 +472,7 @@ def eigh_tridiagonal(
 
 
 @library_function(static=("output",))
-def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """The Schur form T and unitary Z with Z T Z* = a; T is triangular, or has 2 x 2 diagonal blocks if it must be real.
 
     >>> t, z = schur(asarray([[2.0, 1.0], [1.0, 2.0]]))
@@ -496,7 +508,7 @@ def _hessenberg(a: Any, calc_q: bool) -> Any:
     return form, in_dtype(ew.add(ew.add(corner, first), shape.pad(inner, 0, edge)), result_dtype)
 
 
-def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The Hessenberg form H of a, zero below the first subdiagonal; with `calc_q`, also a unitary Q with Q H Q* = a.
 
     >>> a = asarray([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [4.0, 6.0, 7.0]])
@@ -516,8 +528,13 @@ def _polar(a: Any, side: str) -> tuple[Any, Any]:
 
 
 def polar(
-    a: Any, side: str = "right", *, method: str = "svd", eps: float | None = None, max_iterations: int | None = None
-) -> tuple[Any, Any]:
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "svd",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
     """U with orthonormal columns (or rows) and positive semidefinite P with U P = a, or P U = a for side "left".
 
     It is computed from a singular value decomposition, whatever `method` says.

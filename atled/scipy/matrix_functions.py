@@ -14,7 +14,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.higher_order.custom import custom_jvp
 from atled.higher_order.implicit import custom_linear_solve
@@ -120,7 +120,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
     return in_dtype(_sylvester(x, y, z, method, tol), result_dtype)
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803
+def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803
     """X such that A X + X B = C; NaN if eigenvalues of A and -B are closer than `tol`, since no such X may exist.
 
     The method is "schur", or "eigen", which is faster but needs diagonalizable matrices.
@@ -169,7 +169,7 @@ def _sqrtm(a: Any) -> Any:
     return _root(cast(x, dtypes.complex_of(type_of(x).dtype)))
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> Array:  # noqa: N803
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:  # noqa: N803
     """X with X X = A whose eigenvalues have no negative real parts. The result is complex.
 
     It is differentiable where A has no zero eigenvalue.
@@ -216,7 +216,7 @@ def _parlett(form: Any, vectors: Any, values: Any) -> tuple[Any, Any]:
     return out, jnp.where(jnp.any(jnp.isinf(out), axis=(-1, -2)), np.inf, error)
 
 
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:  # noqa: N803
+def funm(A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True) -> Any:  # noqa: N803
     """Apply a scalar function to a square matrix; `func` is called once, with all eigenvalues.
 
     The result is complex. Without `disp`, an estimate of its relative error is also returned; it is large where
@@ -270,7 +270,7 @@ def _rsf2csf(form: Any, vectors: Any) -> tuple[Any, Any]:
     return triangle(matmul(matmul(turn, t), adjoint(turn)), False), matmul(z, adjoint(turn))
 
 
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:  # noqa: N803
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:  # noqa: N803
     """The complex Schur form, which is triangular, from the real one with its 2 x 2 blocks.
 
     >>> t, _ = rsf2csf(jnp.array([[0.0, -1.0], [1.0, 0.0]]), jnp.eye(2))
@@ -344,7 +344,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:  # noqa: N
     return in_dtype(ew.select(spread(is_fine), out, np.asarray(np.nan, t.dtype)), result_dtype)
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803
     """The exponential of a matrix; NaN if its norm is so large that more than `max_squarings` squarings are needed.
 
     >>> import atled.numpy as jnp
@@ -355,7 +355,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     return _expm(A, bool(upper_triangular), int(max_squarings))
 
 
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:  # noqa: N803
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True) -> Any:  # noqa: N803
     """The exponential of A, and its derivative in direction E; or the derivative alone.
 
     >>> expm_frechet(np.zeros((2, 2), "float32"), asarray([[1.0, 2.0], [3.0, 4.0]]), compute_expm=False).round()

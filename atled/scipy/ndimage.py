@@ -10,7 +10,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary
@@ -116,7 +116,7 @@ def _map_coordinates(x: Any, coordinates: list[Any], cval: Any, order: int, mode
 
 
 def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+    input: ArrayLike, coordinates: Sequence[ArrayLike], order: int, mode: str = "constant", cval: ArrayLike = 0.0
 ) -> Array:
     """The values of an array at coordinates between its elements, by splines of an order from 0 to 5.
 

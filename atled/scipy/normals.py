@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.numpy.promotion import promote_inexact
 from atled.ops import approximation, elementary
 from atled.ops import elementwise as ew
@@ -20,7 +20,7 @@ _HALF = math.sqrt(0.5)
 
 
 @library_function(is_thin=True)
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """The error function.
 
     >>> round(float(erf(1.0)), 3)
@@ -30,7 +30,7 @@ def erf(x: Any) -> Array:
 
 
 @library_function(is_thin=True)
-def erfc(x: Any) -> Array:
+def erfc(x: ArrayLike) -> Array:
     """1 - erf(x), accurate in the tail.
 
     >>> float(erfc(9.0)) > 0, float(1 - erf(9.0)) > 0
@@ -40,7 +40,7 @@ def erfc(x: Any) -> Array:
 
 
 @library_function
-def erfcx(x: Any) -> Array:
+def erfcx(x: ArrayLike) -> Array:
     """exp(x**2) * erfc(x), without overflow or underflow for positive x.
 
     >>> round(float(erfcx(20.0)), 3)
@@ -93,7 +93,7 @@ def _quantile(middle: Any, tail: Any) -> Any:
 
 
 @library_function
-def ndtri(p: Any) -> Array:
+def ndtri(p: ArrayLike) -> Array:
     """The normal quantile: the x at which the normal distribution function is p.
 
     >>> import atled.numpy as jnp
@@ -106,7 +106,7 @@ def ndtri(p: Any) -> Array:
 
 
 @library_function
-def erfinv(x: Any) -> Array:
+def erfinv(x: ArrayLike) -> Array:
     """The inverse of the error function.
 
     >>> round(float(erfinv(erf(0.5))), 3)
@@ -119,7 +119,7 @@ def erfinv(x: Any) -> Array:
 
 
 @library_function
-def erfcinv(x: Any) -> Array:
+def erfcinv(x: ArrayLike) -> Array:
     """The inverse of the complementary error function, accurate in its tail.
 
     >>> round(float(erfcinv(erfc(2.0))), 3)
@@ -132,7 +132,7 @@ def erfcinv(x: Any) -> Array:
 
 
 @library_function(is_thin=True)
-def ndtr(x: Any) -> Array:
+def ndtr(x: ArrayLike) -> Array:
     """The distribution function of the standard normal distribution, accurate in both tails.
 
     >>> round(float(ndtr(0.0)), 3), round(float(ndtr(1.96)), 3)
@@ -142,7 +142,7 @@ def ndtr(x: Any) -> Array:
 
 
 @library_function(static=("series_order",), is_thin=True)
-def log_ndtr(x: Any, series_order: int = 3) -> Array:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of the normal distribution function, accurate in both tails.
 
     `series_order` has no effect and is accepted for compatibility.

@@ -9,7 +9,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import ArrayLike, type_of
 from atled.higher_order.loops import fori_loop, while_loop
 from atled.numpy.promotion import cast, inexact_dtype, operand_type
 from atled.ops import conversion
@@ -218,7 +218,7 @@ def _start(x0: Any, method: str) -> Any:
 
 
 def minimize(
-    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str, tol: float | None = None,
+    fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (), *, method: str, tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:  # fmt: skip
     """Find a local minimum of `fun(x, *args)` over vectors x, starting from x0; the method is "BFGS".

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from atled import numpy as jnp
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.core.trace import bind
+from atled.lax.precision import PrecisionLike
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import contraction, conversion, convolution, shape
 from atled.ops import elementwise as ew
@@ -102,7 +103,9 @@ def _by_method(name: str, in1: Any, in2: Any, mode: str, method: str, precision:
     return _convolve(in1, in2, mode, precision, is_correlation)
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+def convolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """The convolution of two signals over all their axes; the result is floating point.
 
     The mode is "full", "same" (the center of that, with the size of in1) or "valid" (only where one lies fully within
@@ -115,7 +118,9 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     return _by_method("convolve", in1, in2, mode, method, precision)
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+def correlate(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """The cross-correlation of two signals over all their axes, with in2 conjugated; modes as in `convolve`.
 
     >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0]), mode="valid")
@@ -154,7 +159,12 @@ def _in_two(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: 
 
 
 def convolve2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: ArrayLike = 0,
+    precision: PrecisionLike = None,
 ) -> Array:
     """The convolution of two signals with two axes.
 
@@ -168,7 +178,12 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: ArrayLike = 0,
+    precision: PrecisionLike = None,
 ) -> Array:
     """The cross-correlation of two signals with two axes, with in2 conjugated; boundaries as in `convolve2d`.
 
@@ -227,7 +242,7 @@ def _fftconvolve(in1: Any, in2: Any, mode: str, axes: tuple[int, ...] | None, is
     return cast(out, s.dtype)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | int | None = None) -> Array:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | int | None = None) -> Array:
     """The convolution of two signals over `axes`, by default all, using FFTs; modes as in `convolve`.
 
     >>> fftconvolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0])).round()
@@ -251,7 +266,13 @@ def _detrend(data: Any, axis: int, type: str, breaks: tuple[int, ...]) -> Any:
     return jnp.moveaxis(jnp.concatenate(parts, axis=-1) if parts else x, -1, at)
 
 
-def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Array:
+def detrend(
+    data: ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: ArrayLike | Sequence[int] = 0,
+    overwrite_data: None = None,
+) -> Array:
     """Subtract the mean (type "constant") or the least-squares line along an axis.
 
     Each segment between two break points `bp` has its own line.

@@ -7,13 +7,13 @@ evaluated on operands that are safe for it. Half precision computes in float32.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import bind
 from atled.nn import functions as nn
@@ -59,7 +59,7 @@ __all__ = [
 
 
 @library_function
-def i0e(x: Any) -> Array:
+def i0e(x: ArrayLike) -> Array:
     """exp(-abs(x)) times the modified Bessel function of order 0.
 
     >>> round(float(i0e(100.0)), 3)
@@ -70,7 +70,7 @@ def i0e(x: Any) -> Array:
 
 
 @library_function
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0.
 
     >>> round(float(i0(1.0)), 3)
@@ -81,7 +81,7 @@ def i0(x: Any) -> Array:
 
 
 @library_function
-def i1e(x: Any) -> Array:
+def i1e(x: ArrayLike) -> Array:
     """exp(-abs(x)) times the modified Bessel function of order 1.
 
     >>> round(float(i1e(100.0)), 3)
@@ -92,7 +92,7 @@ def i1e(x: Any) -> Array:
 
 
 @library_function
-def i1(x: Any) -> Array:
+def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of order 1.
 
     >>> round(float(i1(1.0)), 3)
@@ -106,7 +106,7 @@ def i1(x: Any) -> Array:
 
 
 @library_function(is_thin=True)
-def expit(x: Any) -> Array:
+def expit(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)).
 
     >>> round(float(expit(0.0)), 3), round(float(expit(2.0)), 3)
@@ -116,7 +116,7 @@ def expit(x: Any) -> Array:
 
 
 @library_function
-def logit(x: Any) -> Array:
+def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x)), accurate near 0, 1/2 and 1.
 
     >>> import atled.numpy as jnp
@@ -142,7 +142,7 @@ def _times_logarithm(x: Any, y: Any, log: Callable[[Any], Any], lowest: float) -
 
 
 @library_function
-def xlogy(x: Any, y: Any) -> Array:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(y), and zero where x is zero; derivatives are finite there, also for y = 0.
 
     >>> xlogy(0.0, 0.0)
@@ -153,7 +153,7 @@ def xlogy(x: Any, y: Any) -> Array:
 
 
 @library_function
-def xlog1py(x: Any, y: Any) -> Array:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(1 + y), and zero where x is zero; derivatives are finite there, also for y = -1.
 
     >>> import atled.numpy as jnp
@@ -165,7 +165,7 @@ def xlog1py(x: Any, y: Any) -> Array:
 
 
 @library_function
-def entr(x: Any) -> Array:
+def entr(x: ArrayLike) -> Array:
     """-x log(x), zero at zero and minus infinity below. The derivative at zero, which is infinite, is defined as zero.
 
     >>> import atled.numpy as jnp
@@ -199,7 +199,7 @@ def _relative_entropy(p: Any, q: Any) -> tuple[Any, Any]:
 
 
 @library_function
-def rel_entr(p: Any, q: Any) -> Array:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q), zero where p is zero, and infinite where p or q is negative, or q alone is zero.
 
     >>> import atled.numpy as jnp
@@ -211,7 +211,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 
 @library_function
-def kl_div(p: Any, q: Any) -> Array:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q) - p + q, which is never negative; its values at the edges follow those of `rel_entr`.
 
     >>> import atled.numpy as jnp
@@ -233,7 +233,7 @@ def _relative_exponential(x: Any) -> Any:
 
 
 @library_function
-def boxcox(x: Any, lmbda: Any) -> Array:
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """(x**lmbda - 1) / lmbda, which is log(x) for lmbda = 0.
 
     >>> import atled.numpy as jnp
@@ -246,7 +246,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 
 @library_function
-def boxcox1p(x: Any, lmbda: Any) -> Array:
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """((1 + x)**lmbda - 1) / lmbda, which is log(1 + x) for lmbda = 0.
 
     >>> import atled.numpy as jnp
@@ -275,7 +275,7 @@ def _plain_axis(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
-def softmax(x: Any, /, *, axis: Any = None) -> Array:
+def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
     """exp(x) scaled to sum to one over axes, by default all.
 
     >>> import atled.numpy as jnp
@@ -286,7 +286,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
     return nn.softmax(x, _plain_axis(axis))
 
 
-def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
+def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
     """log(softmax(x)), without losing small probabilities; over all axes by default.
 
     >>> import atled.numpy as jnp
@@ -329,7 +329,12 @@ def _complex_logsumexp(a: Any, axis: Any, b: Any, keepdims: bool, return_sign: b
 
 
 def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
 ) -> Any:
     """log(sum(b * exp(a))) over axes, without overflow; with `return_sign`, also the sign of the sum.
 

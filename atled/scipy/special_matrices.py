@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.types import ArrayType
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, operand_type, promote_dtypes, promote_inexact
@@ -43,7 +43,7 @@ def _block_diag(arrays: list[Any]) -> Any:
     return shape.concatenate(rows, 0)
 
 
-def block_diag(*arrs: Any) -> Array:
+def block_diag(*arrs: ArrayLike) -> Array:
     """Matrices along the diagonal of a larger one, zero elsewhere; vectors are rows.
 
     >>> block_diag(asarray([[1, 2]]), asarray([[3], [4]]))
@@ -71,7 +71,7 @@ def _vectors(name: str, *operands: Any) -> list[Any]:
 
 
 @library_function
-def toeplitz(c: Any, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The Toeplitz matrix, constant along diagonals: c is its first column, and r its first row.
 
     By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batches.
@@ -90,7 +90,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 
 @library_function
-def hankel(c: Any, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The Hankel matrix, constant along antidiagonals: c is its first column, and r, by default 0, its last row.
 
     >>> hankel(asarray([1, 2, 3]))
@@ -105,7 +105,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 
 @library_function
-def circulant(c: Any) -> Array:
+def circulant(c: ArrayLike) -> Array:
     """The circulant matrix: its first column is c, and each column is the one before, rolled down by one.
 
     >>> circulant(asarray([1, 2, 3]))
@@ -130,7 +130,7 @@ def _with_subdiagonal(row: Any, below: Any) -> Any:
 
 
 @library_function
-def companion(a: Any) -> Array:
+def companion(a: ArrayLike) -> Array:
     """The companion matrix of a polynomial with coefficients a, the highest power first; its eigenvalues are the roots.
 
     >>> companion(asarray([1.0, -3.0, 2.0]))
@@ -149,7 +149,7 @@ def companion(a: Any) -> Array:
 
 
 @library_function
-def leslie(f: Any, s: Any) -> Array:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The matrix with f as its first row and s on its first subdiagonal.
 
     >>> leslie(asarray([0.0, 2.0]), asarray([0.5]))
@@ -163,7 +163,7 @@ def leslie(f: Any, s: Any) -> Array:
 
 
 @library_function
-def fiedler(a: Any) -> Array:
+def fiedler(a: ArrayLike) -> Array:
     """The Fiedler matrix: the absolute differences between the elements of a.
 
     >>> fiedler(asarray([1, 4, 9]))
@@ -178,7 +178,7 @@ def fiedler(a: Any) -> Array:
 
 
 @library_function
-def fiedler_companion(a: Any) -> Array:
+def fiedler_companion(a: ArrayLike) -> Array:
     """A matrix with five diagonals and the eigenvalues of `companion(a)`: the roots of a polynomial.
 
     >>> import atled.numpy as jnp
@@ -226,7 +226,7 @@ def _convolution_matrix(a: Any, n: int, mode: str) -> Any:
     return _along_diagonals(shape.slice_in_axis(strip, start, start + size + n - 1, last), size, n)
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """The matrix M with M @ v = convolve(a, v, mode) for vectors v of n elements.
 
     >>> import atled.numpy as jnp
@@ -276,7 +276,7 @@ def _hadamard(n: int, dtype: Any) -> Any:
     return ew.select(is_odd, np.asarray(-1, dtype), np.asarray(1, dtype))
 
 
-def hadamard(n: int, dtype: Any = int) -> Array:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """The matrix of signs with orthogonal rows that Sylvester's construction gives, for n a power of two.
 
     >>> hadamard(2)
@@ -364,7 +364,7 @@ def _dft(n: int, scale: str | None, dtype: Any) -> Any:
     return conversion.complex(ew.mul(elementary.cos(angle), factor), ew.mul(elementary.sin(angle), factor))
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the DFT of n elements; `scale` divides it by n ("n") or by the square root of n ("sqrtn").
 
     >>> dft(2).real.round()

@@ -10,7 +10,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axis
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import conversion, shape
@@ -211,10 +211,10 @@ def _call(
 
 
 def stft(
-    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = False, return_onesided: bool = True, boundary: str | None = "zeros",
-    padded: bool = True, axis: int = -1,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    x: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann", nperseg: int = 256,
+    noverlap: int | None = None, nfft: int | None = None, detrend: Any = False, return_onesided: bool = True,
+    boundary: str | None = "zeros", padded: bool = True, axis: int = -1,
+) -> tuple[Array, Array, Array]:  # fmt: skip
     """Frequencies, times, and the Fourier transforms of overlapping segments of a signal, with times on the last axis.
 
     A window is an array, or a name such as "hann", or a tuple of a name and parameters.
@@ -231,10 +231,10 @@ def stft(
 
 
 def csd(
-    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-    axis: int = -1, average: str = "mean",
-) -> tuple[Any, Any]:  # fmt: skip
+    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann",
+    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
+) -> tuple[Array, Array]:  # fmt: skip
     """Frequencies, and the cross spectral density of two signals: the mean of conj(X) Y over segments.
 
     >>> x = jnp.array([1.0, -1.0] * 8)
@@ -265,10 +265,10 @@ def _averaged(x: Any, average: str) -> Any:
 
 
 def welch(
-    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-    axis: int = -1, average: str = "mean",
-) -> tuple[Any, Any]:  # fmt: skip
+    x: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann", nperseg: int | None = None,
+    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True,
+    scaling: str = "density", axis: int = -1, average: str = "mean",
+) -> tuple[Array, Array]:  # fmt: skip
     """Frequencies, and the power spectral density of a signal by Welch's method: a mean over overlapping segments.
 
     By default, segments have 256 elements, or the length of a shorter signal.
@@ -313,10 +313,10 @@ def _istft(z: Any, fs: Any, window: Any, settings: Any) -> tuple[Any, Any]:
 
 
 def istft(
-    Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,  # noqa: N803
-    nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
-    freq_axis: int = -2,
-) -> tuple[Any, Any]:  # fmt: skip
+    Zxx: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann",  # noqa: N803
+    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
+    boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,
+) -> tuple[Array, Array]:  # fmt: skip
     """Times, and the signal whose `stft` with the same arguments is Zxx.
 
     The number of times is the length of the signal along its time axis, also if it has other axes.

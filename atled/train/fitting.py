@@ -12,6 +12,7 @@ import atled.numpy as jnp
 from atled import checkpoints, metrics, nn, optim
 from atled.checkpoints.storage import Local
 from atled.core import errors, tree
+from atled.core.array import ArrayLike
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.engine import client
 from atled.engine.parts import make_array_from_process_local_data
@@ -32,7 +33,7 @@ def fit(
     *,
     steps: int | None = None,
     epochs: int | None = None,
-    key: Any = None,
+    key: ArrayLike | None = None,
     has_aux: bool = False,
     evaluate: Any = None,
     measure: Callable[..., Any] | None = None,

@@ -131,7 +131,7 @@ class JSONL:
         self._file.flush()
 
 
-def records(path: Any) -> list[dict[str, Any]]:
+def records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The lines of a `JSONL` file, or of the log in a run's directory, as dicts.
 
     >>> import tempfile

@@ -9,7 +9,7 @@ from typing import Any
 import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.core.trace import Tracer
 from atled.higher_order.custom import custom_vjp
 from atled.higher_order.remat import checkpoint
@@ -28,15 +28,15 @@ from atled.nn.losses.reducing import (
 
 
 def linear_cross_entropy(
-    x: Any,
-    weight: Any,
-    labels: Any,
+    x: ArrayLike,
+    weight: ArrayLike,
+    labels: ArrayLike,
     *,
     chunk: int = 512,
     smoothing: float = 0.0,
     z_loss: float = 0.0,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """The cross entropy of the logits `x @ weight.T`, which are computed for one chunk of tokens at a time.

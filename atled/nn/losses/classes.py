@@ -6,7 +6,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled.core import errors
-from atled.core.array import Array, is_array_like, type_of
+from atled.core.array import Array, ArrayLike, is_array_like, type_of
 from atled.core.axes import check_axis
 from atled.nn.functions import log_softmax, one_hot, sigmoid, softmax, softplus
 from atled.nn.losses.elements import pair
@@ -24,14 +24,14 @@ from atled.transforms.grad import stop_gradient
 
 
 def cross_entropy(
-    logits: Any,
-    labels: Any,
+    logits: ArrayLike,
+    labels: ArrayLike,
     *,
     smoothing: float = 0.0,
     z_loss: float = 0.0,
     axis: int = -1,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """-log(softmax(logits)[label]) for each example, computed as logsumexp(logits) - logits[label].
@@ -124,13 +124,13 @@ def _expectation(probabilities: Any, logs: Any) -> Any:
 
 
 def kl_divergence(
-    logits: Any,
-    targets: Any,
+    logits: ArrayLike,
+    targets: ArrayLike,
     *,
     log_targets: bool = False,
     axis: int = -1,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """sum(p * (log p - log q)) for each example, with q = softmax(logits) and the targets p.
@@ -163,7 +163,12 @@ def _binary(logits: Any, labels: Any) -> Any:
 
 
 def binary_cross_entropy(
-    logits: Any, labels: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
+    logits: ArrayLike,
+    labels: ArrayLike,
+    *,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    reduction: str | None = "mean",
 ) -> Array:
     """-label * log(p) - (1 - label) * log(1 - p) for each element, with p = sigmoid(logit).
 
@@ -179,13 +184,13 @@ def binary_cross_entropy(
 
 
 def focal(
-    logits: Any,
-    labels: Any,
+    logits: ArrayLike,
+    labels: ArrayLike,
     *,
     gamma: float = 2.0,
     alpha: float | None = None,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """(1 - p)**gamma times the binary cross entropy, with p the predicted probability of the label.
@@ -218,7 +223,14 @@ def _margin(name: str, scores: Any, labels: Any, where: Any) -> tuple[Any, Any]:
     return jnp.maximum(0, 1 - x * y), mask
 
 
-def hinge(logits: Any, labels: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean") -> Array:
+def hinge(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    *,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    reduction: str | None = "mean",
+) -> Array:
     """max(0, 1 - label * logit) for each element.
 
     Labels are -1 and 1, or booleans; with others, such as 0, the loss is NaN.
@@ -233,7 +245,12 @@ def hinge(logits: Any, labels: Any, *, where: Any = None, weights: Any = None, r
 
 
 def squared_hinge(
-    logits: Any, labels: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
+    logits: ArrayLike,
+    labels: ArrayLike,
+    *,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    reduction: str | None = "mean",
 ) -> Array:
     """max(0, 1 - label * logit)**2 for each element, with labels as in `hinge`.
 
@@ -247,12 +264,12 @@ def squared_hinge(
 
 
 def dice(
-    logits: Any,
-    labels: Any,
+    logits: ArrayLike,
+    labels: ArrayLike,
     *,
     smooth: float = 1.0,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """1 - (2 * sum(p * label) + smooth) / (sum(p) + sum(label) + smooth) for each example, summed over its positions.

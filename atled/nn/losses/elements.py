@@ -7,7 +7,7 @@ from typing import Any
 
 import atled.numpy as jnp
 from atled import lax
-from atled.core.array import Array
+from atled.core.array import Array, ArrayLike
 from atled.nn.losses.reducing import alike, between, chosen, numbers, reduced, selection
 
 
@@ -20,7 +20,12 @@ def pair(name: str, what: str, predictions: Any, targets: Any, where: Any) -> tu
 
 
 def squared_error(
-    predictions: Any, targets: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    *,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    reduction: str | None = "mean",
 ) -> Array:
     """(prediction - target)**2 for each element; its mean is the mean squared error.
 
@@ -34,7 +39,12 @@ def squared_error(
 
 
 def absolute_error(
-    predictions: Any, targets: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    *,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    reduction: str | None = "mean",
 ) -> Array:
     """abs(prediction - target) for each element; its derivative is 0 where they are equal.
 
@@ -53,12 +63,12 @@ def _huber(off: Any, delta: Any) -> Any:
 
 
 def huber(
-    predictions: Any,
-    targets: Any,
+    predictions: ArrayLike,
+    targets: ArrayLike,
     *,
     delta: float = 1.0,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """d**2 / 2 where abs(d) <= delta, with d = prediction - target, and delta * (abs(d) - delta / 2) beyond.
@@ -74,12 +84,12 @@ def huber(
 
 
 def smooth_l1(
-    predictions: Any,
-    targets: Any,
+    predictions: ArrayLike,
+    targets: ArrayLike,
     *,
     beta: float = 1.0,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """`huber` with delta = beta, divided by beta: d**2 / (2 * beta) near 0, abs(d) - beta / 2 beyond.
@@ -96,7 +106,12 @@ def smooth_l1(
 
 
 def log_cosh(
-    predictions: Any, targets: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean"
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    *,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    reduction: str | None = "mean",
 ) -> Array:
     """log(cosh(d)), with d = prediction - target: d**2 / 2 near 0 and abs(d) - log(2) far out, exact in between.
 
@@ -115,12 +130,12 @@ def log_cosh(
 
 
 def poisson(
-    log_rates: Any,
-    targets: Any,
+    log_rates: ArrayLike,
+    targets: ArrayLike,
     *,
     full: bool = False,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """exp(x) - target * x: minus the log-likelihood of counts whose rates have the logarithms x.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 import atled.numpy as jnp
 from atled.core import errors
-from atled.core.array import is_array_like, shown, type_of
+from atled.core.array import Array, is_array_like, shown, type_of
 from atled.core.trace import Tracer
 from atled.nn.expecting import expected
 
 
-def numbers(name: str, what: str, x: Any) -> Any:
+def numbers(name: str, what: str, x: Any) -> Array:
     """A floating array that a loss is computed from; half precision as float32."""
     if not is_array_like(x) or type_of(x).kind != "f":
         raise TypeError(
@@ -26,7 +26,7 @@ def numbers(name: str, what: str, x: Any) -> Any:
     return jnp.asarray(x, "float32") if type_of(x).dtype.itemsize < 4 else jnp.asarray(x)
 
 
-def alike(name: str, what: str, x: Any, like: Any, than: str) -> Any:
+def alike(name: str, what: str, x: Any, like: Any, than: str) -> Array:
     """Targets in the dtype of the predictions, whose shape they must have."""
     check_shape(name, what, x, type_of(like).shape, than)
     if type_of(x).kind not in "fiub":
@@ -45,7 +45,7 @@ def check_shape(name: str, what: str, x: Any, shape: tuple[int, ...], than: str)
         )
 
 
-def integers(name: str, what: str, x: Any, shape: tuple[int, ...], than: str) -> Any:
+def integers(name: str, what: str, x: Any, shape: tuple[int, ...], than: str) -> Array:
     """Integers of a shape, as int32 at least."""
     if not is_array_like(x) or type_of(x).kind not in "iu":
         raise TypeError(
@@ -55,7 +55,7 @@ def integers(name: str, what: str, x: Any, shape: tuple[int, ...], than: str) ->
     return jnp.asarray(x, "int32") if type_of(x).dtype.itemsize < 4 else jnp.asarray(x)
 
 
-def within(name: str, what: str, x: Any, low: int, high: int, dtype: Any) -> tuple[Any, Any]:
+def within(name: str, what: str, x: Any, low: int, high: int, dtype: Any) -> tuple[Array, Array]:
     """Integers that must lie in a range, and a factor: 1, or NaN for integers out of range, which become `low`."""
     x = expected(x, low, high, f"losses.{name}: {what}")
     is_good = (x >= low) & (x < high)
@@ -98,6 +98,12 @@ def _spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
     return jnp.broadcast_to(jnp.asarray(x), shape)
 
 
+@overload
+def chosen(mask: Any, array: Array, /, *, more: int = 0) -> Array: ...
+@overload
+def chosen(mask: Any, first: Array, second: Array, /, *, more: int = 0) -> tuple[Array, Array]: ...
+@overload
+def chosen(mask: Any, *arrays: Array, more: int = 0) -> Any: ...
 def chosen(mask: Any, *arrays: Any, more: int = 0) -> Any:
     """Arrays with zeros at unselected positions, so that no NaN comes from there; `more` axes follow the mask.
 

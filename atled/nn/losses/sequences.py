@@ -9,7 +9,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
-from atled.core.array import Array, is_array_like, shown, type_of
+from atled.core.array import Array, ArrayLike, is_array_like, shown, type_of
 from atled.nn.functions import log_softmax, logsumexp
 from atled.nn.losses.reducing import between, chosen, integers, numbers, reduced, selection, within
 from atled.transforms.grad import stop_gradient
@@ -18,14 +18,14 @@ _NEVER = -1e30  # the logarithm of probability zero; unlike -inf, it has finite 
 
 
 def ctc(
-    logits: Any,
-    labels: Any,
+    logits: ArrayLike,
+    labels: ArrayLike,
     *,
-    lengths: Any = None,
-    label_lengths: Any = None,
+    lengths: ArrayLike | None = None,
+    label_lengths: ArrayLike | None = None,
     blank: int = 0,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """CTC: -log of the probability of the labels, summed over all alignments with repetitions and blanks.

@@ -8,7 +8,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import errors
-from atled.core.array import Array, is_array_like, type_of
+from atled.core.array import Array, ArrayLike, is_array_like, type_of
 from atled.nn.losses.classes import cross_entropy
 from atled.nn.losses.reducing import alike, between, check_shape, chosen, numbers, reduced, selection
 from atled.transforms.grad import stop_gradient
@@ -54,7 +54,14 @@ def _by_sign(labels: Any, same: Any, apart: Any) -> Any:
     return jnp.where(labels == 1, same, jnp.where(labels == -1, apart, np.asarray(np.nan, same.dtype)))
 
 
-def cosine_distance(x: Any, y: Any, *, where: Any = None, weights: Any = None, reduction: str | None = "mean") -> Array:
+def cosine_distance(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    reduction: str | None = "mean",
+) -> Array:
     """1 - cos(x, y) for each pair of vectors along the last axis; 1 if one of them is zero.
 
     >>> from atled.nn import losses
@@ -67,13 +74,13 @@ def cosine_distance(x: Any, y: Any, *, where: Any = None, weights: Any = None, r
 
 
 def cosine_embedding(
-    x: Any,
-    y: Any,
-    labels: Any,
+    x: Array | np.ndarray,
+    y: Array | np.ndarray,
+    labels: ArrayLike,
     *,
     margin: float = 0.0,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """1 - cos(x, y) for pairs with label 1 (or True), max(0, cos(x, y) - margin) for those with -1 (or False).
@@ -94,13 +101,13 @@ def cosine_embedding(
 
 
 def contrastive(
-    x: Any,
-    y: Any,
-    labels: Any,
+    x: Array | np.ndarray,
+    y: Array | np.ndarray,
+    labels: ArrayLike,
     *,
     margin: float = 1.0,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """d**2 / 2 for pairs with label 1 (or True), max(0, margin - d)**2 / 2 for those with -1 (or False).
@@ -121,14 +128,14 @@ def contrastive(
 
 
 def triplet(
-    anchors: Any,
-    positives: Any,
-    negatives: Any,
+    anchors: ArrayLike,
+    positives: ArrayLike,
+    negatives: ArrayLike,
     *,
     margin: float = 1.0,
     squared: bool = False,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), with distances d or, if `squared`, their squares.
@@ -148,13 +155,13 @@ def triplet(
 
 
 def info_nce(
-    x: Any,
-    y: Any,
+    x: Array | np.ndarray,
+    y: Array | np.ndarray,
     *,
-    temperature: Any = 0.1,
+    temperature: ArrayLike = 0.1,
     symmetric: bool = False,
-    where: Any = None,
-    weights: Any = None,
+    where: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
     """The cross entropy of finding for each row of x its own row of y among all rows, by cos(x, y) / temperature.

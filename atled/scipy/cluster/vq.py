@@ -6,7 +6,7 @@ from typing import Any
 
 from atled import numpy as jnp
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.numpy.promotion import cast, promote_inexact
 from atled.staging.jit import library_function
 
@@ -33,7 +33,7 @@ def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
     return code, cast(jnp.linalg.norm(x - y[code], axis=-1), dtypes.real_part(s.dtype))
 
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The index of the closest row of a code book for each row of observations, and the distance to it.
 
     >>> import atled.numpy as jnp

@@ -13,7 +13,7 @@ import numpy as np
 
 from atled import numpy as jnp
 from atled.core import dtypes, tree
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.implicit import custom_linear_solve
 from atled.higher_order.loops import fori_loop, while_loop
 from atled.numpy.promotion import cast, inexact_dtype
@@ -135,7 +135,10 @@ def _iterate_cg(matvec: Operator, b: Any, x: Any, least: Any, steps: Any, improv
     return while_loop(goes_on, step, (x, residual, _real_dot(residual, better), better, 0))[:2]
 
 
-def cg(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None) -> Any:  # noqa: N803
+def cg(
+    A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0, maxiter: int | None = None,  # noqa: N803
+    M: Any = None,  # noqa: N803
+) -> tuple[Any, None]:  # fmt: skip
     """x with A x = b for Hermitian positive definite A, by conjugate gradients; the second result is None.
 
     Iterations end when the norm of the residual is at most `tol` times that of b, or at most `atol`, or after `maxiter`
@@ -181,8 +184,9 @@ def _iterate_bicgstab(matvec: Operator, b: Any, x: Any, least: Any, steps: Any, 
 
 
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None,  # noqa: N803
-) -> Any:  # fmt: skip
+    A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0, maxiter: int | None = None,  # noqa: N803
+    M: Any = None,  # noqa: N803
+) -> tuple[Any, None]:  # fmt: skip
     """x with A x = b for any A, by stabilized biconjugate gradients; the second result is None.
 
     Arguments are those of `cg`.
@@ -274,9 +278,9 @@ def _substituted(upper: Any, y: Any, i: Any) -> Any:
 
 
 def gmres(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20, maxiter: Any = None,  # noqa: N803
-    M: Any = None, solve_method: str = "batched",  # noqa: N803
-) -> Any:  # fmt: skip
+    A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0, restart: int = 20,  # noqa: N803
+    maxiter: int | None = None, M: Any = None, solve_method: str = "batched",  # noqa: N803
+) -> tuple[Any, Array]:  # fmt: skip
     """x with A x = b for any A, by generalized minimal residuals, and a code: 0, or -1 if x is NaN.
 
     After `restart` steps, the method restarts from its current x, at most `maxiter` times. The method "incremental"

@@ -8,7 +8,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.core.array import Array, type_of
+from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axis
 from atled.numpy.promotion import promote_inexact
 from atled.ops import cumulative
@@ -59,7 +59,7 @@ def _mode(x: Any, axis: int | None, keepdims: bool) -> tuple[Any, Any]:
     return (values.reshape(result_dims), counts.reshape(result_dims)) if keepdims else (values, counts)
 
 
-def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most frequent value along an axis (the smallest if tied) and its count; NaN counts as a value.
 
     >>> import atled.numpy as jnp
@@ -92,7 +92,7 @@ def _rankdata(x: Any, method: str, axis: int | None) -> Any:
     return rank if axis is None else jnp.moveaxis(rank, -1, axis)
 
 
-def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
+def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks from 1, along an axis or of all elements; `method` says how ties are ranked. All are NaN if any value is.
 
     >>> rankdata(np.float32([0, 2, 3, 2]))
@@ -113,7 +113,9 @@ def _sem(x: Any, axis: Any, ddof: int, omits: bool, keepdims: bool) -> Any:
     return spread / jnp.sqrt(jnp.sum(is_counted, axis, dtype=spread.dtype, keepdims=keepdims))
 
 
-def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
+def sem(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
+) -> Array:
     """The standard error of the mean: the standard deviation divided by the square root of the count.
 
     >>> round(float(sem(jnp.array([1.0, 5.0, 5.0, 9.0]))), 3)

@@ -10,7 +10,8 @@ import numpy as np
 
 import atled
 import atled.numpy as jnp
-from atled import Array, data, lax, nn, optim, random, train
+from atled import Array, data, lax, metrics, nn, optim, random, train
+from atled.scipy import linalg, signal, special
 from atled.sharding import NamedSharding
 from atled.sharding import PartitionSpec as P
 
@@ -381,3 +382,74 @@ def sorted_values() -> None:
 
 def interpolated() -> None:
     assert_type(jnp.interp(0.5, jnp.arange(3.0), jnp.arange(3.0)), Array)
+
+
+def attention() -> None:
+    q = jnp.ones((1, 4, 2, 3))
+    assert_type(nn.dot_product_attention(q, q, q, is_causal=True), Array)
+    out, residual = nn.dot_product_attention(q, q, q, return_residual=True)
+    assert_type(out, Array)
+    assert_type(residual, Array)
+    assert_type(nn.memory_efficient_attention(q, q, q, chunk=2), Array)
+
+
+def pooled() -> None:
+    assert_type(nn.max_pool(x[..., None], 2) + nn.avg_pool(x[..., None], 2, padding=[(0, 1)]).sum(), Array)
+
+
+def losses_of_selected_examples() -> None:
+    wanted = np.array([True, False])
+    assert_type(nn.losses.squared_error(x, jnp.zeros_like(x), where=wanted[:, None]), Array)
+    assert_type(nn.losses.info_nce(x, x, weights=np.ones(2, "float32")), Array)
+
+
+def factorized() -> None:
+    matrix = x @ x.T + jnp.eye(2)
+    factors = linalg.lu_factor(matrix)
+    assert_type(factors, tuple[Array, Array])
+    assert_type(linalg.lu_solve(factors, jnp.ones(2)), Array)
+    assert_type(linalg.cho_solve(linalg.cho_factor(matrix), jnp.ones(2)), Array)
+    assert_type(linalg.schur(matrix), tuple[Array, Array])
+
+
+def special_functions() -> None:
+    assert_type(special.fresnel(x), tuple[Array, Array])
+    assert_type(special.polygamma(1, x + 1), Array)
+
+
+def spectra() -> None:
+    frequencies, power = signal.welch(jnp.arange(32.0), nperseg=16)
+    assert_type(frequencies, Array)
+    assert_type(power, Array)
+
+
+def shapes_and_dtypes() -> None:
+    n = np.int64(3)
+    assert_type(jnp.zeros(3, jnp.bfloat16), Array)
+    assert_type(jnp.zeros((n, 2), float) + jnp.ones([3, 2], "float16"), Array)
+    assert_type(random.normal(random.key(0), (n,), np.float32), Array)
+    assert_type(random.uniform(random.key(0), 2, dtype=np.dtype("float32"), minval=-1.0), Array)
+    assert_type(jnp.sum(x, axis=(0, 1), dtype=x.dtype), Array)
+    assert_type(lax.full((2,), 1.0, jnp.float32) + lax.full_like(x[:, 0], 2), Array)
+
+
+def windows_of_arrays() -> None:
+    assert_type(lax.dynamic_slice(x, (jnp.int32(0), 1), (1, 2)), Array)
+    assert_type(lax.approx_max_k(x, 2), tuple[Array, Array])
+    assert_type(lax.dot(x, x.T, precision="highest", preferred_element_type=jnp.float32), Array)
+    assert_type(lax.cumsum(x, axis=1), Array)
+
+
+def initial_weights() -> None:
+    make = nn.initializers.he_normal(dtype=jnp.bfloat16)
+    assert_type(make, nn.initializers.Initializer)
+    make(random.key(0), (3, 2))
+
+
+def scores() -> None:
+    assert_type(metrics.auc(jnp.array([0.1, 0.9]), np.array([0, 1])), Array)
+
+
+def clipped_gradients() -> None:
+    optim.chain(optim.clip(lambda step: 1.0), optim.SGD(0.1))
+    assert_type(optim.norm(params), Array)
