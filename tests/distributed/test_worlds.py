@@ -28,7 +28,7 @@ def test_store_and_barriers():
     for first, _ in said:
         assert first["others"] == ["rank 0", "rank 1", "rank 2"] and first["gone"] is None
         assert first["absent"]["text"] == "distributed.store.get: 'nobody' was not set within 0.2 s."
-        assert first["taken"]["kind"] == "KeyError" and "'from/0' is there already" in first["taken"]["text"]
+        assert first["taken"]["kind"] == "KeyError" and "'from/0' is already set" in first["taken"]["text"]
         assert first["nan"]["text"] == "distributed.store.increment: the value of 'from/0' is not an integer."
     alone = said[0][1]["alone"]
     assert alone["kind"] == "TimeoutError"

@@ -173,7 +173,7 @@ def test_a_residual_that_does_not_fit(layer, got):
 
 
 def test_a_scale_that_broadcasts_the_wrong_way():
-    with pytest.raises(ValueError, match=r"Residual: what scale times Linear gives .* got f32\[2,4,3\]"):
+    with pytest.raises(ValueError, match=r"Residual: the output of scale times Linear .* got f32\[2,4,3\]"):
         nn.Residual(linear(), scale=nn.Param(jnp.ones((2, 1, 3))))(X)
 
 

@@ -395,7 +395,7 @@ def test_more_mistakes(tmp_path):
         train.fit(train.State(net(), optim.SGD(0.1)), loss, rows(), optim.SGD(0.1), steps=5)
     with pytest.raises(TypeError, match="must be told to the saver"):
         run(5, checkpoint=checkpoints.Saver(tmp_path), best="eval/loss", evaluate=held_out())
-    with pytest.raises(ValueError, match="there are none"):
+    with pytest.raises(ValueError, match="there are no batches"):
         train.evaluate(net(), measure, [])
     run(5, checkpoint=tmp_path, every=5)
     with pytest.raises(ValueError, match=r"It has .* where this one has"):
