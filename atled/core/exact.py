@@ -116,8 +116,10 @@ def _choose(kind: Any) -> Any:
         return lambda x: _dict(x) if kind.__eq__ is equal else _again(x)
     elif names is None:
         return lambda x: (kind, x)
-    else:  # with a single name, attrgetter would not return a tuple
-        parts = operator.attrgetter(*names) if len(names) > 1 else _failing
+    elif len(names) > 1:
+        parts = operator.attrgetter(*names)
+    else:  # of a single name, attrgetter returns no tuple
+        parts = lambda x: [getattr(x, n) for n in names]  # noqa: E731
 
     def key(x: Any) -> Any:
         if kind.__eq__ is not equal:
@@ -129,10 +131,6 @@ def _choose(kind: Any) -> Any:
         return (kind, *[v if v.__class__ in _ATOMS else exact(v) for v in values])
 
     return key
-
-
-def _failing(x: Any) -> Any:
-    raise AttributeError
 
 
 def _again(x: Any) -> Any:

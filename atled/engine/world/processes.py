@@ -199,8 +199,7 @@ class World:
             self.is_broken_off = True
             _stop_listening()  # for an earlier world
             # A call that waits for a connection asks the coordination service for addresses; this aborts the request.
-            # It
-            # takes a second if the service is lost, too.
+            # It takes a second if the service is lost, too.
             threading.Thread(target=self.disconnect, name="atled-break-off", daemon=True).start()
         pairs = 0
         for connection in _connections():
@@ -222,7 +221,8 @@ class World:
         for connection in _connections():
             address = connection.getsockname()
             if _is_listening(connection) and _plain(address) in self.gloo and address not in _still_listening:
-                _still_listening[address] = os.dup(connection.fileno())  # connection.dup() would make accept block
+                with contextlib.suppress(OSError):  # no open files are left
+                    _still_listening[address] = os.dup(connection.fileno())  # connection.dup() would make accept block
         room = (os.sysconf("SC_OPEN_MAX") - len(os.listdir("/dev/fd"))) // 2  # without open files, Gloo aborts
         for address in list(_still_listening):
             for number in range(min(pairs + 2 * self.member.size + 64, room)):
