@@ -82,8 +82,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
         if got != structure:
             raise TypeError(
                 errors.explained(
-                    f"closure_convert: arguments are those of the example, {structure}, then {len(hoisted)} that "
-                    f"were closed over; got {got}."
+                    f"closure_convert: arguments must be those of the example, {structure}, then the "
+                    f"{len(hoisted)} captured values; got {got}."
                 )
             )
         constants = [next(given) if h else x for x, h in zip(recorded.captured, is_hoisted, strict=True)]
@@ -102,7 +102,7 @@ class _Backward(NamedTuple):
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function with a custom gradient: `fun(*args)` returns the result and a function of its cotangent.
 
-    That function gives a tuple with a cotangent for each argument, and may use what `fun` has computed.
+    That function returns a tuple with a cotangent for each argument, and may use what `fun` has computed.
 
     >>> import atled
     >>> @custom_gradient
@@ -116,7 +116,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         pair = fun(*args)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
             name = getattr(fun, "__name__", "the function")
-            raise TypeError(f"custom_gradient: {name} must give a result and a function; got {describe(pair)}.")
+            raise TypeError(f"custom_gradient: {name} must return a result and a function; got {describe(pair)}.")
         return pair[0], pair[1]
 
     @custom_vjp

@@ -2,12 +2,12 @@
 
 After `import atled.as_jax`, or under `python -m atled.as_jax script.py`, programs and libraries that were written for
 JAX import atled under its name; under the command, child processes do so, too. `jax.__version__` is the version whose
-API is offered.
+API is emulated.
 
 64-bit NumPy arrays and scalars become 32 bits wide, as that code expects, unless `jax_enable_x64` is on; code written
 for atled keeps the width of its arrays.
 
-Set `ATLED_AS_JAX_REPORT=1` to be told at exit which names were asked for and are missing.
+Set `ATLED_AS_JAX_REPORT=1` to print at exit which requested names are missing.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Alias(ModuleType):
 
 
 def _place(name: str) -> str:
-    """The module here that replaces one of JAX's."""
+    """The atled module that replaces a module of JAX."""
     if name in PLACES:
         return PLACES[name]
     for known in sorted(PLACES, key=len, reverse=True):
@@ -87,10 +87,10 @@ def _place(name: str) -> str:
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `jax` and what is in it."""
+    """An import finder for `jax` and its submodules."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
-        """The module under that name, if there is one here."""
+        """The spec of a module of `jax` that atled has, or None."""
         if fullname != "jax" and not fullname.startswith("jax."):
             return None
         place = _place(fullname)
@@ -110,17 +110,17 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return Alias(spec.name, importlib.import_module(spec.loader_state))
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
+        """Do nothing: `create_module` returns a complete module."""
 
 
 class Distributions(importlib.metadata.DistributionFinder):
-    """Answers `importlib.metadata.version("jax")`."""
+    """A metadata finder that answers `importlib.metadata.version("jax")`."""
 
     def find_spec(self, *_: Any, **__: Any) -> None:
-        """It finds distributions, no modules."""
+        """None: this finder finds distributions, not modules."""
 
     def find_distributions(self, context: Any = None) -> Any:
-        """The one of JAX, which is not installed."""
+        """A distribution of JAX, which need not be installed."""
         name = getattr(context, "name", None)
         return [_Distribution()] if name == "jax" else []
 

@@ -13,7 +13,7 @@ _START = "import os\nif os.environ.get('ATLED_AS_JAX'):\n    import atled.as_jax
 
 
 def main() -> None:
-    """Run what the command line names."""
+    """Run the script, module or code that the command line names."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
@@ -27,7 +27,7 @@ def main() -> None:
         return
     if arguments[0] == "-c":
         if len(arguments) < 2:
-            raise SystemExit("atled.as_jax: -c needs a text to run.")
+            raise SystemExit("atled.as_jax: -c needs code to run.")
         sys.argv = ["-c", *arguments[2:]]
         with _children():
             exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 class _children:  # noqa: N801
-    """A `with` block in which Python processes that are started import `atled.as_jax` first."""
+    """A `with` block in which new Python processes import `atled.as_jax` first."""
 
     def __enter__(self) -> None:
         self._place = tempfile.TemporaryDirectory(prefix="atled-as-jax-")

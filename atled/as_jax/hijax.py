@@ -1,4 +1,4 @@
-"""`jax.experimental.hijax`, so that libraries which define types of it can be imported. Using one raises."""
+"""A stub of `jax.experimental.hijax`, so that libraries that use it can be imported. Using one raises."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class HiType(_Absent):
 
 
 class MutableHiType(_Absent):
-    """One whose values change."""
+    """A user-defined type with mutable values."""
 
 
 class QuasiDynamicData(_Absent):
-    """What changes of such a value."""
+    """The mutable part of the value of a user-defined type."""
 
 
 class AvalQDD(_Absent):
@@ -53,11 +53,11 @@ class AvalMutableQDD(_Absent):
 
 
 class aval_property(property):  # noqa: N801
-    """A property of values that their tracers have, too."""
+    """A property of values that tracers of them have, too."""
 
 
 def aval_method(fun: Any) -> Any:
-    """A method of values that their tracers have, too."""
+    """A method of values that tracers of them have, too."""
     return fun
 
 

@@ -1,4 +1,4 @@
-"""The version of JAX whose names are offered."""
+"""The version of JAX whose API is emulated."""
 
 from atled import as_jax
 

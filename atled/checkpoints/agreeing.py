@@ -33,7 +33,7 @@ def all_say(is_so: bool) -> bool:
 
 
 class World:
-    """The processes of one save. `who` is a text shared by all, such as the saver's name."""
+    """The processes of one save. `who` is a string that is the same in all processes, such as the saver's name."""
 
     def __init__(self, who: str) -> None:
         self._count = client.process_count() if distributed.is_initialized() else 1
@@ -56,7 +56,7 @@ class World:
         name, first = json.loads(self._awaited("what"))
         if what != first:
             raise CheckpointError(
-                f"checkpoints: all processes must save the same; process {self._rank} saves {what}, and process 0 "
+                f"checkpoints: all processes must save the same step; process {self._rank} saves {what}, and process 0 "
                 f"saves {first}."
             )
         return name
@@ -104,9 +104,9 @@ class World:
                 return value
             missing = distributed.lost()
             if missing:
-                raise CheckpointError(f"checkpoints: the processes {sorted(missing)} are lost; nothing was saved.")
+                raise CheckpointError(f"checkpoints: lost processes {sorted(missing)}; nothing was saved.")
             if time.monotonic() - start > PATIENCE:
                 raise CheckpointError(
-                    f"checkpoints: process {self._rank} waited {PATIENCE:g} s for the others: do all of them save?"
+                    f"checkpoints: process {self._rank} waited {PATIENCE:g} s for the others: do all of them call save?"
                 )
             time.sleep(0.01)

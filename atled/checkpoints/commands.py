@@ -13,7 +13,7 @@ from atled.checkpoints.storage import place
 
 
 def add(parsers: Any) -> None:
-    """Add the command to those of a parser."""
+    """Add the command to a parser."""
     checkpoint = parsers.add_parser("checkpoint", help="look at checkpoints", description=__doc__)
     actions = checkpoint.add_subparsers(required=True, metavar="ls|verify|diff|export")
     for name, run, what in (
@@ -55,7 +55,7 @@ def ls(options: argparse.Namespace) -> int:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Read everything; 1 if something is damaged."""
+    """Read a whole checkpoint; the exit status is 1 if something is damaged."""
     step_places = [place(options.path).inside(f"step-{s:08d}") for s in Saver(options.path)._all_steps()]
     code = 0
     for where in step_places or [place(options.path)]:
@@ -71,7 +71,7 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def diff(options: argparse.Namespace) -> int:
-    """Compare two checkpoints; 1 if they differ."""
+    """Compare two checkpoints; the exit status is 1 if they differ."""
     one, other = [reading.manifest(newest(p)) for p in (options.path, options.other)]
     lines = [f"- {p}: {e}" for p, e in one.arrays.items() if p not in other.arrays]
     lines += [f"+ {p}: {e}" for p, e in other.arrays.items() if p not in one.arrays]
@@ -90,7 +90,7 @@ def diff(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write a safetensors file; the steps of paths are joined by dots."""
+    """Write a safetensors file; path components are joined by dots."""
     arrays = reading.load(newest(options.path))
     named = {}
     for path, x in arrays.items():
@@ -104,7 +104,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def newest(path: str) -> Any:
-    """A checkpoint, or the newest one in the directory of a run."""
+    """The path of a checkpoint; for the directory of a run, that of its newest checkpoint."""
     step = Saver(path).latest()
     return place(path) if step is None else place(path).inside(f"step-{step:08d}")
 

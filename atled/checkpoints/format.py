@@ -1,4 +1,4 @@
-"""The format of a checkpoint, version 1: a directory with a manifest, and files of bytes.
+"""The format of a checkpoint, version 1: a directory with a manifest and data files.
 
 The manifest says which arrays there are and where their pieces lie. Its first line has the version, a checksum and the
 length of what follows, which is JSON. A directory without a manifest is not a checkpoint: the manifest is written
@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the pieces have together."""
+        """The total number of bytes of the pieces."""
         dtype, shape = self.stored
         return dtype.itemsize * math.prod(shape)
 
@@ -104,7 +104,7 @@ class Manifest:
     more: Any = None  # the user's metadata
 
     def to_bytes(self) -> bytes:
-        """The manifest as it is written."""
+        """The manifest as the bytes that are written."""
         arrays = {path: dataclasses.asdict(entry) for path, entry in self.arrays.items()}
         content = {"arrays": arrays, "files": self.files, "statics": self.statics, "more": self.more}
         text = json.dumps(content, separators=(",", ":"), allow_nan=True).encode()
@@ -116,12 +116,12 @@ class Manifest:
         head, _, text = data.partition(b"\n")
         words = head.split(b" ")
         if words[:2] != [b"atled", b"checkpoint"] or len(words) != 5:
-            raise Damaged(f"{where}: the manifest is damaged, or not one of a checkpoint.")
+            raise Damaged(f"{where}: the manifest is damaged, or is not the manifest of a checkpoint.")
         if words[2] != str(VERSION).encode():
             got = words[2].decode("ascii", "replace")
             raise Damaged(f"{where}: this atled reads checkpoints of version {VERSION}; got {got}.")
         if words[3] != f"{crc32(text):08x}".encode() or words[4] != str(len(text)).encode():
-            raise Damaged(f"{where}: the manifest is damaged: its checksum is not that of its content.")
+            raise Damaged(f"{where}: the manifest is damaged: its checksum does not match its content.")
         try:  # the checksum matches, but the writer may have had a bug
             content = json.loads(text)
             arrays = {path: _entry(fields) for path, fields in content["arrays"].items()}
@@ -131,7 +131,7 @@ class Manifest:
             for path, entry in arrays.items():
                 _check(path, entry, manifest.files)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise Damaged(f"{where}: the manifest is wrong: {error}.") from None
+            raise Damaged(f"{where}: the manifest is invalid: {error}.") from None
         return manifest
 
 

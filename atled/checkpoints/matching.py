@@ -71,7 +71,7 @@ def matched(
             ways.append("cast=True")
         raise CheckpointError(
             errors.explained(
-                f"checkpoints.load: the checkpoint {where} is not one of this tree.\n{shown}",
+                f"checkpoints.load: the checkpoint {where} does not match the tree `like`.\n{shown}",
                 "; ".join(ways) or "a tree of the same shapes.",
             )
         )
@@ -125,7 +125,7 @@ def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
                     break
         if new in renamed:
             raise CheckpointError(
-                errors.explained(f"checkpoints.load: rename makes {new} of both {renamed[new]} and {path}.")
+                errors.explained(f"checkpoints.load: rename maps both {renamed[new]} and {path} to {new}.")
             )
         renamed[new] = path
     unused = [] if callable(rename) else [old for old in rename if old not in used]
@@ -154,7 +154,7 @@ def _type(leaf: Any) -> str:
 
 
 def _is_number(leaf: Any, entry: Entry) -> bool:
-    """Whether a leaf is a Python number of the kind that was saved; they are saved with all of their digits."""
+    """Whether a leaf is a Python number of the kind that was saved; Python numbers are saved in full precision."""
     kinds = {bool: "b", int: "iu", float: "f", complex: "c"}
     return type(leaf) in kinds and entry.dtype != KEY and entry.stored[0].kind in kinds[type(leaf)]
 

@@ -26,7 +26,7 @@ _SEQUENCE, _DICT = 1, 2  # kinds of steps
 
 
 class _Value(NamedTuple):
-    """A value in the metadata: its path, each step a kind and a key, and its value type."""
+    """A value in the metadata: its path, whose components are pairs of a kind and a key, and its value type."""
 
     steps: tuple[tuple[int, str], ...]
     kind: str
@@ -42,8 +42,8 @@ def load(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) ->
     The directory is that of a `StandardCheckpointer` or `PyTreeCheckpointer`, or a step of a `CheckpointManager` if it
     has one tree, else the directory of the item below it. Names are keys joined by dots: `params.dense.kernel`.
 
-    Orbax keeps no classes: tuples come as lists, named tuples and structs as dicts by field, keys of dicts as strings,
-    numbers as arrays without axes, and random keys as their data, which `random.wrap_key_data` takes.
+    Orbax does not store classes: tuples become lists, named tuples and structs become dicts by field, keys of dicts
+    become strings, numbers become 0-d arrays, and random keys become their data, which `random.wrap_key_data` takes.
     """
     if isinstance(names, str):
         raise TypeError(errors.explained(f"orbax.load: names must be a list of names; got {names!r}.", f"[{names!r}]."))
@@ -66,7 +66,7 @@ def load(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) ->
 
 
 def _item(path: pathlib.Path) -> pathlib.Path:
-    """The directory of a tree: the path, or the only one below it."""
+    """The directory of a tree: the path itself, or its only subdirectory with a tree."""
     if _UNFINISHED in path.name:
         raise _bad(path, "it was not finished")
     if (path / _METADATA).is_file():
@@ -103,9 +103,9 @@ def _values(place: pathlib.Path, told: Mapping[str, Any]) -> dict[str, _Value]:
         value = _Value(steps, kind)
         is_outside = value.name.startswith("/") or ".." in value.name.split("/")
         if is_outside or any([step not in (_SEQUENCE, _DICT) for step, _ in steps]):
-            raise _bad(place, f"{_METADATA} has a path that is not known: {label}")
+            raise _bad(place, f"{_METADATA} has an unknown path: {label}")
         if kind not in (*_ARRAYS, *_EMPTY, "string") or (is_skipped and kind not in _EMPTY):
-            raise _bad(place, f"{value.name} is {kind}, which cannot be read here")
+            raise _bad(place, f"{value.name} is {kind}, which cannot be read")
         if value.name in by_name:
             raise _bad(place, f"two values are called {value.name}, and Orbax kept one array for both")
         by_name[value.name] = value
@@ -131,7 +131,7 @@ def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str
     except ImportError:
         raise ImportError(
             errors.explained(
-                "orbax.load: reading Orbax's files takes tensorstore.", 'pip install "atled[checkpoints]".'
+                "orbax.load: reading Orbax checkpoints needs tensorstore.", 'pip install "atled[checkpoints]".'
             )
         ) from None
     context = tensorstore.Context()
@@ -156,7 +156,7 @@ def _memory() -> int:
 
 
 def _spec(place: pathlib.Path, name: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Where tensorstore finds an array. A part that is missing is an error unless zeros were left out on purpose."""
+    """Where tensorstore finds an array. A missing chunk is an error unless chunks of zeros were omitted on purpose."""
     if told.get("use_ocdbt", (place / "manifest.ocdbt").exists()):
         store = {"driver": "ocdbt", "base": {"driver": "file", "path": f"{place}/"}, "path": f"{name}/"}
     else:
@@ -178,10 +178,10 @@ def _result(place: pathlib.Path, name: str, future: Any) -> Any:
 
 
 def _nested(place: pathlib.Path, parts: list[tuple[Any, Any]], name: str = "the tree") -> Any:
-    """The nested tree of values, each of which is given with its path."""
+    """The nested tree of values that are given with their paths."""
     if any([not steps for steps, _ in parts]):
         if len(parts) > 1:
-            raise _bad(place, f"{name} is a value, and others are below it")
+            raise _bad(place, f"{name} is a value, but other values are nested below it")
         return parts[0][1]
     below: dict[tuple[int, str], list[tuple[Any, Any]]] = {}
     for steps, value in parts:
@@ -192,7 +192,7 @@ def _nested(place: pathlib.Path, parts: list[tuple[Any, Any]], name: str = "the 
     places = [str(i) for i in range(len(below))]
     if {kind for kind, _ in below} != {_SEQUENCE} or set(children) != set(places):
         raise _bad(
-            place, f"{name} must be a list with places 0 to {len(below) - 1}; it has {', '.join(list(children)[:6])}"
+            place, f"{name} must be a list with indices 0 to {len(below) - 1}; it has {', '.join(list(children)[:6])}"
         )
     return [children[i] for i in places]
 

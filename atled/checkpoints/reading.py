@@ -48,7 +48,7 @@ def manifest(path: Any) -> Manifest:
     data = where.read(MANIFEST)
     if data is None:
         raise CheckpointError(
-            errors.explained(f"checkpoints: {where} has no checkpoint: there is no manifest in it.", "another path.")
+            errors.explained(f"checkpoints: {where} has no checkpoint: it contains no manifest.", "another path.")
         )
     return Manifest.from_bytes(data, str(where))
 
@@ -64,16 +64,16 @@ def load(
     """The tree of a checkpoint.
 
     Args:
-        like: a tree like the one that was saved: its arrays are replaced, each with the sharding that it has. It may be
-            a newly created model, or one of shapes (`eval_shape`), which needs no extra memory.
+        like: a tree like the one that was saved: its arrays are replaced by the saved ones, which get the same
+            shardings. It may be a newly created model, or one of shapes (`eval_shape`), which needs no extra memory.
             Without it, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
         partial: True to allow arrays that only one of the two has: they keep their values from `like`, or are ignored;
             or patterns of paths for which this is allowed.
         rename: new names of paths in the checkpoint: a dict of path prefixes, or a function.
-        cast: whether arrays may be of another dtype in `like`: they are converted.
+        cast: whether arrays may have another dtype in `like`; they are converted to it.
 
     Raises:
-        CheckpointError: if the checkpoint is damaged, naming the array, or if it is not one of `like`: the message
+        CheckpointError: if the checkpoint is damaged, naming the array, or if it does not match `like`: the message
             lists missing and unexpected arrays, and those with another shape or dtype.
 
     >>> import tempfile
@@ -110,13 +110,13 @@ def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, c
 
 
 def check_files(where: Any, found: Manifest) -> None:
-    """Raise for files that are missing or of another size, before memory is allocated for their arrays."""
+    """Raise if files are missing or have a different size, before memory is allocated for their arrays."""
     sizes = where.sizes()
     for name, size in found.files.items():
         if name not in sizes or sizes[name] not in (None, size):
             used = [p for p, e in found.arrays.items() if any([x.file == name for x in e.pieces])]
             raise Damaged(
-                f"{where}: {(used or ['nothing'])[0]} is damaged: its file {name} is gone or of another size."
+                f"{where}: {(used or ['nothing'])[0]} is damaged: its file {name} is missing or has a different size."
             )
 
 
@@ -239,7 +239,7 @@ def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
     if converted.dtype.kind in "iub" and not np.array_equal(converted.astype(values.dtype), values):
         raise CheckpointError(
             errors.explained(
-                f"checkpoints.load: {path} has numbers that {np.dtype(dtype)} cannot hold.", "another dtype."
+                f"checkpoints.load: {path} has values that {np.dtype(dtype)} cannot represent.", "another dtype."
             )
         )
     return converted

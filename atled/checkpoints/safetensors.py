@@ -1,8 +1,8 @@
 """Files in the safetensors format, which many libraries read and write: arrays by name, and nothing else.
 
-A file is the length of its header in 8 bytes, the header in JSON (names, dtypes, shapes, places) and the bytes of the
+A file is the length of its header in 8 bytes, the header in JSON (names, dtypes, shapes, offsets) and the bytes of the
 arrays, one after the other. Large models come in several files, with an index that says which name is in which file.
-`safetensors_header.py` checks what files claim; a bad one raises `CheckpointError`.
+`safetensors_header.py` validates headers; an invalid file raises `CheckpointError`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def save(
     metadata: Mapping[str, str] | None = None,
     shard_bytes: int | None = None,
 ) -> None:
-    """Write the arrays of a tree under their paths, with dots: `blocks.0.weight`. A dict by name is such a tree.
+    """Write the arrays of a tree under their paths, with dots: `blocks.0.weight`. A dict of arrays by name also works.
 
     Args:
         path: a name that ends in `.safetensors`.
@@ -88,7 +88,7 @@ def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> path
     if not file.name.endswith(_SUFFIX) or file.is_dir():
         raise ValueError(
             errors.explained(
-                f"safetensors.save: the path must be that of a file that ends in {_SUFFIX}; got {str(path)!r}.",
+                f"safetensors.save: the path must end in {_SUFFIX}; got {str(path)!r}.",
                 f'"model{_SUFFIX}".',
             )
         )
@@ -123,10 +123,8 @@ def _leaves(tree: Any) -> list[_Leaf]:
                 errors.explained(f"safetensors.save: arrays must have names; got {describe(x)}.", "{'x': x}.")
             )
         if name in leaves or name == "__metadata__" or not is_text(name):
-            what = "comes twice" if name in leaves else "cannot be written"
-            raise ValueError(
-                errors.explained(f"safetensors.save: names must be text, each for one array; {name!r} {what}.")
-            )
+            what = "appears twice" if name in leaves else "cannot be written"
+            raise ValueError(errors.explained(f"safetensors.save: names must be unique strings; {name!r} {what}."))
         leaves[name] = _Leaf(name, x, _tag(name, x))
     return list(leaves.values())
 
@@ -137,13 +135,14 @@ def _tag(name: str, x: Any) -> str:
         raise TypeError(
             errors.explained(
                 f"safetensors.save: leaves must be arrays; {name} is {describe(x)}.",
-                "numpy.asarray(x, dtype), or leave it out; words can go into metadata.",
+                "numpy.asarray(x, dtype), or leave it out; strings can go into metadata.",
             )
         )
     if not getattr(x, "is_fully_addressable", True):
         raise ValueError(
             errors.explained(
-                f"safetensors.save: {name} is spread over processes.", "distributed.gather, or checkpoints.save."
+                f"safetensors.save: {name} is sharded over several processes.",
+                "distributed.gather, or checkpoints.save.",
             )
         )
     tag = _TAGS.get(getattr(x.dtype, "name", str(x.dtype)))
@@ -169,7 +168,7 @@ def _checked_words(metadata: Any) -> dict[str, str]:
 
 
 def _split(leaves: list[_Leaf], shard_bytes: int | None) -> list[list[_Leaf]]:
-    """The arrays in files, in order: a new file begins where the limit would be passed."""
+    """Split arrays into files, in order: a new file begins where the limit would be exceeded."""
     shards: list[list[_Leaf]] = [[]]
     size = 0
     for leaf in leaves:
@@ -182,7 +181,7 @@ def _split(leaves: list[_Leaf], shard_bytes: int | None) -> list[list[_Leaf]]:
 
 
 def _header(shard: list[_Leaf], words: dict[str, str]) -> bytes:
-    """The first bytes of a file: the length of the header, and the header, with spaces up to a multiple of 8."""
+    """The first bytes of a file: the length of the header, and the header, padded with spaces to a multiple of 8."""
     told: dict[str, Any] = {"__metadata__": words} if words else {}
     end = 0
     for leaf in shard:
@@ -213,12 +212,12 @@ def _index(names: list[str], shards: list[list[_Leaf]]) -> bytes:
 
 
 def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a file by name, or of several: all, or some names.
+    """The arrays of one file or of several, by name: all of them, or those in `names`.
 
-    The path is that of a file, of an index, or of a directory with one of them. Arrays are views of the file in memory:
-    they cannot be written to, and are read from the disk when they are used. `numpy.array(x)` or `jnp.array(x)` copies
-    one. Replacing the file by renaming, as `save` does, does not affect them; overwriting it in place, as another
-    program may, does.
+    The path is that of a file, of an index, or of a directory with one of them. Arrays are views of the memory-mapped
+    file: they cannot be written to, and are read from the disk when they are used. `numpy.array(x)` or `jnp.array(x)`
+    copies one. Replacing the file by renaming, as `save` does, does not affect them; overwriting it in place, as
+    another program may, does.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -243,7 +242,7 @@ def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> di
     arrays = {}
     for file, inside in files.items():
         if not (where.parent / file).is_file():
-            raise bad(where, f"it names {file!r} (for {short(inside[0])}), and there is no such file")
+            raise bad(where, f"it names {file!r} (for {short(inside[0])}), but there is no such file")
         arrays.update(File(where.parent / file).arrays(inside))
     return {name: arrays[name] for name in tensor_names}
 

@@ -1,7 +1,7 @@
-"""The headers of safetensors files and their indices, and what must hold of them. `safetensors.py` has what users call.
+"""The headers of safetensors files and their indices, and their validation. `safetensors.py` has the public functions.
 
-The header is checked against the file size before anything is allocated. Whatever other readers reject is rejected,
-and also what some of them accept: duplicate names, booleans that are neither 0 nor 1, unknown fields.
+The header is checked against the file size before anything is allocated. Files that other readers reject are rejected,
+and so are some that they accept: duplicate names, booleans that are neither 0 nor 1, unknown fields.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DTYPES: dict[str, tuple[int, Any]] = {
 
 
 class Entry(NamedTuple):
-    """An array in a file: its place in the bytes after the header."""
+    """An array in a file: its byte range after the header."""
 
     tag: str
     shape: tuple[int, ...]
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 
 class File:
-    """A file in memory, whose header has been checked."""
+    """A memory-mapped file whose header has been validated."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -53,7 +53,7 @@ class File:
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < 8:
-                    raise bad(path, f"it must begin with the length of its header in 8 bytes; it has {size} bytes")
+                    raise bad(path, f"it must begin with 8 bytes for the length of its header; it has {size} bytes")
                 self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise bad(path, f"it could not be read: {error.strerror or error}") from None
@@ -62,7 +62,7 @@ class File:
             raise bad(path, f"its header claims {length} bytes; {HEADER_LIMIT} is the limit")
         self.start = 8 + length
         if self.start > len(self.bytes):
-            raise bad(path, f"it is cut off: its header claims {length} bytes, and {len(self.bytes) - 8} follow")
+            raise bad(path, f"it is truncated: its header claims {length} bytes, but only {len(self.bytes) - 8} follow")
         told = _parsed(path, self.bytes[8 : self.start], is_header=True)
         self.words = _words(path, told.pop("__metadata__", {}))
         self.entries = {name: _entry(path, name, e) for name, e in told.items()}
@@ -78,14 +78,14 @@ class File:
         entry = self.entries[name]
         kind = DTYPES[entry.tag][1]
         if kind is None:
-            raise bad(self.path, f"{short(name)} is {entry.tag}, which NumPy cannot hold", "names without it.")
+            raise bad(self.path, f"{short(name)} is {entry.tag}, which NumPy cannot represent", "names without it.")
         place = {"buffer": self.bytes, "offset": self.start + entry.start}
         if kind is np.bool_ and (np.ndarray(entry.shape, np.uint8, **place) > 1).any():
-            raise bad(self.path, f"{short(name)} is BOOL, and its bytes must be 0 or 1")
+            raise bad(self.path, f"{short(name)} is BOOL, but its bytes are not all 0 or 1")
         try:
             return np.ndarray(entry.shape, kind, **place)
         except ValueError as error:  # more axes than NumPy has
-            raise bad(self.path, f"{short(name)} has a shape that NumPy cannot hold: {error}") from None
+            raise bad(self.path, f"{short(name)} has a shape that NumPy does not support: {error}") from None
 
 
 def _words(path: pathlib.Path, told: Any) -> dict[str, str]:
@@ -109,12 +109,12 @@ def _entry(path: pathlib.Path, name: str, told: Any) -> Entry:
     if math.prod([n or 1 for n in shape]) * DTYPES[tag][0] >= 2**63:
         raise bad(path, f"{short(name)} has a shape too large for any memory: {short(shape)}")
     if bits % 8 or place[1] - place[0] != bits // 8:
-        raise bad(path, f"{short(name)} is {tag}{short(shape)}, {bits / 8:g} bytes, and has {place[1] - place[0]}")
+        raise bad(path, f"{short(name)} is {tag}{short(shape)}, {bits / 8:g} bytes, but has {place[1] - place[0]}")
     return Entry(tag, tuple(shape), *place)
 
 
 def _cover(path: pathlib.Path, entries: Mapping[str, Entry], size: int) -> None:
-    """Raise unless arrays follow one another from the first byte after the header to the last of the file."""
+    """Raise unless the arrays cover all bytes after the header, one after another."""
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].end)):
         if entry.start != end:
@@ -126,7 +126,8 @@ def _cover(path: pathlib.Path, entries: Mapping[str, Entry], size: int) -> None:
             raise bad(path, f"{short(name)} begins at {entry.start} and {what}")
         end = entry.end
     if end != size:
-        what = f"it is cut off: {end - size} bytes are missing" if end > size else f"{size - end} bytes are of no array"
+        missing = f"it is truncated: {end - size} bytes are missing"
+        what = missing if end > size else f"{size - end} bytes belong to no array"
         raise bad(path, what)
 
 
@@ -167,10 +168,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         name, _ = collections.Counter([name for name, _ in pairs]).most_common(1)[0]
-        raise ValueError(f"{short(name)} comes twice")
+        raise ValueError(f"{short(name)} appears twice")
     for name, value in pairs:
         if not is_text(name) or (isinstance(value, str) and not is_text(value)):
-            raise ValueError(f"{short(name)} is or has half of a character")
+            raise ValueError(f"{short(name)} contains a lone surrogate")
     return mapping
 
 

@@ -61,7 +61,7 @@ class Saver:
         every: save only steps that are multiples of it; others are skipped.
         keep: how many of the newest to keep; None for all.
         best: the name of a metric; the checkpoint with the best value so far is kept as well.
-        mode: "min" or "max": what the best value is.
+        mode: "min" or "max": whether the smallest or the largest value is best.
         wait: whether `save` returns only when the checkpoint is on disk.
 
     >>> import tempfile
@@ -102,14 +102,14 @@ class Saver:
         self._values: dict[int, Any] = {}  # metrics of complete steps
 
     def save(self, step: int, tree: Any, *, more: Any = None, metrics: Any = None, force: bool = False) -> bool:
-        """Save a tree for a step, if it is due; returns whether it is.
+        """Save a tree under a step number, if a save is due at this step; returns whether it was.
 
         The tree is copied: afterwards, arrays may be donated, and NumPy arrays may be changed.
 
         Args:
             more: JSON-serializable metadata, such as the state of a data iterator.
             metrics: numbers by name, one of which `best` may name.
-            force: whether to save a step that is no multiple of `every`.
+            force: whether to save a step that is not a multiple of `every`.
         """
         step = _checked_step(step)
         with self._lock:
@@ -138,7 +138,8 @@ class Saver:
         if self.best is not None and self.best not in metrics:
             raise ValueError(
                 errors.explained(
-                    f"checkpoints.Saver: metrics must have {self.best!r}, by which the best is kept; got "
+                    f"checkpoints.Saver: metrics must contain {self.best!r}, which decides which checkpoint "
+                    f"is best; got "
                     f"{', '.join(metrics) or 'none'}."
                 )
             )
@@ -199,7 +200,7 @@ class Saver:
             self._newest = s  # later saves continue from this step
             return restored
         if damaged:
-            raise Damaged(f"checkpoints.Saver: no checkpoint in {self.directory} is whole. {damaged[0]}")
+            raise Damaged(f"checkpoints.Saver: no checkpoint in {self.directory} is intact. {damaged[0]}")
         return None
 
     def _best_step(self) -> int:
@@ -215,7 +216,7 @@ class Saver:
         return self._of_best(self._numbers())
 
     def _numbers(self) -> dict[int, float]:
-        """The metric by step, where there is one."""
+        """The metric of each step that has one."""
         return {s: v for s, v in self._values.items() if v is not None and v == v}
 
     def _of_best(self, numbers: dict[int, float]) -> int:
@@ -269,7 +270,7 @@ class Saver:
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _check_order(self, step: int) -> None:
-        """Raise for a step before the newest: it would be removed first, and never be restored."""
+        """Raise if a step is older than the newest: its checkpoint would be removed first, and never be restored."""
         if self._newest < 0:
             self._newest = self.latest() or 0
         if step < self._newest:
@@ -397,7 +398,7 @@ def _numbers(metrics: Any) -> dict[str, float]:
         return {str(k): float(v) for k, v in dict(metrics or {}).items()}
     except (TypeError, ValueError):
         raise TypeError(
-            errors.explained(f"checkpoints.Saver: metrics must be numbers by name; got {metrics!r}.")
+            errors.explained(f"checkpoints.Saver: metrics must be a dict of numbers; got {metrics!r}.")
         ) from None
 
 

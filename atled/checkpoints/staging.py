@@ -20,7 +20,7 @@ _PAGE = 4096
 
 
 class Staging:
-    """Room for one snapshot."""
+    """Memory for one snapshot."""
 
     def __init__(self) -> None:
         self._memory: np.ndarray | None = None

@@ -1,4 +1,4 @@
-"""Where files of checkpoints are: a directory, or an object store by URL through tensorstore.
+"""Storage of checkpoint files: a directory, or an object store, which is accessed by URL through tensorstore.
 
 Both do the same few things: write a whole file so that it survives a crash, read parts of one, list, delete. `replace`
 is atomic: a reader sees the old content or the new one.
@@ -30,7 +30,7 @@ class Local:
         return str(self.path)
 
     def inside(self, name: str) -> Local:
-        """The place of a directory in this one."""
+        """The storage of a subdirectory."""
         return Local(self.path / name)
 
     def prepare(self) -> None:
@@ -41,7 +41,7 @@ class Local:
             raise self._failed("made", error) from None
 
     def write(self, name: str, chunks: Iterable[Any]) -> None:
-        """A new file with these bytes, on the disk when this returns."""
+        """Write a new file; its bytes are on disk when this returns."""
         try:
             with self._opened(name) as file:
                 for chunk in chunks:
@@ -141,7 +141,9 @@ class Local:
                 os.unlink(self.path / name)
 
     def remove(self, first: str) -> None:
-        """Remove the directory and all in it, one file before the others; of a link, the link only."""
+        """Remove the directory and everything in it, the file `first` before the others; for a symbolic link, only the
+        link.
+        """
         with contextlib.suppress(OSError):
             if self.path.is_symlink():
                 return self.path.unlink()
@@ -149,7 +151,7 @@ class Local:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def leave(self) -> None:
-        """Remove the directory if nothing is in it."""
+        """Remove the directory if it is empty."""
         with contextlib.suppress(OSError):
             self.path.rmdir()
 
@@ -193,16 +195,16 @@ class Remote:
         return self.url.rstrip("/")
 
     def inside(self, name: str) -> Remote:
-        """The place below a name: a longer prefix, which ends in a slash."""
+        """The storage below a name: a longer prefix, which ends in a slash."""
         store = self.store.copy()
         store.path += f"{name}/"
         return Remote(f"{self.url}{name}/", store)
 
     def prepare(self) -> None:
-        """Nothing: object stores have no directories."""
+        """Does nothing: object stores have no directories."""
 
     def write(self, name: str, chunks: Iterable[Any]) -> None:
-        """A new object with these bytes, durable when this returns."""
+        """Write a new object; it is durable when this returns."""
         data = b"".join([memoryview(c).cast("B") for c in chunks])
         self._do("written", name, lambda: self.store.write(name, data).result())
 
@@ -243,11 +245,11 @@ class Remote:
             self._do("deleted", name, lambda name=name: self.store.write(name, None).result())
 
     def remove(self, first: str) -> None:
-        """Remove all objects in this place, one before the others."""
+        """Remove all objects with this prefix, `first` before the others."""
         self.delete([first, *[n.decode() for n in self._do("listed", "", lambda: self.store.list().result())]])
 
     def leave(self) -> None:
-        """Nothing: object stores have no directories."""
+        """Does nothing: object stores have no directories."""
 
     def old_files(self, seconds: float) -> list[str]:
         """An empty list: the age of objects is unknown."""
@@ -272,7 +274,7 @@ def _opened(url: Any) -> Any:
         import tensorstore
     except ImportError:
         raise ImportError(
-            errors.explained(f"checkpoints: {url} takes tensorstore.", 'pip install "atled[checkpoints]".')
+            errors.explained(f"checkpoints: {url} needs tensorstore.", 'pip install "atled[checkpoints]".')
         ) from None
     try:
         return tensorstore.KvStore.open(url).result()
@@ -290,5 +292,5 @@ def place(path: Any) -> Local | Remote:
         return Remote(path)
     text = path.removeprefix("file://") if isinstance(path, str) else path
     if not isinstance(text, (str, os.PathLike)) or not os.fspath(text):
-        raise TypeError(errors.explained(f"checkpoints: the path must be that of a directory; got {path!r}."))
+        raise TypeError(errors.explained(f"checkpoints: the path must be a directory; got {path!r}."))
     return Local(os.path.expanduser(text))

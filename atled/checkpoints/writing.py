@@ -41,7 +41,7 @@ THREADS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A box of an array whose numbers this process writes."""
+    """A box of an array that this process writes."""
 
     path: str
     start: tuple[int, ...]
@@ -92,7 +92,7 @@ def named_leaves(x: Any) -> list[tuple[str, Any]]:
 
 
 def _step(key: Any) -> str:
-    """A step of a path. Slashes in the keys of dicts are not steps."""
+    """A component of a path, in which slashes are escaped."""
     return str(key[0]).replace("%", "%25").replace("/", "%2F")
 
 
@@ -116,7 +116,7 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
     if not isinstance(leaf, Array):
         values = np.asarray(leaf)  # a Python number with all of its digits
         if values.dtype == object:
-            raise TypeError(errors.explained(f"checkpoints.save: {path}, {leaf!r}, fits no dtype."))
+            raise TypeError(errors.explained(f"checkpoints.save: {path}, {leaf!r}, does not fit any dtype."))
         dtype, _ = stored(values.dtype.name, ())
         values = np.asarray(values, dtype, order="C")
         return dtype.name, values.shape, [((0,) * values.ndim, values)] if is_first else []
@@ -132,7 +132,7 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
 
 
 def pieces_of(parts: Sequence[Part]) -> list[Part]:
-    """Parts cut into pieces, none of which is longer than a file."""
+    """Split parts into pieces of at most `PIECE_BYTES`."""
     pieces = []
     for part in parts:
         dtype, dims = part.values.dtype, part.values.shape
@@ -157,7 +157,7 @@ def _groups(parts: Sequence[Part]) -> list[list[Part]]:
 
 
 def _write_file(where: Any, name: str, group: Sequence[Part]) -> tuple[int, list[tuple[str, Piece]]]:
-    """Write the pieces of a file; gives its size, and where each piece is."""
+    """Write the pieces of a file; returns its size, and where each piece is."""
     located: list[tuple[str, Piece]] = []
     end = 0
 
@@ -197,7 +197,7 @@ def write(path: Any, taken: Snapshot, more: Any, who: str) -> None:
     return.
 
     Args:
-        who: a text shared by all processes, which save in the same order under it.
+        who: a string that is the same in all processes, which must save in the same order under it.
     """
     where = place(path)
     world = World(who)
@@ -257,7 +257,7 @@ def at_once(f: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
 
 
 def _write_all(where: Any, name: str, taken: Snapshot) -> tuple[dict[str, int], list[Any]]:
-    """Write this process's files, several at once."""
+    """Write this process's files, several concurrently."""
     groups = _groups(taken.parts)
     names = [f"{name}-{client.process_index()}-{i}.data" for i in range(len(groups))]
     written = at_once(lambda n, group: _write_file(where, n, group), names, groups)
@@ -276,5 +276,5 @@ def _manifest(taken: Snapshot, everything: Sequence[Any], more: Any) -> Manifest
     for path, entry in arrays.items():
         _, dims = entry.stored
         if sum([math.prod(p.shape) for p in entry.pieces]) != math.prod(dims):
-            raise CheckpointError(f"checkpoints.save: the parts of {path} that processes have do not make {entry}.")
+            raise CheckpointError(f"checkpoints.save: the shards of {path} in all processes do not make up {entry}.")
     return Manifest(arrays, files, taken.statics, more)

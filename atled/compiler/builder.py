@@ -23,15 +23,15 @@ class Value:
 
 
 class U8(int):
-    """An integer attribute of 8 unsigned bits."""
+    """An unsigned 8-bit integer attribute."""
 
 
 class I32(int):
-    """An integer attribute of 32 bits."""
+    """A 32-bit integer attribute."""
 
 
 class U64(int):
-    """An integer attribute of 64 unsigned bits."""
+    """An unsigned 64-bit integer attribute."""
 
 
 class Builder(Protocol):
@@ -75,7 +75,7 @@ class Builder(Protocol):
         terminator: str = "stablehlo.return",
     ) -> Any:
         """Emit one operation. Attributes are Python values: bools, strings, tuples of ints (arrays of 64 bits),
-        `#...` text to parse, or NumPy arrays. One result comes back as a value, several as a tuple."""
+        `#...` text to parse, or NumPy arrays. Returns a value for one result, a tuple for several."""
         ...
 
     def handles(self, values: Sequence[Value]) -> list[Any]:
@@ -99,7 +99,9 @@ class Builder(Protocol):
         ...
 
     def region(self, types: Sequence[ArrayType], body: Callable[..., Any]) -> Any:
-        """A region for `emit`, whose block takes values of these types and returns what `body(build, *values)` does."""
+        """A region for `emit`, whose block takes values of these types and returns the results of `body(build,
+        *values)`.
+        """
         ...
 
     def apply(self, f: Callable[..., Any], *operands: Value) -> Any:
@@ -107,7 +109,8 @@ class Builder(Protocol):
         ...
 
     def map(self, f: Callable[..., Any], *operands: Value) -> Value:
-        """Lower a long elementwise function, of arrays of one shape with results of the first one's dtype, as one loop.
+        """Lower a long elementwise function, of arrays of equal shape, as one loop; the results have the dtype of the
+        first array.
 
         Otherwise the compiler emits a loop for each value that is used twice, and each traverses memory.
         """
@@ -125,7 +128,9 @@ class Builder(Protocol):
         ...
 
     def mark(self, x: Value, marks: dict[str, str]) -> Value:
-        """The value, with frontend attributes on the operation that produces it; an argument has none."""
+        """The value, with frontend attributes on the operation that produces it; a block argument, which has no such
+        operation, is unchanged.
+        """
         ...
 
     def alike(self, values: Sequence[Value]) -> None:
@@ -144,7 +149,7 @@ class Builder(Protocol):
         ...
 
     def place(self, axis: Any) -> Value:
-        """The position along an axis of the mesh."""
+        """The device's position along a mesh axis."""
         ...
 
     def channel(self) -> str:

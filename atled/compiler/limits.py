@@ -29,7 +29,7 @@ def check_over_devices(platform: str, program: Program) -> None:
         for v in (*program.inputs, *[v for e in program.equations for v in e.results]):
             if v.type.dtype in (dtypes.int2, dtypes.uint2):
                 raise NotImplementedError(
-                    f"{program.name}: arrays of two bits cannot be computed with over several CPU devices; got "
+                    f"{program.name}: 2-bit arrays are not supported in programs over several CPU devices; got "
                     f"{v.type}.\n  try: int4, or one device."
                 )
 

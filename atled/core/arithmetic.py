@@ -1,5 +1,6 @@
-"""The few operations that `core/` and the base classes of ops need. `ops/` fills them in once, so that imports
-point down."""
+"""The few operations that `core/` and the base classes of ops need. `ops/` sets them at import, so that `core/` imports
+nothing from `ops/`.
+"""
 
 from __future__ import annotations
 

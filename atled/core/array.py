@@ -272,7 +272,7 @@ def type_of(x: Any) -> ArrayType:
 
 
 def _integer_dtype(n: int) -> Any:
-    """The dtype of a Python integer that may not fit into the default one: it is as wide as it needs to be."""
+    """The dtype of a Python integer: the default one, or a wider one if it does not fit."""
     default = dtypes.default("i")
     for dtype in (default, dtypes.uint32, dtypes.int64, dtypes.uint64):
         if int(dtypes.iinfo(dtype).min) <= n <= int(dtypes.iinfo(dtype).max):

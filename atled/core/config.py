@@ -170,7 +170,7 @@ class override(contextlib.ContextDecorator):  # noqa: N801
             raise
 
     def __del__(self) -> None:
-        """Close a block that Ctrl-C kept from being closed."""
+        """Restore the settings if Ctrl-C kept the block from being closed."""
         if any([block[0] == id(self) for block in _blocks.get()]):
             self.__exit__()
 
@@ -322,7 +322,7 @@ def numpy_rank_promotion(new_val: str) -> override:
     ValueError: add: ranks differ, and numpy_rank_promotion is 'raise'; got shapes (2, 3) and (3,).
     """
     if new_val not in ("allow", "warn", "raise"):
-        raise ValueError(f"numpy_rank_promotion: it is 'allow', 'warn' or 'raise'; got {new_val!r}.")
+        raise ValueError(f"numpy_rank_promotion: the mode is 'allow', 'warn' or 'raise'; got {new_val!r}.")
     return override(ranks=new_val)
 
 
@@ -338,7 +338,7 @@ def default_matmul_precision(new_val: str | None) -> override:
 
 
 def default_device(new_val: Any) -> override:
-    """Where new arrays go inside a `with` block.
+    """The device of new arrays inside a `with` block.
 
     >>> import atled, atled.numpy as jnp
     >>> with default_device(atled.devices()[0]):
@@ -372,7 +372,7 @@ def debug_nans(new_val: bool = True) -> override:
 
 
 def debug_infs(new_val: bool = True) -> override:
-    """As `debug_nans`, for infinities.
+    """Like `debug_nans`, for infinities.
 
     >>> import atled, atled.numpy as jnp
     >>> with debug_infs():

@@ -101,7 +101,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 class KeyReuseError(JAXTypeError):
     """A random key was used twice inside `debug_key_reuse`, which would repeat the same random numbers.
 
-    Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
+    Split it first, `key, sub = random.split(key)`, and use every part once; use `random.clone(key)` if the repetition
+    is intended.
 
     >>> import atled
     >>> key = atled.random.key(0)
@@ -115,7 +116,7 @@ class KeyReuseError(JAXTypeError):
 class ShapeError(ValueError, TypeError):
     """Operands with incompatible shapes were multiplied.
 
-    NumPy raises a ValueError here, JAX a TypeError; code that expects either catches it.
+    NumPy raises a ValueError here, JAX a TypeError; this class is both.
 
     >>> import atled.numpy as jnp
     >>> jnp.ones((2, 3)) @ jnp.ones((2, 3))  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -226,7 +227,7 @@ def _show(kind: Any, error: BaseException, traceback: Any) -> None:
 
 
 def _say_where(error: BaseException, place: Source | None) -> None:
-    """Put the user's line into the message, before what to try."""
+    """Put the user's line into the message, before the `try:` line."""
     if place is None or len(error.args) != 1 or not isinstance(error.args[0], str):
         return
     text = error.args[0]

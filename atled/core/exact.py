@@ -1,8 +1,8 @@
 """Exact cache keys: two keys are equal only if the values are the same.
 
-Python takes 1, 1.0 and True for equal, and 0.0 and -0.0, and NaN for unequal to itself. A cache keyed by such values
-could return the entry of another value. Every cache key made from user values goes through `exact`: tree structures,
-static arguments, literals in programs, parameters of ops, and values that functions read.
+In Python, 1, 1.0 and True are equal, and so are 0.0 and -0.0, while NaN is unequal to itself. A cache keyed by such
+values could return the entry of another value. Every cache key made from user values goes through `exact`: tree
+structures, static arguments, literals in programs, parameters of ops, and values that functions read.
 """
 
 from __future__ import annotations

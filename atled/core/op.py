@@ -71,7 +71,7 @@ class Op:
         raise missing(self, "batch", "vmap")
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
-        """As `batch`, for ops that hold programs: `batch` also has the name and size of the axis."""
+        """Like `batch`, for ops that hold programs: the argument `batch` has the name and size of the batch axis."""
         raise missing(self, "batch_under", "vmap")
 
     def split(self, tape: Any, operands: Any) -> Any:
@@ -88,7 +88,7 @@ class Op:
 
     def stepwise(self, *operands: Any) -> Any:
         """The result, for ops that hold programs: run their programs op by op."""
-        raise missing(self, "stepwise", "a run step by step")
+        raise missing(self, "stepwise", "running op by op")
 
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
         """`linear_in`, for an op that takes any number of operands."""

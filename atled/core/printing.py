@@ -1,4 +1,4 @@
-"""Programs as text, with the user's line behind each equation.
+"""Programs as text, with the user's line after each equation.
 
 program loss(a: f32[3], b: f32[]) {
   c: f32[3] = sin a                    # train.py:12

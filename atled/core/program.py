@@ -89,7 +89,7 @@ class Primitive:
         return self.op.gives_tuple
 
     def params_of(self, op: Any) -> dict[str, Any]:
-        """The parameters of an op: a program is called jaxpr."""
+        """The parameters of an op; a program is named `jaxpr`, as in JAX."""
         return {"jaxpr" if f == "program" else f: v for f, v in zip(op.fields, op.parameters, strict=True)}
 
     def op_of(self, params: Mapping[str, Any]) -> Any:
@@ -362,7 +362,7 @@ def record(
 
 
 def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = "program") -> Program:
-    """As `record`, for programs made by transforms, which have no caller that could pass captured values.
+    """Like `record`, for programs made by transforms, which have no caller that could pass captured values.
 
     Only user-written rules can close over arrays; these become constants of the program.
     """
@@ -416,7 +416,7 @@ def pruned(program: Program, keep: Sequence[bool]) -> Program:
 
 
 def used(program: Program) -> tuple[Program, tuple[int, ...]]:
-    """The program without the inputs that nothing in it needs, and which inputs are left."""
+    """The program without its unused inputs, and which inputs remain."""
 
     def make() -> tuple[Program, tuple[int, ...]]:
         needed = _needed(program.equations, program.outputs)

@@ -200,7 +200,7 @@ def with_operand(number: int, template: str, function: str = "") -> str:
 
 
 def called_with(*arguments: str, function: str) -> str:
-    """The line with other arguments in its call of a function; `{0}`, `{1}`, ... stand for those that are there."""
+    """The line with other arguments in its call of a function; `{0}`, `{1}`, ... stand for the existing ones."""
 
     def change(line: Line, node: Any, name: str) -> str:
         if not isinstance(node, ast.Call) or not node.args or not line.of(node.func).endswith(function):

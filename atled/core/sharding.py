@@ -88,7 +88,7 @@ class Mesh:
 
     @property
     def size(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return len(self.flat)
 
     @property
@@ -127,7 +127,7 @@ class Mesh:
 
     @property
     def local_devices(self) -> list[Any]:
-        """Those devices that belong to this process."""
+        """The devices that belong to this process."""
         return [d for d in self.flat if d.process_index == d.client.process_index()]
 
     def __enter__(self) -> Mesh:
@@ -195,7 +195,7 @@ def mesh_or_current(mesh: Mesh | None, who: str) -> Mesh:
     """The given mesh, or the current one; raises if there is none."""
     chosen = mesh or current_mesh()
     if chosen is None:
-        raise ValueError(f"{who}: a mesh is needed, and none is set.\n  try: mesh=mesh, or `with set_mesh(mesh):`.")
+        raise ValueError(f"{who}: a mesh is needed, but none is set.\n  try: mesh=mesh, or `with set_mesh(mesh):`.")
     return chosen
 
 
@@ -230,7 +230,7 @@ class PartitionSpec(tuple):
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """All mesh axes in it."""
+        """All mesh axes that the spec names."""
         return tuple([n for d in range(len(self)) for n in self.axes(d)])
 
     def __repr__(self) -> str:
@@ -281,15 +281,15 @@ class Sharding:
         return [tuple([slice(None)] * len(shape))] * len(self.devices)
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of one device's part."""
+        """The shape of one device's shard."""
         return tuple(global_shape)
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """The part of an array that each device holds, by device."""
+        """The shard of an array that each device holds, by device."""
         return dict(zip(self.devices, self.indices(tuple(global_shape))))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """The same, for the devices of this process."""
+        """The shard of an array that each device of this process holds, by device."""
         return {d: i for d, i in self.devices_indices_map(global_shape).items() if _is_here(d)}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
@@ -326,7 +326,7 @@ class SingleDeviceSharding(Sharding):
         return True
 
     def with_memory_kind(self, kind: Any) -> SingleDeviceSharding:
-        """The same, in another memory of the device."""
+        """The same sharding, in another memory of the device."""
         return SingleDeviceSharding(self.device, kind)
 
     def __eq__(self, other: object) -> bool:
@@ -383,11 +383,11 @@ class NamedSharding(Sharding):
         return prod([self.mesh.shape[n] for n in self.spec.names]) == 1
 
     def with_memory_kind(self, kind: Any) -> NamedSharding:
-        """The same, in another memory of the devices."""
+        """The same sharding, in another memory of the devices."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def update(self, **changes: Any) -> NamedSharding:
-        """The same with another `mesh`, `spec` or `memory_kind`."""
+        """The same sharding with another `mesh`, `spec` or `memory_kind`."""
         given = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind, **changes}
         return NamedSharding(given.pop("mesh"), PartitionSpec(*given.pop("spec")), **given)
 
@@ -409,7 +409,7 @@ class NamedSharding(Sharding):
         used = len(self._key[1])
         if used > len(shape):
             raise ValueError(
-                f"{what}: {self.spec} splits {used} dimensions, and an array of shape {list(shape)} has {len(shape)}."
+                f"{what}: {self.spec} splits {used} dimensions, but an array of shape {list(shape)} has {len(shape)}."
             )
         for d, (n, k) in enumerate(zip(shape, self.counts(len(shape)))):
             if n % k:

@@ -80,7 +80,7 @@ class Source:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Line and column, both counted from one; zero where the code object does not know."""
+        """Line and column, both counted from one; zero if unknown."""
         line, _, column, _ = self.span
         return line or self.code.co_firstlineno, (column or 0) + 1
 

@@ -119,7 +119,7 @@ _CHOICE = "numpy.where(c, a, b) to choose values, lax.cond to choose what to com
 
 
 class Tracer(Array):
-    """An array inside a transformation. Subclasses add what their interpreter knows of it.
+    """An array inside a transformation. Subclasses add the data of their interpreter, such as a tangent.
 
     >>> import atled
     >>> atled.jit(lambda x: print(isinstance(x, Tracer)))(1.0)
@@ -165,7 +165,7 @@ class Tracer(Array):
         value = self.known()
         if value is None:
             raise errors.TracerIntegerConversionError(
-                f"index: a Python integer was asked of a traced {self.type}, whose value is not known here."
+                f"index: a Python integer was requested from a traced {self.type}, whose value is not known here."
                 + self._where()
                 + "\n  try: "
                 + (
@@ -177,7 +177,7 @@ class Tracer(Array):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise errors.TracerArrayConversionError(
-            f"numpy.asarray: a NumPy array was asked of a traced {self.type}, which has no values to copy here."
+            f"numpy.asarray: a NumPy array was requested from a traced {self.type}, which has no values to copy here."
             + self._where()
             + "\n  try: "
             + (rewriting.of_our_own() or "the function of the same name in atled.numpy.")
@@ -206,7 +206,7 @@ class Tracer(Array):
         value = self.known()
         if value is None:
             raise error(
-                f"{what}: a Python value was asked of a traced {self.type}, whose value is not known here."
+                f"{what}: a Python value was requested from a traced {self.type}, whose value is not known here."
                 + self._where()
                 + "\n  try: "
                 + (rewriting.number() or "keep the computation in arrays, or make the argument static.")

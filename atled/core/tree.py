@@ -244,7 +244,7 @@ def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -
 
 
 def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
-    """As `_walk`, for trees deeper than Python's recursion limit."""
+    """Like `_walk`, for trees deeper than Python's recursion limit."""
     stack: list[tuple[Any, Any, Any, list[Structure]]] = [(tuple, None, iter((tree,)), [])]
     while True:
         kind, meta, rest, done = stack[-1]
@@ -298,7 +298,7 @@ def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
 
 
 def _build_deep(structure: Structure, leaves: Any) -> Any:
-    """As `_build`, for trees deeper than Python's recursion limit."""
+    """Like `_build`, for trees deeper than Python's recursion limit."""
     stack: list[tuple[Structure, list[Any]]] = [(structure, [])]
     while True:
         s, done = stack[-1]
@@ -491,7 +491,7 @@ def map_with_path(
     f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:  # fmt: skip
-    """As `map`, with the path of each leaf as the first argument.
+    """Like `map`, with the path of each leaf as the first argument.
 
     >>> map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1, 2]})
     {'a': ["['a'][0]=1", "['a'][1]=2"]}

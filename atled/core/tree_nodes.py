@@ -1,6 +1,6 @@
 """Which classes are nodes of trees: how they are flattened and rebuilt, and the keys of their children.
 
-`tree.py` has the trees; `register_node` and `register_dataclass` make further classes nodes.
+`tree.py` flattens and rebuilds trees; `register_node` and `register_dataclass` register more node classes.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ nodes: dict[type, Node] = {
 
 
 def node_of(cls: type) -> Node | None:
-    """How instances of a class are taken apart; None if they are leaves."""
+    """How instances of a class are flattened; None if they are leaves."""
     node = nodes.get(cls)
     if node is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
         node = nodes[cls] = _named_tuple_node(cls)
@@ -170,7 +170,8 @@ def register_node(
     keys: Callable[[Any], Sequence[Any]] | None = None,
     code: NodeCode | None = None,
 ) -> None:
-    """Register a class of nodes: `flatten(x)` returns children and hashable data; `unflatten(data, children)` is x.
+    """Register a class of nodes: `flatten(x)` returns children and hashable data, from which `unflatten(data,
+    children)` rebuilds x.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
@@ -180,7 +181,7 @@ def register_node(
     [1, 2, 3]
     """
     if cls in nodes:
-        raise ValueError(f"tree: {cls.__name__} is registered already; a class can be registered once.")
+        raise ValueError(f"tree: {cls.__name__} is already registered; a class can be registered only once.")
     named = keys and (lambda x, n: keys(x))
     nodes[cls] = Node(flatten, unflatten, named or (lambda x, n: [FlattenedIndexKey(i) for i in range(n)]), code)
 
@@ -214,7 +215,9 @@ def register_dataclass(
         )
     cls, has_fields = nodetype, hasattr(nodetype, "__dataclass_fields__")
     if not has_fields and (data_fields is None or meta_fields is None):
-        raise TypeError(f"tree: {cls.__name__} is no dataclass, so data_fields and meta_fields must name its fields.")
+        raise TypeError(
+            f"tree: {cls.__name__} is not a dataclass, so data_fields and meta_fields must name its fields."
+        )
     fields = [f for f in dataclasses.fields(cls) if f.init] if has_fields else []
     retained = [f for f in fields if f.name not in drop_fields]
     meta = tuple(meta_fields if meta_fields is not None else [f.name for f in retained if f.metadata.get("static")])

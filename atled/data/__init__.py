@@ -1,8 +1,8 @@
-"""Input pipelines: lazy, deterministic, restorable to the example, and split over processes without loss.
+"""Input pipelines: lazy, deterministic, resumable at any example, and split over processes without losing examples.
 
 A source gives a `Pipeline`; its methods (`shuffle`, `map`, `random_map`, `filter`, `batch`, `repeat` and others) give
-another one. `pipeline.iterator(workers=2)` goes through it, with `state()` and `restore(state)`. `to_devices` puts the
-batches on devices ahead of time. Everything but that is NumPy.
+another one. `pipeline.iterator(workers=2)` iterates over it, with `state()` and `restore(state)`. `to_devices`
+prefetches the batches to devices. Everything else uses only NumPy.
 """
 
 from atled.data import sets

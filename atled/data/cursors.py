@@ -22,7 +22,7 @@ class Cursor:
         self.go_to({"epoch": 0, "batches": 0, "position": 0})
 
     def go_to(self, place: dict[str, Any]) -> None:
-        """Stand at another place."""
+        """Move to another position."""
         self.epoch, self.batches = place["epoch"], place["batches"]
         self._read(place)
 
@@ -37,7 +37,7 @@ class Cursor:
         return {"epoch": self.epoch, "batches": self.batches, **self.reader.place()}
 
     def next(self, build: bool = True) -> Any:
-        """The next batch, or a `Stack` that can be one; raises `End` if there is none."""
+        """The next batch, or a `Stack` from which it can be made; raises `End` if there is none."""
         p = self.pipeline
         while True:
             batch = self.reader.pull(build) if p.limit is None or self.batches < p.limit else None
@@ -57,7 +57,7 @@ class Cursor:
             self._read({"position": 0})
 
     def _finished(self, found: Any) -> Any:
-        """A batch after the steps for batches."""
+        """A batch after the steps that apply to batches."""
         steps = self.pipeline.batch_steps
         if not steps:
             return found

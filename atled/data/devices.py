@@ -125,14 +125,14 @@ def _go(iterator: Any, sharding: Any, found: queue.Queue[Any], is_over: threadin
 
 
 def _put(batch: Any, sharding: Any) -> Any:
-    """A batch on devices: the whole of it, or the rows of this process if the sharding is over several."""
+    """A batch on devices: all of it, or the rows of this process if the sharding spans several processes."""
     for path, leaf in tree.leaves_with_path(batch):
         if isinstance(leaf, (str, bytes)) or np.asarray(leaf).dtype.hasobject:
             field = "".join([str(k) for k in path])
             raise TypeError(
                 errors.explained(
-                    f"data.to_devices: devices have no strings or other objects; the field {field} is one.",
-                    "a map after batch that leaves it out.",
+                    f"data.to_devices: devices cannot hold strings or other objects; the field {field} has them.",
+                    "a map after batch that removes it.",
                 )
             )
     is_sharding = lambda s: isinstance(s, Sharding)  # noqa: E731

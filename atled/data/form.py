@@ -1,6 +1,6 @@
 """`Form`: the normal form of a pipeline.
 
-The normal form: a node, which knows each example by its position (`nodes.py`), steps for single examples, packing, a
+The normal form: a node, which fetches examples by position (`nodes.py`), steps for single examples, packing, a
 group (batch or bucket), steps for batches, and a number of epochs. `cursors.py` iterates over it. `str` of a pipeline
 describes it completely, and states contain this text, so that a state cannot be restored into another pipeline.
 """
@@ -38,7 +38,7 @@ class Form:
             share, up = count, False
         unknown = self.packing or self.filters() or isinstance(self.group, grouping.Bucket)
         if unknown or size is None or size == ENDLESS or self.epochs is None:
-            raise TypeError(errors.explained("data: the length of this pipeline is not known, or has no end."))
+            raise TypeError(errors.explained("data: this pipeline is infinite, or its length is not known."))
         batches = -(-size // share) if up else size // share
         return (batches if self.limit is None else min(batches, self.limit)) * self.epochs
 
@@ -58,14 +58,14 @@ class Form:
         return f"data.{self}"
 
     def check_process(self) -> None:
-        """Raise an error for batches that the processes cannot share."""
+        """Raise an error for batches that cannot be split evenly over the processes."""
         count, group = self.process[1], self.group
         sizes = () if group is None else (group.size,) if isinstance(group, grouping.Batch) else group.sizes
         uneven = [n for n in sizes if n % count]
         if uneven:
             raise ValueError(
                 errors.explained(
-                    f"data.sharded: the size of a batch, of all processes together, must be a multiple of their "
+                    f"data.sharded: the batch size, the total over all processes, must be a multiple of their "
                     f"number; got {uneven[0]} for {count} processes.",
                     f"a batch of {-(-uneven[0] // count) * count}.",
                 )
@@ -73,7 +73,8 @@ class Form:
         if count > 1 and group is not None and not group.drop_last:
             raise ValueError(
                 errors.explained(
-                    "data.sharded: with drop_last=False the last batch would have another shape in each process.",
+                    "data.sharded: with drop_last=False the last batch could have different shapes in "
+                    "different processes.",
                     "drop_last=True, or repeat() before batch.",
                 )
             )
@@ -91,7 +92,7 @@ class Form:
         if self.packing or self.group or self.filters() or self.epochs != 1 or self.process != (0, 1):
             raise ValueError(
                 errors.explained(
-                    f"data.{name}: it needs examples that are known by their position, so it must come before "
+                    f"data.{name}: it needs random access to examples by position, so it must come before "
                     "filter, pack, bucket, batch and sharded.",
                     f".{name}(…) first.",
                 )
@@ -102,7 +103,7 @@ class Form:
         """Raise unless it is a pipeline of single examples."""
         if self.packing or self.group or self.epochs != 1:
             raise ValueError(
-                errors.explained(f"data.{name}: it needs examples, so it must come before pack, bucket, batch.")
+                errors.explained(f"data.{name}: it needs single examples, so it must come before pack, bucket, batch.")
             )
 
     def with_step(self, step: stages.Stage) -> Self:

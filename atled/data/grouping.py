@@ -40,7 +40,7 @@ class Bucket:
             raise ValueError(
                 errors.explained(
                     f"data.bucket: examples must not be longer than the last bound, {self.bounds[-1]}; got {length}.",
-                    "another bound, or filter or cut them before.",
+                    "a larger bound, or filter or truncate examples first.",
                 )
             )
         return bucket
@@ -70,7 +70,7 @@ class Pad:
             raise ValueError(
                 errors.explained(
                     f"data.{self.name}: an example must not be longer than {length}; got {n}.",
-                    "cut=True, a longer length, or filter before.",
+                    "cut=True, a longer length, or filter first.",
                 )
             )
         padded = dict(example)
@@ -95,7 +95,7 @@ def _ragged(name: str, example: Any, fields: Sequence[str] | None) -> tuple[dict
             errors.explained(
                 f"data.{name}: an example must be one sequence, or a dict of them; got a {type(example).__name__} of "
                 f"{len(example)}.",
-                "a map that makes a dict of it.",
+                "a map that converts it to a dict.",
             )
         )
     if not isinstance(example, dict):
@@ -108,7 +108,7 @@ def _ragged(name: str, example: Any, fields: Sequence[str] | None) -> tuple[dict
         shown = ", ".join([f"{k}: {list(np.shape(v))}" for k, v in example.items()])
         raise ValueError(
             errors.explained(
-                f"data.{name}: the ragged fields of an example must have one length; got {shown}.",
+                f"data.{name}: the ragged fields of an example must have the same length; got {shown}.",
                 f"{name}(…, fields=['tokens']), which names those that are ragged.",
             )
         )
@@ -136,9 +136,9 @@ class Pack:
             shown = ", ".join([f"{k}: {x.dtype}{list(x.shape)}" for k, x in arrays.items()])
             raise ValueError(
                 errors.explained(
-                    f"data.pack: examples must be arrays of one axis, or dicts of such, without 'segments' and "
+                    f"data.pack: examples must be 1-d arrays, or dicts of 1-d arrays, without 'segments' and "
                     f"'positions', which it adds; got {shown}.",
-                    "a map before pack that leaves the tokens only.",
+                    "a map before pack that keeps only the tokens.",
                 )
             )
         n = len(next(iter(arrays.values())))
@@ -146,7 +146,7 @@ class Pack:
             raise ValueError(
                 errors.explained(
                     f"data.pack: with cut=False, an example must not be longer than {self.length}; got {n}.",
-                    "cut=True, or filter or cut them before.",
+                    "cut=True, or filter or truncate examples first.",
                 )
             )
         return arrays
@@ -161,7 +161,7 @@ class Pack:
             if {k: x.dtype for k, x in fields.items()} != {k: x.dtype for k, x in first.items()}:
                 raise TypeError(
                     errors.explained(
-                        f"data.pack: all examples must have the same fields and dtypes; {name} has others than "
+                        f"data.pack: all examples must have the same fields and dtypes; {name} differs from "
                         f"{pieces[0][3]}.",
                         "a map before pack.",
                     )
@@ -184,7 +184,7 @@ def sizes_of(size: Any, bounds: Sequence[int]) -> tuple[int, ...]:
     if len(sizes) != len(bounds) or not sizes or not all(good) or sorted(set(bounds)) != list(bounds):
         raise ValueError(
             errors.explained(
-                "data.bucket: bounds must be lengths that rise, and size a number or one for each of them; got "
+                "data.bucket: bounds must be increasing lengths, and size one number or one for each bound; got "
                 f"{list(bounds)} and {size!r}.",
                 "bucket([64, 128, 256], 32).",
             )

@@ -34,7 +34,7 @@ class Stream(Source):
         return None
 
     def _at(self, epoch: int, position: int, memory: dict[Any, Any]) -> _Place:
-        """The live iterator of an epoch at a position, or at its end if that is before."""
+        """The live iterator of an epoch at a position, or at its end if the epoch is shorter."""
         place = memory.get(id(self))
         if place is None or place.epoch != epoch or place.position > position:
             place = memory[id(self)] = _Place(epoch, iter(self.make(epoch)))
@@ -44,7 +44,7 @@ class Stream(Source):
         return place
 
     def _next(self, place: _Place) -> bool:
-        """Read one example more, if there is one."""
+        """Read one more example, if there is one."""
         try:
             place.read.append(next(place.iterator))
         except StopIteration:
@@ -63,7 +63,7 @@ class Stream(Source):
         return True
 
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:
-        """See `Node`; positions rise."""
+        """See `Node`; positions must increase."""
         examples: list[Any] = []
         for position in positions.tolist():
             place = self._at(epoch, position, memory)

@@ -33,7 +33,11 @@ class Iterator:
 
     def __next__(self) -> Any:
         if self._is_closed:
-            raise ValueError(errors.explained("data: the iterator is closed.", "another one, restored from its state."))
+            raise ValueError(
+                errors.explained(
+                    "data: the iterator is closed.", "a new iterator, restored from the state of this one."
+                )
+            )
         if self._is_over:
             raise StopIteration
         try:

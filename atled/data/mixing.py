@@ -1,4 +1,6 @@
-"""Several pipelines as one: one after the other, by turns, or by weights. Which example comes where is computed."""
+"""Several pipelines combined into one: concatenated, interleaved, or mixed by weights. The source of each example is
+computed from its position.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class Several(Node):
         return tuple(itertools.chain.from_iterable([n.sources() for n in self.nodes]))
 
     def locate(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """The number of the node, and the position there, counted on over its epochs."""
+        """The index of the node, and the position in it, which continues to count across its epochs."""
         raise NotImplementedError
 
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:
@@ -88,7 +90,7 @@ class Interleaved(Several):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mixed(Several):
-    """By weights: of each `PERIOD` examples, `shares` come from each node, in an order that a seed gives."""
+    """By weights: of each `PERIOD` examples, `shares` come from each node, in an order determined by a seed."""
 
     shares: tuple[int, ...]
     seed: int
@@ -168,7 +170,7 @@ def concatenate(*pipelines: Pipeline) -> Pipeline:
 
 
 def interleave(*pipelines: Pipeline) -> Pipeline:
-    """The examples of several pipelines by turns. An exhausted one is skipped; the others continue.
+    """The examples of several pipelines, alternately. An exhausted one is skipped; the others continue.
 
     >>> from atled import data
     >>> list(data.interleave(data.source("abc"), data.source("xy")))
@@ -180,7 +182,7 @@ def interleave(*pipelines: Pipeline) -> Pipeline:
 def mix(pipelines: Sequence[Pipeline], weights: Sequence[float], seed: int, *, exhausted: str = "restart") -> Pipeline:
     """The examples of several pipelines by weights. Where the n-th example comes from is a function of n and the seed.
 
-    Of each 4096 examples in a row, counted from the first, each pipeline has its share, rounded to whole examples. An
+    In each block of 4096 consecutive examples, each pipeline has its share, rounded to whole examples. An
     exhausted pipeline starts its next epoch, so the mixture is infinite; with `exhausted="stop"` the epoch of the
     mixture ends there.
 
@@ -209,7 +211,7 @@ def mix(pipelines: Sequence[Pipeline], weights: Sequence[float], seed: int, *, e
 def _nodes(name: str, pipelines: Sequence[Pipeline], may_be_endless: bool = False) -> tuple[Node, ...]:
     """The nodes of pipelines without further steps."""
     if not pipelines or not all([isinstance(p, Pipeline) for p in pipelines]):
-        raise TypeError(errors.explained(f"data.{name}: it needs pipelines, such as data.source(items) gives."))
+        raise TypeError(errors.explained(f"data.{name}: the arguments must be pipelines, such as data.source(items)."))
     nodes = tuple([p.indexed(name) for p in pipelines])
     sized(name, nodes, may_be_endless)
     return nodes

@@ -41,11 +41,13 @@ class Block:
 
 
 class Node:
-    """Something with examples at positions. `size` is their number in an epoch: None if unknown, or `ENDLESS`."""
+    """Random access to examples by position. `size` is the number of examples in an epoch: None if unknown, or
+    `ENDLESS`.
+    """
 
     @property
     def size(self) -> Any:
-        """How many examples there are in an epoch."""
+        """The number of examples in an epoch."""
         raise NotImplementedError
 
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:
@@ -88,7 +90,7 @@ class Source(Node):
             raise
         n = len(positions)
         if len(examples) != n:
-            raise ValueError(errors.explained(f"data: {n} examples of {self} were asked for; got {len(examples)}."))
+            raise ValueError(errors.explained(f"data: {n} examples of {self} were requested; got {len(examples)}."))
         return Block(np.zeros(n, np.int64), np.full(n, epoch, np.int64), positions, examples)
 
     def _blame(self, error: Exception, positions: np.ndarray) -> None:
@@ -103,7 +105,7 @@ class Source(Node):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shuffled(Node):
-    """Another order in each epoch."""
+    """A different order in each epoch."""
 
     node: Node
     seed: int

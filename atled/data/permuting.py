@@ -18,17 +18,17 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def round_keys(*words: int) -> np.ndarray:
-    """The keys of all rounds, from a seed and what else the order depends on."""
+    """The keys of all rounds, from a seed and the other numbers that the order depends on."""
     return SeedSequence(fixed_width(*words)).generate_state(ROUNDS, np.uint64)
 
 
 def fixed_width(*words: int) -> list[int]:
-    """Numbers as words of 32 bits, two for each; NumPy would take as many as each number needs."""
+    """Numbers as 32-bit words, always two for each number, whereas NumPy uses as many as a number needs."""
     return [part for word in words for part in (word & 0xFFFFFFFF, word >> 32)]
 
 
 def permuted(positions: np.ndarray, size: int, keys: np.ndarray) -> np.ndarray:
-    """Where the positions of an order of 0 … size-1 point to; all of them together are each number once.
+    """The numbers at these positions of a permutation of 0 … size-1.
 
     >>> sorted(permuted(np.arange(5), 5, round_keys(0)).tolist())
     [0, 1, 2, 3, 4]

@@ -61,7 +61,7 @@ class Pipeline(Form):
         """`f(example, rng)` in place of each example.
 
         `rng` is a `np.random.Generator` for this call. Its numbers depend on the seed, the epoch and the example's
-        index in its source, and on nothing else. Two random maps with one seed get the same numbers.
+        index in its source, and on nothing else. Two random maps with the same seed get the same numbers.
 
         >>> from atled import data
         >>> noisy = data.source([0.0, 0.0]).random_map(lambda x, rng: x + rng.integers(100), 1)
@@ -110,7 +110,7 @@ class Pipeline(Form):
         [[1, 0, 0], [2, 3, 0]]
         """
         if (length is None) == (multiple is None):
-            raise TypeError(errors.explained("data.pad: give a length or a multiple, one of them.", "pad(128)."))
+            raise TypeError(errors.explained("data.pad: give either a length or a multiple.", "pad(128)."))
         count_checked("pad", "the length or multiple", length if length is not None else multiple)
         return self.map(grouping.Pad(length, multiple, tuple(fields) if fields else None, fill, cut))
 
@@ -140,8 +140,8 @@ class Pipeline(Form):
     ) -> Pipeline:
         """Batches of examples of similar length, padded to the bound of their bucket, with a field `mask`.
 
-        `size` is one for all bounds or one for each. A batch comes when its bucket is full. Incomplete buckets at the
-        end of an epoch are dropped, or with `drop_last=False` returned as smaller batches.
+        `size` is one batch size for all bounds, or one for each. A batch is returned when its bucket is full.
+        Incomplete buckets at the end of an epoch are dropped, or with `drop_last=False` returned as smaller batches.
 
         >>> from atled import data
         >>> made = data.source([[1], [1, 2, 3], [2], [4, 5, 6, 7]]).bucket([2, 4], 2)
@@ -154,7 +154,7 @@ class Pipeline(Form):
         return dataclasses.replace(self, group=grouping.Bucket(tuple(bounds), sizes, names, fill, drop_last))
 
     def batch(self, size: int, *, drop_last: bool = True) -> Pipeline:
-        """`size` examples as one tree of stacked arrays, of all processes together; strings as arrays of objects.
+        """`size` examples, the total over all processes, as one tree of stacked arrays; strings become object arrays.
 
         The remaining examples at the end of an epoch are dropped, different ones in each epoch if shuffled. With
         `drop_last=False` they form a smaller batch; with `repeat()` before `batch`, batches span epochs.
@@ -182,7 +182,7 @@ class Pipeline(Form):
         if times is not None:
             count_checked("repeat", "times", times)
         if self.epochs != 1 or self.node.size == ENDLESS:
-            raise ValueError(errors.explained("data.repeat: the pipeline is repeated already, or has no end."))
+            raise ValueError(errors.explained("data.repeat: the pipeline is already repeated, or infinite."))
         if self.group or self.packing or self.filters() or self.node.size is None:
             return dataclasses.replace(self, epochs=times)
         node = self.indexed("repeat")
@@ -239,7 +239,7 @@ class Pipeline(Form):
         """An iterator with `state()`, `restore(state)` and `close()`; see `data.Iterator`.
 
         `workers` processes make whole batches, and each prefetches `ahead` of them; the batches are the
-        same for any number. Functions must then be ones that other processes can import. `epoch` is the first one.
+        same for any number. Functions must then be ones that other processes can import. `epoch` is the first epoch.
 
         >>> from atled import data
         >>> batches = data.source(range(6)).batch(2)

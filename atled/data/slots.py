@@ -1,6 +1,6 @@
 """Shared memory buffers for the batches of workers, reused.
 
-A `Slot` is one piece of it. The arrays of a batch that is given to the user are views of the slot, without a copy;
+A `Slot` is one such buffer. The arrays of a batch that is given to the user are views of the slot, without a copy;
 they hold a `Lease`, and when the last of them is deleted the slot is free. So memory that is still visible is never
 overwritten.
 """
@@ -45,7 +45,7 @@ class Slot:
             raise MemoryError(
                 errors.explained(
                     f"data.iterator: there is no room for {self.size} bytes in shared memory: {error}.",
-                    "fewer workers, ahead=1, smaller batches, or more of it (docker run --shm-size=8g).",
+                    "fewer workers, ahead=1, smaller batches, or more shared memory (docker run --shm-size=8g).",
                 )
             ) from error
         return self

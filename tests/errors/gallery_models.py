@@ -344,7 +344,7 @@ MODELS = [
         "ValueError",
         r"Linear: the last axis of the input must have length 3; got f32\[2,5\]",
         r"try: Linear\(5, …\), or another axis last",
-        "A layer is made for a number of features, which are the last axis of its input.",
+        "A layer is created for a fixed number of features: the length of the last axis of its input.",
         """
         from atled import nn
 
@@ -560,7 +560,7 @@ MODELS = [
         "TypeError",
         r"Embedding: the input must be integers; got f32\[2\]",
         r"try: ids\.astype\('int32'\)",
-        "An embedding looks rows up by their numbers.",
+        "An embedding looks up rows by integer index.",
         """
         from atled import nn
 
@@ -666,8 +666,8 @@ MODELS = [
         "ValueError",
         r"vmap: mapped axes must have one size; got 2 for f32\[2,4\] along axis 0 \(argument \[0\]\.weight\).* 3 for",
         r"try: in_axes=",
-        "`vmap` maps over the first axis of each argument, also over that of the weights. A model that is the same for "
-        "all has the axis None; most layers take batches anyway.",
+        "`vmap` maps over the first axis of each argument, including the weights. For a model that all "
+        "examples share, the axis is None; most layers take batches anyway.",
         """
         from atled import nn
 

@@ -68,8 +68,8 @@ SHAPES = [
         "TypeError",
         r"conv: x has 3 features, the kernel takes 1; got f32\[1,8,8,3\].* and f32\[3,3,1,16\]",
         r"try: a kernel whose axis 2 is 3 long",
-        "The kernel has a weight for every channel of the image. Which axis holds the channels is said by "
-        "`dimension_numbers`: the `I` of the kernel must be as long as the `C` of the image.",
+        "The kernel has a weight for every channel of the image. `dimension_numbers` says which axis holds "
+        "the channels: the `I` of the kernel must be as long as the `C` of the image.",
         """
         image = jnp.ones((1, 8, 8, 3))
         kernel = jnp.ones((3, 3, 1, 16))
@@ -128,7 +128,7 @@ SHAPES = [
         "ValueError",
         r"stack: arrays must have one shape; got f32\[3\], f32\[4\]",
         r"try: concatenate to join them along an axis they have",
-        "`stack` makes a new axis with one place for each array, so they must all look the same.",
+        "`stack` adds a new axis with one entry for each array, so all arrays must have the same shape.",
         """
         x = jnp.ones(3)
         y = jnp.ones(4)
@@ -215,7 +215,7 @@ SHAPES = [
         "AxisError",
         r"argmax: axis 1 is out of bounds for an array with 1 axis",
         r"try: an axis from -1 to 0",
-        "One example has one axis less than a batch of them. Axis -1 is the last one in both cases.",
+        "A single example has one axis fewer than a batch of examples. Axis -1 is the last one in both cases.",
         """
         scores = jnp.array([0.1, 0.7, 0.2])
         best = jnp.argmax(scores, axis=1)  # here
@@ -232,7 +232,7 @@ SHAPES = [
         "ValueError",
         r"squeeze: only axes of length one can be removed; got f32\[5,1\] and axis 0",
         r"try: axis=1, of length 1",
-        "`squeeze` takes axes of length one away, because no element is lost with them.",
+        "`squeeze` removes only axes of length one, because no elements are lost with them.",
         """
         x = jnp.ones((5, 1))
         y = jnp.squeeze(x, axis=0)  # here
@@ -319,7 +319,8 @@ SHAPES = [
         "ValueError",
         r"cholesky: expected square matrices on the last two axes; got f32\[2,3\]",
         r"try: a @ a\.T, which is square and positive",
-        "A Cholesky factor exists for symmetric, positive matrices, such as covariances: not for the data themselves.",
+        "A Cholesky factor exists for symmetric positive definite matrices, such as a covariance matrix, but "
+        "not for a data matrix.",
         """
         data = jnp.array([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
         factor = jnp.linalg.cholesky(data)  # here

@@ -59,7 +59,7 @@ TRACING = [
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: return ~\(x > 0\)",
-        "`not` makes a Python bool, True or False, and the value is not there yet. `~` negates an array of bools.",
+        "`not` makes a Python bool, True or False, and the value is not known yet. `~` negates a boolean array.",
         """
         @atled.jit
         def outside(x):
@@ -172,7 +172,7 @@ TRACING = [
         "int-of-a-traced-value",
         "`int()` of a traced value",
         "ConcretizationTypeError",
-        r"int: a Python value was asked of a traced ~f32\[\], whose value is not known here",
+        r"int: a Python value was requested from a traced ~f32\[\], whose value is not known here",
         r"try: return x\.astype\(int\) \* 2",
         "`int()` makes a Python integer, which would be the same in every later call. A conversion to another dtype is "
         "`astype`, and stays in the program.",
@@ -195,7 +195,7 @@ TRACING = [
         "float-of-a-traced-value",
         "`float()` of a traced value",
         "ConcretizationTypeError",
-        r"float: a Python value was asked of a traced i32\[\], whose value is not known here",
+        r"float: a Python value was requested from a traced i32\[\], whose value is not known here",
         r"try: return x\.sum\(\)\.astype\(float\) / 2",
         "`float()` makes a Python number, and there is no number yet. Arithmetic with arrays promotes by itself, so "
         "often nothing needs to be converted at all.",
@@ -218,7 +218,7 @@ TRACING = [
         "math-function-on-an-array",
         "A function of `math` on an array",
         "ConcretizationTypeError",
-        r"float: a Python value was asked of a traced ~f32\[\]",
+        r"float: a Python value was requested from a traced ~f32\[\]",
         r"try: return jnp\.sin\(x\) \+ 1",
         "The functions of `math` work on Python floats. Those of `atled.numpy` have the same names and can be traced "
         "and differentiated.",
@@ -266,7 +266,7 @@ TRACING = [
         "item-of-a-traced-value",
         "`.item()` of a traced value",
         "ConcretizationTypeError",
-        r"item: a Python value was asked of a traced f32\[\], whose value is not known here",
+        r"item: a Python value was requested from a traced f32\[\], whose value is not known here",
         r"try: return x / x\.sum\(\)",
         "`.item()` takes the number out of the array, and inside `jit` there is no number yet. A 0-d array can be used "
         "wherever a number can.",
@@ -289,9 +289,9 @@ TRACING = [
         "list-indexed-by-a-traced-value",
         "A list indexed by a traced value",
         "TracerIntegerConversionError",
-        r"index: a Python integer was asked of a traced ~i32\[\], whose value is not known here",
+        r"index: a Python integer was requested from a traced ~i32\[\], whose value is not known here",
         r"try: return jnp\.asarray\(rates\)\[step\]",
-        "A Python list needs a Python integer, now. An array can be indexed by a value that arrives later.",
+        "A Python list needs a Python integer while the function is traced. An array can be indexed by a traced value.",
         """
         rates = [0.1, 0.01, 0.001]
 
@@ -317,8 +317,8 @@ TRACING = [
         "TypeError",
         r"hash: arrays cannot be keys of a dict or members of a set; got ~i32\[\]",
         r"try: .*an array that is indexed instead of a dict",
-        "A dict looks for keys by their value, which is not known yet; and arrays compare element by element, so they "
-        "are no keys anyway.",
+        "A dict finds a key by its value, which is not known yet. Arrays cannot be keys anyway, because they "
+        "compare element by element.",
         """
         scales = {0: 1.0, 1: 0.5}
 
@@ -342,7 +342,7 @@ TRACING = [
         "range-over-a-traced-value",
         "`range` over a traced value",
         "TracerIntegerConversionError",
-        r"index: a Python integer was asked of a traced ~i32\[\], whose value is not known here",
+        r"index: a Python integer was requested from a traced ~i32\[\], whose value is not known here",
         r"try: lax\.fori_loop instead of range, or make the argument static",
         "A `for` loop is unrolled while the function is traced, so the number of steps must be known then. If it is "
         "a setting that rarely changes, make it static; else put the loop into the program.",
@@ -366,11 +366,11 @@ TRACING = [
     ),
     Mistake(
         "iterating-over-a-traced-number",
-        "Going through a number",
+        "Iterating over a number",
         "TypeError",
         r"iteration: a 0-d array has no elements to go through; got ~i32\[\]",
         r"try: range\(n\) or lax\.fori_loop",
-        "A 0-d array is one number, not a sequence: there is nothing to go through or to unpack.",
+        "A 0-d array is one number, not a sequence: there is nothing to iterate over or to unpack.",
         """
         @atled.jit
         def total(n):
@@ -390,7 +390,7 @@ TRACING = [
         "numpy-asarray-of-a-traced-value",
         "`np.asarray` of a traced value",
         "TracerArrayConversionError",
-        r"numpy\.asarray: a NumPy array was asked of a traced f32\[3\], which has no values to copy here",
+        r"numpy\.asarray: a NumPy array was requested from a traced f32\[3\], which has no values to copy here",
         r"try: return jnp\.asarray\(x\) \+ 1",
         "A NumPy array holds numbers, and inside `jit` there are none yet. `atled.numpy` has the same functions.",
         """
@@ -412,9 +412,9 @@ TRACING = [
         "numpy-array-of-traced-values",
         "`np.array` of a list of traced values",
         "TracerArrayConversionError",
-        r"numpy\.asarray: a NumPy array was asked of a traced ~f32\[\]",
+        r"numpy\.asarray: a NumPy array was requested from a traced ~f32\[\]",
         r"try: return jnp\.array\(\[x, x \* x\]\)",
-        "NumPy would have to copy the numbers into its own memory. `jnp.array` puts traced values side by side.",
+        "NumPy would have to copy the numbers into its own memory. `jnp.array` makes an array of traced values.",
         """
         @atled.jit
         def powers(x):
@@ -459,8 +459,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"zeros: a shape must be known; got a traced ~i32\[\]",
         r"static_argnames",
-        "All shapes in a compiled program are fixed. An argument that decides about shapes is static: the function is "
-        "compiled anew for each value of it.",
+        "All shapes in a compiled program are fixed. An argument that determines a shape must be static: the "
+        "function is compiled again for each value of it.",
         """
         @atled.jit
         def start(n):
@@ -573,8 +573,8 @@ TRACING = [
         "UnexpectedTracerError",
         r"leaked value: a ~f32\[\] made inside jit escaped by a side effect and was used later",
         r"made in loss, train\.py:\d+\n    seen\.append.*try: return the value",
-        "The function ran once, on tracers, and appended a tracer to the list. The tracer never gets a value: the "
-        "compiled program does not know the list.",
+        "The function ran once, on tracers, and appended a tracer to the list. The tracer never gets a value: "
+        "the compiled program cannot write to a Python list.",
         """
         seen = []
 

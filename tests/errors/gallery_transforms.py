@@ -28,7 +28,7 @@ TRANSFORMS = [
     ),
     Mistake(
         "gradient-by-an-integer",
-        "The gradient by an integer",
+        "The gradient with respect to an integer",
         "TypeError",
         r"grad: derivatives are by real or complex \(inexact\) arguments; got ~i32\[\]",
         r"try: a float argument such as 3\.0",
@@ -42,7 +42,7 @@ TRANSFORMS = [
     ),
     Mistake(
         "gradient-by-an-argument-that-is-not-there",
-        "The gradient by an argument that is not there",
+        "The gradient with respect to an argument that does not exist",
         "ValueError",
         r"grad: argnums asks for argument 2 of loss, which was called with 2 positional arguments",
         r"try: argnums from 0 to 1; they count from 0",
@@ -62,11 +62,11 @@ TRANSFORMS = [
     ),
     Mistake(
         "gradient-by-a-named-argument",
-        "The gradient by an argument that is given by name",
+        "The gradient with respect to a keyword argument",
         "ValueError",
         r"grad: argnums asks for argument 0 of loss, which was called with 0 positional arguments",
         r"try: arguments without their names",
-        "`grad` differentiates by positional arguments; those given by name are constants.",
+        "`grad` differentiates with respect to positional arguments; keyword arguments are constants.",
         """
         def loss(w, x):
             return (w * x) ** 2
@@ -149,7 +149,8 @@ TRANSFORMS = [
         "TypeError",
         r"derivative: the function must return arrays or numbers; got str 'training'",
         r"try: has_aux=True",
-        "Everything that a differentiated function returns has a derivative. Return values without a derivative as "
+        "A differentiated function must return only values that have a derivative. Return values without a "
+        "derivative as "
         "auxiliary output.",
         """
         def loss(w):
@@ -172,7 +173,7 @@ TRANSFORMS = [
         r"grad: the function must return a real scalar; got ~c64\[\]",
         r"try: holomorphic=True, or a real result such as abs\(z\)",
         "A complex result changes in two directions, so there is no single gradient, unless the function is "
-        "holomorphic: then say so.",
+        "holomorphic: then pass `holomorphic=True`.",
         """
         atled.grad(lambda z: z**2)(1.0 + 2.0j)  # here
         """,
@@ -186,7 +187,8 @@ TRANSFORMS = [
         "TypeError",
         r"jvp: the tangent of f32\[3\] must be f32\[3\]; got f32\[\]",
         r"try: numpy\.ones_like\(x\)",
-        "The tangent says in which direction each element of the argument changes, so it has as many elements.",
+        "The tangent says in which direction each element of the argument changes, so it must have the "
+        "argument's shape.",
         """
         x = jnp.zeros(3)
         y, dy = atled.jvp(jnp.sin, (x,), (jnp.float32(1.0),))  # here
@@ -222,8 +224,8 @@ TRANSFORMS = [
         "TypeError",
         r"jvp: primals and tangents must be tuples, one entry for each argument of the function; got float and float",
         r"try: jvp\(f, \(x,\), \(t,\)\)",
-        "A function may have several arguments, so they come as a tuple, also if there is one. A tuple of one has a "
-        "comma in it.",
+        "A function may have several arguments, so they are passed as a tuple, even if there is only one. A "
+        "tuple of one element is written with a comma: `(x,)`.",
         """
         y, dy = atled.jvp(jnp.sin, 0.0, 1.0)  # here
         """,
@@ -238,7 +240,7 @@ TRANSFORMS = [
         "TypeError",
         r"vjp: the cotangent of an output f32\[3\] must be f32\[3\]; got ~f32\[\]",
         r"try: numpy\.ones_like\(y\)",
-        "The cotangent weighs each element of the result, so it looks like the result.",
+        "The cotangent weighs each element of the result, so it must have the result's shape.",
         """
         y, pull = atled.vjp(jnp.sin, jnp.zeros(3))
         (dx,) = pull(1.0)  # here
@@ -279,7 +281,7 @@ TRANSFORMS = [
         "TypeError",
         r"custom_vjp: the rule of total must give a cotangent f32\[3\]; got f32\[\]",
         r"try: numpy\.broadcast_to\(g, \(3,\)\)",
-        "A cotangent has the shape of its argument; here all elements of it are equal.",
+        "A cotangent must have the shape of its argument, even where, as here, all its elements are equal.",
         """
         @atled.custom_vjp
         def total(x):
@@ -356,7 +358,7 @@ TRANSFORMS = [
         "TypeError",
         r"callback: totals must return f32\[3\], as it was announced; it returned f64\[3\]",
         r"try: np\.asarray\(result, 'float32'\)",
-        "The program was compiled for the announced type, so the memory for the result is that large. NumPy "
+        "The program was compiled for the declared type, so the result buffer has that size. NumPy "
         "computes in float64 by default.",
         """
         def totals(x):
@@ -423,7 +425,8 @@ TRANSFORMS = [
         "ValueError",
         r"vmap: in_axes asks for axis 0 of ~f32\[\], which has 0 axes \(argument \[1\]\)",
         r"try: in_axes=None for it, which hands the same value to all",
-        "By default every argument has an entry for each example. One that is the same for all is marked with None.",
+        "By default every argument has an entry for each example. An argument that is the same for all "
+        "examples is marked with None.",
         """
         x = jnp.ones((5, 2))
         y = atled.vmap(lambda row, factor: row * factor)(x, 2.0)  # here
@@ -569,8 +572,8 @@ TRANSFORMS = [
         "TypeError",
         r"cond: the branches must be functions; got f32\[\]",
         r"try: y = jnp\.where\(x > 0, x, -x\)",
-        "`cond` chooses what to compute, so it takes functions. To choose between values that are there already, "
-        "`where` is enough.",
+        "`cond` chooses what to compute, so it takes functions. To choose between values that are already "
+        "computed, `where` is enough.",
         """
         x = jnp.float32(-3.0)
         y = lax.cond(x > 0, x, -x)  # here

@@ -134,7 +134,7 @@ VALUES = [
         "IndexError",
         r"index: an array of shape \(5,\) takes 1 index at most; got 2",
         r"try: one index for each axis",
-        "Every index belongs to one axis. A row of a matrix has one axis less than the matrix.",
+        "Every index belongs to one axis. A row of a matrix has one axis fewer than the matrix.",
         """
         x = jnp.arange(5)
         y = x[0, 1]  # here
@@ -169,7 +169,7 @@ VALUES = [
         "ValueError",
         r"asarray: nested lists must have the same lengths at each level; got lengths 3 and 2",
         r"try: pad the shorter ones",
-        "An array is a box: all its rows are equally long.",
+        "An array is rectangular: all its rows have the same length.",
         """
         x = jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0]])  # here
         """,
@@ -200,8 +200,8 @@ VALUES = [
         "OverflowError",
         r"asarray: the number must fit into int32; got 1099511627776",
         r"try: x = jnp\.array\(2\*\*40, dtype=jnp\.int64\)",
-        "Python integers become 32 bits wide, and this one needs more. A number that is cut off would be worse than an "
-        "error.",
+        "Python integers become 32 bits wide, and this one needs more. Truncating it silently would be worse "
+        "than an error.",
         """
         x = jnp.array(2**40)  # here
         """,
@@ -271,7 +271,8 @@ VALUES = [
         "TypeError",
         r"mean: expected an array or a number; got list",
         r"try: y = jnp\.mean\(jnp\.asarray\(losses\)\)",
-        "Every element of a list would be brought to the device by itself, and a function under `jit` would have an "
+        "Every element of a list would be transferred to the device separately, and a function under `jit` "
+        "would have an "
         "argument for each. The conversion is left to you, so that its cost can be seen.",
         """
         losses = [0.5, 0.25, 0.75]

@@ -82,7 +82,7 @@ This works:
 def index() -> str:
     """The list of pages."""
     rows = "\n".join([f"- [{m.title}]({m.name}.md)" for m in GALLERY])
-    return f"# Errors\n\nThe mistakes that people make most, what we say to each, and what works instead.\n\n{rows}\n"
+    return f"# Errors\n\nThe most common mistakes, the error message for each, and what works instead.\n\n{rows}\n"
 
 
 def main() -> None:

@@ -24,14 +24,15 @@ everywhere](differences.md), such as dtypes and indexing, is not repeated for ea
 `python tests/names/coverage.py`, and tested.
 """
 OUTSIDE = textwrap.fill(
-    "Modules of JAX whose names are not counted. Nor are those that are deprecated, which leaves nothing of "
-    "`jax.experimental.pjit`, `jax.experimental.shard_map` and `jax.lib`, or that a file defines for its own use.", 120
+    "Modules of JAX whose names are not listed on this page. Deprecated names and file-internal names are not "
+    "listed either, so `jax.experimental.pjit`, `jax.experimental.shard_map` and `jax.lib` do not appear.", 120
 )  # fmt: skip
 NOTES = {
-    "numpy": "NumPy's functions take no `out`, `casting`, `order`, `subok` and `like` that mean anything here: arrays "
-    "are immutable, and their layout in memory is the compiler's. `where` and `dtype` are taken where JAX takes them.",
+    "numpy": "NumPy's parameters `out`, `casting`, `order`, `subok` and `like` are not supported: arrays are "
+    "immutable, and the compiler chooses their memory layout. `where` and `dtype` are supported where JAX "
+    "supports them.",
     "jax.lax": "Names that end in `_p` are JAX's primitives; ours are classes in `atled.ops` and are not public.",
-    "jax": "Settings that are named like functions are `with` blocks.",
+    "jax": "Settings that JAX also offers as functions are `with` blocks.",
     "jax.extend.core": "`jax.extend.core.primitives` has names that end in `_p`; ours are found by the name of the op.",
     "array_api": "`array.` stands for the array's attributes and methods, `info.` for those of "
     "`__array_namespace_info__()`.",
@@ -103,7 +104,7 @@ def page() -> str:
 
 def _out_of_scope() -> str:
     rows = [f"| `{name}` | {why} |" for name, why in sorted(peers.OUT_OF_SCOPE.items())]
-    rows = ["## Not gone through", "", OUTSIDE, "", "| module | why |", "| --- | --- |", *rows]
+    rows = ["## Modules not listed", "", OUTSIDE, "", "| module | why |", "| --- | --- |", *rows]
     return "\n".join(rows) + "\n"
 
 

@@ -40,15 +40,16 @@ DIFFERENT: dict[str, dict[str, str]] = {
     },
     "jax.random": {
         **dict.fromkeys(("bernoulli", "binomial", "categorical", "choice", "geometric", "multinomial", "poisson"),
-                        "half precisions compute in float32"),
+                        "float16 and bfloat16 are computed in float32"),
         **dict.fromkeys(("ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "t"),
-                        "half precisions are drawn in float32, and rounded"),
-        "binomial": "accepts by Stirling's formula without cancellation, so that few of many counts differ; decided in "
-                    "float32 at least",
-        "poisson": "accepts by Stirling's formula without cancellation, so that few of many counts differ",
+                        "float16 and bfloat16 are drawn in float32 and then rounded"),
+        "binomial": "the acceptance test uses Stirling's formula without cancellation, in float32 or wider, "
+        "so a few counts differ from JAX's",
+        "poisson": "the acceptance test uses Stirling's formula without cancellation, so a few counts differ "
+        "from JAX's",
         "double_sided_maxwell": "the result always has the requested shape, followed by that of the parameters",
-        "weibull_min": "draws for each element of the parameters as well",
-        "wald": "does not cancel for large means",
+        "weibull_min": "one draw for each element of the parameters",
+        "wald": "no cancellation for large means",
         "rayleigh": "never inf",
         "multivariate_normal": "the result has the requested dtype",
         "rademacher": "unsigned dtypes are an error",
@@ -66,10 +67,10 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "while_loop": "also takes `max_steps`, which enables reverse mode",
     },
     "jax.lax.linalg": {
-        "eigh": "`subset_by_index` on all machines; there is one implementation",
+        "eigh": "`subset_by_index` works on all platforms; there is one implementation",
         "qr": "`pivoting` is an error",
         "schur": "eigenvalues are not sorted",
-        "svd": "`subset_by_index` on all machines; there is one algorithm",
+        "svd": "`subset_by_index` works on all platforms; there is one algorithm",
         "tridiagonal_solve": "`perturb_singular` is an error",
     },
     "jax": {
@@ -106,7 +107,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "jax.ffi": {
         "ffi_call": "no tokens among results; programs with such calls are not cached on disk",
         **dict.fromkeys(("register_ffi_target", "register_ffi_type"), "user-defined functions run on the CPU only"),
-        "register_ffi_target_as_batch_partitionable": "applies to the axes that `vmap` adds, without further rules",
+        "register_ffi_target_as_batch_partitionable": "applies to the axes that `vmap` adds; no other "
+        "partitioning rules",
     },
     "jax.monitoring": dict.fromkeys(
         ("record_event", "record_event_duration_secs", "record_event_time_span", "record_scalar"),
@@ -125,8 +127,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "ExecutionContext": "`stream` is an error: callbacks are not supported on GPUs",
     },
     "jax.experimental.compute_on": {
-        "compute_on": "on the CPU, where host and device are one; an error elsewhere",
-        "compute_on2": "on the CPU, where host and device are one; `out_memory_spaces` has no effect",
+        "compute_on": "supported on the CPU, where host and device are the same; an error elsewhere",
+        "compute_on2": "supported on the CPU, where host and device are the same; `out_memory_spaces` has no effect",
     },
     "jax.experimental.jet": dict.fromkeys(("def_comp", "def_deriv"), "for user-defined primitives"),
     "jax.experimental.layout": dict.fromkeys(
@@ -142,32 +144,35 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "jax.experimental.source_mapper": {
         "canonicalize_filename": "returns the name unchanged: no setting truncates it",
         "compile_with_env": "`env_flags` are settings of `config`; `compiler_flags` are an error",
-        "create_mlir_sourcemap": "columns are counted from 0, as maps have it",
+        "create_mlir_sourcemap": "columns are counted from 0, as in the source-map format",
     },
-    "jax.experimental.topologies": {"get_topology_desc": "names of machines are those of `atled.topologies`"},
+    "jax.experimental.topologies": {"get_topology_desc": "topology names are those of `atled.topologies`"},
     "jax.experimental.xla_metadata": {"set_xla_metadata": "marks values; as a block or decorator it is an error"},
     "jax.extend.core": {
-        **dict.fromkeys(("ClosedJaxpr", "Jaxpr"), "one class for both: a program with its constants"),
+        **dict.fromkeys(("ClosedJaxpr", "Jaxpr"), "`Jaxpr` and `ClosedJaxpr` are one class: a program with "
+            "its constants"),
         "CallPrimitive": "binding it calls the function, so no call equation is recorded",
-        "DropVar": "no program has one",
-        **dict.fromkeys(("Effect", "Effects", "no_effects"), "effects are a property of ops, not sets of a program"),
+        "DropVar": "no program contains one",
+        **dict.fromkeys(("Effect", "Effects", "no_effects"), "effects are a property of ops; programs have no "
+            "effect sets"),
         "primal_dtype_to_tangent_dtype": ARRAYS_ONLY,
     },
     "jax.extend.xla": dict.fromkeys(
         ("clear_hlo_module_transformation", "register_hlo_module_transformation"), "for the CPU"),
     "jax.extend.linear_util": {"transformation_with_aux2": "`unk_names` has no effect"},
     "jax.extend.random": dict.fromkeys(
-        ("random_seed", "seed_with_impl", "threefry_prng_impl"), "there is only one PRNG, identified by its name"),
+        ("random_seed", "seed_with_impl", "threefry_prng_impl"), "there is only one PRNG implementation, "
+            "identified by its name"),
     "jax.extend.source_info_util": {
         "SourceInfo": "one source location, which is its own `traceback`",
         "summarize": "one location, regardless of `num_frames`",
-        "NameStack": "names of scopes only, none of transformations",
+        "NameStack": "contains names of scopes only, not of transformations",
     },
     "jax.interpreters.batching": dict.fromkeys(
         ("axis_primitive_batchers", "primitive_batchers"), "rules can be registered, but not looked up or listed"),
     "jax.interpreters.mlir": {
         "ModuleContext": "returns the platforms only",
-        "LoweringRuleContext": "no tokens, names and dimensions that are data",
+        "LoweringRuleContext": "has no tokens, no name stack and no symbolic dimensions",
         "aval_to_ir_type": "the context may be left out",
         "emit_python_callback": "the order is kept without the token, which is returned unchanged",
         "jaxpr_subcomp": "tokens are returned unchanged",
@@ -175,7 +180,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "shape_tensor": "lengths are known",
     },
     "jax.interpreters.partial_eval": {
-        **dict.fromkeys(("DynamicJaxprTracer", "JaxprTracer"), "one class is both"),
+        **dict.fromkeys(("DynamicJaxprTracer", "JaxprTracer"), "`DynamicJaxprTracer` and `JaxprTracer` are one class"),
         "trace_to_jaxpr_dynamic": "`keep_inputs`, `lower` and `auto_dce` have no effect",
     },
     "array_api": {
@@ -218,7 +223,7 @@ SYMBOLIC = "no symbolic dimensions: programs are traced for static shapes"
 EFFECTS = "effects are a property of ops; programs have no effect sets"
 TYPES_OF_ONES_OWN = "user-defined types and primitives (hijax), which are out of scope"
 MODULE_PARTS = "internals of JAX's lowering; atled's are in `atled.compiler` and `atled.engine`"
-TOKENS = "the engine keeps the order, without tokens in programs"
+TOKENS = "the engine keeps effects in order, without tokens in programs"
 RULES = "atled's ops have these rules as methods; a user-defined primitive uses its registered rules"
 
 # By namespace: names that are left out, by reason.
@@ -242,7 +247,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         MATRICES: "asmatrix bmat matrix",
         EXTENDED: "clongdouble complex256 float128 longdouble",
         "Python's `True` and `False`": "False_ True_",
-        "the class of polynomials that NumPy advises against; use `polyval`, `polyfit` and similar functions": "poly1d",
+        "a class that NumPy advises against; use `polyval`, `polyfit` and similar functions": "poly1d",
         "NumPy's old name of `vstack`": "row_stack",
     },
     "numpy.linalg": {
@@ -254,7 +259,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "NumPy's class, never raised here": "ComplexWarning",
     },
     "jax": {
-        "gradients written into references, experimental in JAX": "ad",
+        "gradients accumulated into references: experimental in JAX": "ad",
         "arrays are in device memory; policies of `checkpoint` can offload values": "memory",
     },
     "jax.debug": {EFFECTS: "DebugEffect OrderedDebugEffect"},
@@ -278,7 +283,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax.experimental.multihost_utils": {
         "computations that need a lost process raise `distributed.PeerLost`; `distributed.lost` names it":
             "ProcessFailureError live_devices",
-        "`train.fit` ends all processes after the same step when the machine is taken away":
+        "`train.fit` stops all processes after the same step on preemption":
             "reached_preemption_sync_point",
     },
     "jax.experimental.roofline": {
@@ -300,7 +305,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "jax.extend.sharding": {"shardings that JAX has replaced by `NamedSharding`": "GSPMDSharding"},
     "jax.extend.source_info_util": {
-        "names of scopes carry no names of transformations": "transform_name_stack",
+        "scopes do not contain the names of transformations": "transform_name_stack",
     },
     "jax.interpreters.ad": {"take trees of a JAX-internal class: use `atled.jvp`, `atled.linearize`": "jvp linearize"},
     "jax.interpreters.batching": {

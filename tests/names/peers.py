@@ -54,16 +54,16 @@ MODULES = (
 # Modules that are not gone through, with all that is in them, and why.
 OUT_OF_SCOPE = {
     "jax._src": "private",
-    "jax.api_util": "not documented: what JAX's own transformations are written with",
+    "jax.api_util": "not documented: helpers for JAX's own transformations",
     "jax.cloud_tpu_init": "started by JAX itself",
     "jax.collect_profile": "a script",
     "jax.experimental.array_serialization": "needs TensorStore: `atled.checkpoints`",
-    "jax.experimental.fused": "marks what one kernel is to compute, for compilers that read the mark",
-    "jax.experimental.hijax": "types and primitives of one's own in JAX's newest form",
+    "jax.experimental.fused": "marks ops that should become one kernel, for compilers that support it",
+    "jax.experimental.hijax": "user-defined types and primitives, JAX's newest extension API",
     "jax.experimental.jax2tf": "needs TensorFlow",
     "jax.experimental.mosaic": "kernels for GPUs and TPUs",
     "jax.experimental.pallas": "kernels for GPUs and TPUs",
-    "jax.experimental.transfer": "a server of jaxlib that sends arrays between processes",
+    "jax.experimental.transfer": "a jaxlib server that transfers arrays between processes",
     "jax.extend.pallas": "kernels for GPUs and TPUs",
     "jax.tools": "scripts",
 }

@@ -170,7 +170,7 @@ NORMS = [
     Edge("jnp.linalg.norm(x, 2)", EYE, [[0.5, 0], [0, 0.5]], "ties share evenly"),
     Edge("jnp.hypot(x[0], x[1])", [0, 0], [0, 0], "the minimum-norm subgradient", ZEROS),
     Edge("jnp.hypot(x[0], x[1])", [1e30, 1e30], [0.5**0.5, 0.5**0.5], "no intermediate overflow"),
-    Edge("jnp.abs(x)", 0, 0, "the middle of -1 and 1", 0),
+    Edge("jnp.abs(x)", 0, 0, "the midpoint of -1 and 1", 0),
     Edge("jnp.abs(x[0] + 1j * x[1])", [0, 0], [0, 0], "the minimum-norm subgradient", ZEROS),
     Edge("jnp.arctan2(x[0], x[1])", [0, 0], [0, 0], "undefined: zero by convention", ZEROS),
     Edge("jnp.arctan2(x[0], x[1])", [1e-30, 1e-30], [5e29, -5e29], "no intermediate underflow"),

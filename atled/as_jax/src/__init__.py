@@ -1,1 +1,1 @@
-"""What libraries take from JAX's private modules, `jax._src`, under those names. Only the alias has it."""
+"""Names that libraries import from JAX's private modules, `jax._src`. They exist only under the alias `jax`."""

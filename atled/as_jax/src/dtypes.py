@@ -11,7 +11,7 @@ DType = Any
 
 
 class ExtendedDType:
-    """A base of dtypes that libraries define: arrays of them are not offered here."""
+    """A base class for dtypes that libraries define; arrays of such dtypes are not supported."""
 
 
 def supports_inf(dtype: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Names of `jax._src.traceback_util`. Errors name the user's line here without taking frames out of tracebacks."""
+"""Names of `jax._src.traceback_util`. They do not change tracebacks: error messages name the user's line."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,5 +16,5 @@ def api_boundary(fun: Callable[..., Any], **_: Any) -> Callable[..., Any]:
 
 
 def include_frame(f: Any) -> bool:
-    """Whether a frame is one of the user's."""
+    """Whether a frame belongs to user code."""
     return not is_library_file(f.f_code.co_filename)

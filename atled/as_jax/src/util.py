@@ -9,12 +9,12 @@ __all__ = ["safe_map", "safe_zip", "unzip2", "unzip3"]
 
 
 def safe_zip(*args: Iterable[Any]) -> list[Any]:
-    """`zip` as a list, for arguments of one length."""
+    """`zip` as a list, for arguments of equal length."""
     return list(zip(*args, strict=True))
 
 
 def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The first parts of pairs, and the second ones."""
+    """The first elements of pairs, and the second elements."""
     firsts, seconds = [], []
     for x, y in pairs:
         firsts.append(x)
@@ -23,7 +23,7 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
 
 
 def unzip3(triples: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], ...]:
-    """The first parts of triples, the second ones, and the third ones."""
+    """The first elements of triples, the second elements, and the third elements."""
     parts: tuple[list[Any], ...] = [], [], []
     for triple in triples:
         for part, x in zip(parts, triple, strict=True):

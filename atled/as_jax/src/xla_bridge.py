@@ -9,7 +9,7 @@ __all__ = ["backends", "backends_are_initialized", "get_backend"]
 
 
 def backends_are_initialized() -> bool:
-    """Whether there are clients already."""
+    """Whether a client has already been created."""
     return client.is_used()
 
 
