@@ -53,7 +53,8 @@ def callback(
 def _whole(name: str, partitioned: bool) -> None:
     if partitioned:
         raise NotImplementedError(
-            f"debug.{name}: it gets whole arrays; got partitioned=True.\n  try: it inside of shard_map, for each part."
+            f"debug.{name}: it gets whole arrays; partitioned=True is not supported.\n  try: call it inside "
+            f"shard_map, for each shard."
         )
 
 
@@ -95,7 +96,7 @@ def log(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """As `print`, to the logger `atled` at the level INFO.
+    """Like `print`, to the logger `atled` at the level INFO.
 
     >>> import atled, logging
     >>> log("x = {}", 1.5)

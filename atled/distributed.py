@@ -162,7 +162,7 @@ def _check_arguments(address: Any, size: Any, rank: Any, launcher: str) -> None:
     if missing:
         where = f"the environment of {launcher}" if launcher else "the environment, in which no launcher was recognized"
         raise ValueError(
-            f"distributed.initialize: {', '.join(missing)} must be given; got None, and {where} does not say."
+            f"distributed.initialize: {', '.join(missing)} must be given; got None, and {where} does not set it."
             "\n  try: distributed.initialize('host:port', num_processes=n, process_id=i), or set ATLED_COORDINATOR, "
             "ATLED_NUM_PROCESSES and ATLED_PROCESS_ID."
         )
@@ -178,13 +178,14 @@ def _check_arguments(address: Any, size: Any, rank: Any, launcher: str) -> None:
         )
     if processes.world() is not None:
         raise RuntimeError(
-            "distributed.initialize: this process is in a world already.\n  try: distributed.shutdown() first."
+            "distributed.initialize: this process has already joined a run.\n  try: distributed.shutdown() first."
         )
     if client.is_used():
         raise RuntimeError(
-            "distributed.initialize: the devices are in use already, because an array was made or a function was run."
+            "distributed.initialize: the devices are already in use, because an array was created or a "
+            "function was run."
             "\n  try: call it first in the program; or turn the arrays into NumPy arrays, call distributed.shutdown(), "
-            "which forgets the devices, and then this."
+            "which releases the devices, and then distributed.initialize."
         )
 
 
@@ -205,7 +206,7 @@ def _hub(function: str, host: str, port: int, size: int, heartbeat: float, home:
         raise OSError(
             error.errno,
             f"distributed.{function}: port {port} of {host} {reason}.\n  try: another port, the same for all "
-            "processes; `ss -ltnp` shows who has this one.",
+            "processes; `ss -ltnp` shows which process uses this one.",
         ) from None
 
 
@@ -225,7 +226,7 @@ def _close(hub: Hub | None) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether this process is one of several, after `initialize` and before `shutdown`.
+    """Whether this process is part of a multi-process run: after `initialize` and before `shutdown`.
 
     >>> is_initialized()
     False
@@ -302,7 +303,8 @@ def _world(function: str) -> processes.World:
     world = processes.world()
     if world is None:
         raise RuntimeError(
-            f"distributed.{function}: this process is not one of several.\n  try: distributed.initialize(...) first."
+            f"distributed.{function}: this process is not part of a multi-process run.\n  try: "
+            f"distributed.initialize(...) first."
         )
     return world
 
@@ -330,7 +332,7 @@ def sync(name: str = "sync") -> None:
 def broadcast(x: Any, source: int = 0, timeout: float = 300) -> Any:
     """Broadcast the tree of rank `source` to all processes, as NumPy arrays.
 
-    Every process gives a tree of the same structure, shapes and dtypes; the values of the others do not matter.
+    Every process passes a tree of the same structure, shapes and dtypes; the values of the others do not matter.
 
     >>> import numpy as np
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
@@ -375,8 +377,8 @@ def _collected(world: processes.World, name: str, x: Any, timeout: float, gives:
         if header != headers[0]:
             first, second = _difference(headers[0], header)
             raise ValueError(
-                f"distributed.{name}: all processes must give trees of the same structure and types; "
-                f"rank 0 gave {first}, and rank {rank} gave {second}."
+                f"distributed.{name}: all processes must pass trees of the same structure and types; rank 0 "
+                f"passed {first}, and rank {rank} passed {second}."
             )
     data = b"".join([a.tobytes() for a in arrays])
     total = len(data)

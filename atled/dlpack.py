@@ -23,12 +23,13 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
         raise TypeError(
             errors.explained(
-                f"from_dlpack: __dlpack__ and __dlpack_device__ are needed; got {describe(external_array)}.",
+                f"from_dlpack: an object with __dlpack__ and __dlpack_device__ is needed; got "
+                f"{describe(external_array)}.",
                 "numpy.asarray(x).",
             )
         )
     if copy is not None and not copy:
-        raise ValueError(errors.explained("from_dlpack: arrays are copied; got copy=False.", "copy=None."))
+        raise ValueError(errors.explained("from_dlpack: arrays are always copied; got copy=False.", "copy=None."))
     return creation.from_dlpack(external_array, device=device)
 
 

@@ -18,7 +18,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     dtype('float32')
     """
     if issubdtype(dtype, extended) and not allow_extended_dtype:
-        raise ValueError(f"canonicalize_dtype: a dtype of numbers is needed; got {dtype}.")
+        raise ValueError(f"canonicalize_dtype: a numeric dtype is needed; got {dtype}.")
     return canonical(dtype)
 
 

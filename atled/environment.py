@@ -42,7 +42,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The numbers of all processes.
+    """The ranks of all processes.
 
     >>> process_indices()
     [0]

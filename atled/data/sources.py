@@ -1,4 +1,4 @@
-"""Sources in memory and in plain files: arrays, token files, lines of text, and whatever has a length and items."""
+"""Sources in memory and in plain files: arrays, token files, lines of text, and objects with a length and indexing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from atled.data.stacking import Columns
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mapped:
-    """Where an array is in a file, so that other processes map it too instead of being sent a copy."""
+    """The location of a memory-mapped array in its file: other processes map it instead of receiving a copy."""
 
     path: str
     offset: int
@@ -28,7 +28,7 @@ class Mapped:
     dtype: np.dtype
 
     def open(self) -> np.ndarray:
-        """The array; it cannot be written to."""
+        """The array, which is read-only."""
         return np.ndarray(self.shape, self.dtype, bytes_of(self.path), self.offset, self.strides)
 
 
@@ -38,7 +38,7 @@ def _bytes_of(path: str, size: int, changed: int) -> np.ndarray:
 
 
 def bytes_of(path: str) -> np.ndarray:
-    """The bytes of a file, mapped to memory."""
+    """The bytes of a memory-mapped file."""
     return _bytes_of(path, *stamp_of(path))
 
 
@@ -49,7 +49,7 @@ def stamp_of(path: str) -> tuple[int, int]:
 
 
 def check_unchanged(name: str, path: str, stamp: tuple[int, int]) -> None:
-    """Raise for a file that was modified after its source was created."""
+    """Raise if a file was modified after its source was created."""
     if stamp_of(path) != stamp:
         raise ValueError(
             errors.explained(f"data.{name}: {path} has changed since the source was made.", f"data.{name}(…) again.")
@@ -57,7 +57,7 @@ def check_unchanged(name: str, path: str, stamp: tuple[int, int]) -> None:
 
 
 def _place(x: np.ndarray) -> Any:
-    """Where a memory-mapped array is in its file; other arrays as they are."""
+    """Where a memory-mapped array is in its file; other arrays unchanged."""
     mapping = getattr(x, "_mmap", None)
     if not isinstance(x, np.memmap) or mapping is None or x.filename is None or x.mode == "c":
         return np.asarray(x)
@@ -103,10 +103,11 @@ def _read_only(x: np.ndarray) -> np.ndarray:
 
 
 def arrays(examples: Any = None, /, **fields: Any) -> Pipeline:
-    """The rows of arrays: a tree of arrays with the same first length, or fields by name, which make a dict.
+    """The rows of arrays: a tree of arrays with the same length along the first axis, or fields by name, which become a
+    dict.
 
-    NumPy arrays, memory maps, which are mapped again in worker processes, and arrays of atled. Examples are views that
-    cannot be written to; batches are copies.
+    Accepts NumPy arrays, memory maps, which worker processes map again, and arrays of atled. Examples are read-only
+    views; batches are copies.
 
     >>> from atled import data
     >>> rows = data.arrays(x=np.arange(6).reshape(3, 2), y=np.array([0, 1, 0]))
@@ -121,7 +122,9 @@ def arrays(examples: Any = None, /, **fields: Any) -> Pipeline:
     if not leaves or () in lengths.values() or len(set(lengths.values())) > 1:
         shown = ", ".join([f"{p or 'array'}: {n[0] if n else 'a number'}" for p, n in lengths.items()])
         raise ValueError(
-            errors.explained(f"data.arrays: all arrays must have the same first length; got {shown or 'no array'}.")
+            errors.explained(
+                f"data.arrays: all arrays must have the same length along the first axis; got {shown or 'no array'}."
+            )
         )
     return Pipeline(Arrays(leaves, tree.structure(fields or examples)))
 
@@ -161,7 +164,7 @@ class Tokens(Source):
 
 
 def tokens(path: str | os.PathLike[str], dtype: Any, length: int, *, stride: int | None = None) -> Pipeline:
-    """Windows of `length + 1` tokens of a file that is nothing but tokens, mapped to memory: inputs and targets.
+    """Windows of `length + 1` tokens, for inputs and targets, from a memory-mapped binary file of tokens.
 
     Windows begin every `stride` tokens, by default `length`, so that each token is a target once. Tokens at the end
     that do not fill a window are not used.
@@ -225,7 +228,8 @@ class Lines(Source):
 
 
 def lines(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, encoding: str = "utf-8") -> Pipeline:
-    r"""The lines of text files as strings, without their ends (`\n`, `\r\n`). The files are read once, to count them.
+    r"""The lines of text files as strings, without line endings (`\n`, `\r\n`). The files are scanned once, to find the
+    lines.
 
     >>> import tempfile
     >>> from atled import data
@@ -268,7 +272,7 @@ def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
 
 
 def _guarded(x: Any) -> Any:
-    """An example that can be changed without changing what it comes from: new containers, arrays that are read only."""
+    """An example that can be modified without affecting its source: new containers, read-only arrays."""
     if type(x) is dict:
         return {k: _guarded(v) for k, v in x.items()}
     if type(x) in (list, tuple):
@@ -278,7 +282,7 @@ def _guarded(x: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Items(Source):
-    """Whatever has a length and items."""
+    """Examples from any object with a length and indexing."""
 
     items: Any
     name: str
@@ -299,7 +303,8 @@ class Items(Source):
 
 
 def source(items: Any) -> Pipeline:
-    """Whatever has `len(items)` and `items[i]`: lists, sources of grain, data sets of Hugging Face or of PyTorch.
+    """Examples from any object with `len(items)` and `items[i]`: lists, grain sources, Hugging Face or PyTorch data
+    sets.
 
     >>> from atled import data
     >>> list(data.source(["a", "b"]).repeat(2))
@@ -310,10 +315,12 @@ def source(items: Any) -> Pipeline:
     if not hasattr(items, "__len__") or not hasattr(items, "__getitem__"):
         raise TypeError(
             errors.explained(
-                f"data.source: a source must have a length and items; got a {type(items).__name__}.",
+                f"data.source: a source must have a length and support indexing; got a {type(items).__name__}.",
                 "data.iterable(make), if it can only be iterated over.",
             )
         )
     if isinstance(items, dict):
-        raise TypeError(errors.explained("data.source: got a dict, whose items have no numbers.", "data.arrays(dict)."))
+        raise TypeError(
+            errors.explained("data.source: got a dict, which cannot be indexed by position.", "data.arrays(dict).")
+        )
     return Pipeline(Items(items, type(items).__name__))

@@ -128,7 +128,7 @@ def _kind(x: Any, field: Callable[[], str]) -> tuple[tuple[int, ...], np.dtype]:
         errors.explained(
             f"batch: the leaves of examples must be arrays, numbers or strings; the field {field()} is "
             f"a {type(x).__name__}.",
-            "a map before the batch that makes it an array.",
+            "a map before the batch that converts it to an array.",
         )
     )
 
@@ -142,14 +142,14 @@ def _difference(field: str, one: Any, other: Any, who: Callable[[int], str], i: 
     if one[0] != other[0]:
         return ValueError(
             errors.explained(
-                f"batch: the field {field} must have one shape in all examples of a batch; it is {show(one)} in "
+                f"batch: the field {field} must have the same shape in all examples of a batch; it is {show(one)} in "
                 f"{who(0)} and {show(other)} in {who(i)}.",
                 ".pad(length) before the batch, .bucket(…) instead of it, or a map that cuts or resizes.",
             )
         )
     return TypeError(
         errors.explained(
-            f"batch: the field {field} must have one dtype in all examples of a batch; it is {show(one)} in "
+            f"batch: the field {field} must have the same dtype in all examples of a batch; it is {show(one)} in "
             f"{who(0)} and {show(other)} in {who(i)}.",
             "a map before the batch that gives it one dtype.",
         )

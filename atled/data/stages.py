@@ -25,16 +25,16 @@ class Stage:
 
 
 class Map(Stage):
-    """f(example) takes the place of the example."""
+    """Replaces each example by f(example)."""
 
 
 class Filter(Stage):
-    """Examples of which f(example) is false are left out."""
+    """Drops examples for which f(example) is false."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RandomMap(Stage):
-    """f(example, rng) takes the place of the example."""
+    """Replaces each example by f(example, rng)."""
 
     seed: int
 
@@ -60,7 +60,7 @@ def name_of(f: Any) -> str:
 def applied(
     steps: Sequence[Stage], block: Any, i: int, sources: Sequence[Any], memory: dict[Any, Any], value: Any = DROPPED
 ) -> Any:
-    """The i-th example of a block after some stages, or `DROPPED`; errors say which record it was."""
+    """The i-th example of a block after some stages, or `DROPPED`; errors name the record."""
     step: Stage | None = None
     watch = memory.get("watch")
     if watch is not None:  # the parent process reads this if the worker is killed
@@ -91,7 +91,7 @@ def mapped(steps: Sequence[Stage], block: Any, node: Any, memory: dict[Any, Any]
 
 
 def run(steps: Sequence[Stage], value: Any, what: Callable[[], str]) -> Any:
-    """A row or a batch after maps of such; errors say which one it was."""
+    """A row or a batch after its maps; errors name it."""
     for step in steps:
         try:
             value = step.f(value)
@@ -118,7 +118,7 @@ class _Seeds(ISpawnableSeedSequence):
         return np.zeros(n_words, dtype)
 
     def spawn(self, n_children: int) -> list[Any]:
-        """Seeds of other generators."""
+        """Seeds for child generators."""
         first, self.children = self.children, self.children + n_children
         return [SeedSequence(fixed_width(*self.identity, i)) for i in range(first, first + n_children)]
 

@@ -23,7 +23,7 @@ def state_of(pipeline: Any, place: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The states of all processes, in their order, as one. Only pipelines with `filter` or `pack` need it.
+    """The states of all processes, in order of rank, combined into one. Only pipelines with `filter` or `pack` need it.
 
     Processes that filter or pack consume different numbers of examples, so each has its own state. The joined state
     can be restored by the same number of processes, or by another number if all have consumed the same number of
@@ -40,7 +40,8 @@ def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if numbers != list(range(len(states))) or counts != {len(states)} or len({s["pipeline"] for s in states}) != 1:
         raise ValueError(
             errors.explained(
-                "data.joined: the states must be those of all processes of one pipeline, in their order; got processes "
+                "data.joined: the states must be those of all processes of one pipeline, in order of rank; "
+                "got processes "
                 f"{numbers} of {sorted(counts)}.",
                 "distributed.gather, or one file for each process.",
             )
@@ -50,7 +51,7 @@ def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
-    """The position of a state, for a pipeline and its process; raises if it does not fit."""
+    """The position of a state, for a pipeline and its process; raises if it does not match."""
     if not isinstance(state, dict) or not {"version", "pipeline"} <= set(state):
         raise TypeError(
             errors.explained("data.restore: expected a state returned by iterator.state().", "restore(state).")
@@ -62,7 +63,8 @@ def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
     if state["pipeline"] != str(pipeline):
         raise ValueError(
             errors.explained(
-                f"data.restore: the state is that of another pipeline. {_difference(state['pipeline'], str(pipeline))}",
+                f"data.restore: the state belongs to a different pipeline. "
+                f"{_difference(state['pipeline'], str(pipeline))}",
                 "the pipeline that the state was saved with.",
             )
         )
@@ -90,8 +92,8 @@ def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
         if count > 1 and each[0].get("offset"):
             raise ValueError(
                 errors.explained(
-                    f"data.restore: a pipeline that packs cannot be split while an example is cut; the state was saved "
-                    f"by one process, and there are {count}.",
+                    f"data.restore: a packing pipeline cannot be redistributed in the middle of an example; "
+                    f"the state was saved by one process, but there are {count}.",
                     "one process.",
                 )
             )

@@ -49,7 +49,7 @@ def _end_with(parent: Any) -> None:
 
 
 class Worker:
-    """A cursor, and slots that are open."""
+    """The state of a worker process: a cursor, and the open slots."""
 
     def __init__(self, number: int, sent: Any, place: dict[str, Any], connection: Connection, watch: Any) -> None:
         data, name, bounds = sent

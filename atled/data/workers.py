@@ -1,7 +1,7 @@
 """Worker processes: batch b is computed by worker b mod W; batches are returned in order.
 
 They are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled
-once, and its arrays go to shared memory once for all workers. Each worker has a few batches to make ahead. Ctrl-C does
+once, and its arrays go to shared memory once for all workers. Each worker prefetches a few batches. Ctrl-C does
 not reach the workers: they exit with the pool, or when the parent process dies.
 """
 
@@ -194,7 +194,7 @@ class Pool:
             else "fewer workers or smaller batches if memory was short; workers=0 to see where it happens."
         )
         return WorkerLost(
-            errors.explained(f"data: worker {number} {how}{at}; it was to make batch {self.given}.", way_out)
+            errors.explained(f"data: worker {number} {how}{at}; it was assigned batch {self.given}.", way_out)
         )
 
 
@@ -220,7 +220,7 @@ def _close(pid: int, processes: list[Any], connections: list[Connection], *slots
 
 @contextlib.contextmanager
 def _undisturbed() -> Any:
-    """A context in which child processes are started that ignore Ctrl-C, which the parent receives as well."""
+    """A block in which new child processes ignore Ctrl-C; the parent process still receives it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -256,8 +256,7 @@ def _unpicklable(pipeline: Any, error: Exception) -> Exception:
     what = str(culprits[0]).lstrip(".") if culprits else str(pipeline)
     return TypeError(
         errors.explained(
-            f"data.iterator: with workers, functions and sources must be ones that can be sent to other processes; "
-            f"{what} cannot: {error}",
+            f"data.iterator: with workers, functions and sources must be picklable; {what} cannot: {error}",
             "a function with a name at the top of a module (functools.partial for its settings), or workers=0.",
         )
     )

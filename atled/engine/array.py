@@ -142,7 +142,7 @@ class DeviceArray(Array):
         host = to_numpy(self._buffer)
         if dtype is not None and np.dtype(dtype) != host.dtype:
             if copy is False:
-                raise ValueError(f"numpy.asarray: {self.type} cannot become {dtype} without a copy.")
+                raise ValueError(f"numpy.asarray: {self.type} cannot be converted to {dtype} without a copy.")
             return host.astype(dtype)
         return host.copy() if copy else host
 
@@ -152,7 +152,7 @@ class DeviceArray(Array):
             return memoryview(host)  # pyright: ignore[reportArgumentType]
         except ValueError:
             raise BufferError(
-                f"memoryview: Python's buffers have no {self.dtype.name}; got {self.type}."
+                f"memoryview: Python's buffer protocol has no {self.dtype.name}; got {self.type}."
                 "\n  try: memoryview(numpy.asarray(x).view('uint8')), the bytes."
             ) from None
 
@@ -250,7 +250,7 @@ def accuse(x: DeviceArray) -> None:
 
 
 def wrap(buffer: Any) -> DeviceArray:
-    """The array of a buffer. The class takes no arguments, because the launch path makes arrays faster that way."""
+    """Create an array from a buffer. The class takes no arguments, which makes this faster in the launch path."""
     array = DeviceArray()
     array._buffer, array._placed = buffer, buffer.aval
     return array
@@ -313,7 +313,7 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     if type is None:
         type = type_of(x)
     if type.kind == "0":
-        raise TypeError("float0: values of this dtype carry no data and have no arrays; they stay NumPy arrays.")
+        raise TypeError("float0: values of this dtype carry no data; they stay NumPy arrays.")
     host = np.asarray(x, type.dtype)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
@@ -461,7 +461,7 @@ _WIDTHS = (1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64)  # bits of the integers tha
 
 
 def reach(number: int) -> int:
-    """The reach of a Python integer: integers of equal reach fit into the same dtypes and share launches."""
+    """A range class of Python integers: integers of the same class fit into the same dtypes, and share launches."""
     bits = _WIDTHS[bisect.bisect_left(_WIDTHS, (number if number >= 0 else ~number).bit_length())]
     return bits if number >= 0 else -bits
 
@@ -519,8 +519,9 @@ def _gathered(buffer: Any) -> np.ndarray:
         return to_numpy(parts[0].data._buffer)
     if not sharding.is_fully_addressable:
         raise RuntimeError(
-            f"numpy.asarray: {placed.type} has parts in other processes, which cannot be read here."
-            "\n  try: x.addressable_shards, the parts that are here, or device_put(x, NamedSharding(mesh, P())) first."
+            f"numpy.asarray: {placed.type} has shards in other processes, which cannot be read here."
+            "\n  try: x.addressable_shards, the shards of this process, or device_put(x, NamedSharding(mesh, "
+            "P())) first."
         )
     out = np.empty(placed.shape, placed.dtype)
     for part in parts:

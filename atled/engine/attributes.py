@@ -1,6 +1,6 @@
 """Types and attributes of MLIR modules, and the context that they belong to.
 
-Everything that is made more than once is kept.
+Types and attributes that are used more than once are cached.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A file is named by the key of what it holds: the program's fingerprint, the compile options, the versions of jaxlib and
 of the lowering code, and the fingerprint of the machine. It starts with a checksum over that key and the rest, so an
-entry that was altered, cut short, or stored under another key is recompiled instead of run. Writers rename a finished
+entry that was altered, truncated, or stored under another key is recompiled instead of run. Writers rename a finished
 file into place; readers that lose a race see a miss.
 """
 
@@ -91,7 +91,7 @@ def _warn(text: str) -> None:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether only this user may write there. On Windows, modes do not tell; a user's directories are private there."""
+    """Whether only this user may write there. Windows has no mode bits; there, a user's directories are private."""
     if not hasattr(os, "getuid"):
         return True
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

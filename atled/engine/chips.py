@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Gpu(NamedTuple):
-    """A GPU in the numbers of its data sheet."""
+    """A GPU, described by the numbers of its data sheet."""
 
     title: str
     capability: tuple[int, int]

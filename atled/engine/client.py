@@ -1,7 +1,8 @@
 """The engine's clients: one per platform, made on first use, valid in the process that made them.
 
-`ATLED_PLATFORMS` picks the platforms in order (`cpu`, `cuda`, `rocm`, `tpu`); without it, an accelerator whose plugin
-finds a device comes first. After a fork the child must not use the engine: its threads do not exist there.
+`ATLED_PLATFORMS` selects the platforms, the default one first (`cpu`, `cuda`, `rocm`, `tpu`); without it, an
+accelerator whose plugin finds a device comes first. After a fork the child must not use the engine: its threads do not
+exist there.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _make_clients() -> dict[str, Any]:
         by_platform["cpu"] = _cpu_client()
     for platform in platforms:
         if platform not in by_platform and platform not in names.get("gpu", ()):
-            raise RuntimeError(f"devices: ATLED_PLATFORMS asks for {platform}, and no plugin for it is installed.")
+            raise RuntimeError(f"devices: ATLED_PLATFORMS asks for {platform}, but no plugin for it is installed.")
     if not by_platform:
         raise RuntimeError(f"devices: no plugin is installed for ATLED_PLATFORMS={','.join(asked)}.")
     order = [p for p in platforms if p in by_platform] if asked else list(by_platform)
@@ -153,7 +154,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 def devices(backend: str | None = None) -> list[Any]:
-    """All devices of the default platform, or of the one that is named.
+    """All devices of the default platform, or of the given one.
 
     >>> devices("cpu")[0].platform
     'cpu'
@@ -165,7 +166,7 @@ all_devices[0] = devices
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Any]:
-    """The devices of this process, or of the one that is named.
+    """The devices of this process, or of the given one.
 
     >>> all(d.process_index == process_index() for d in local_devices())
     True
@@ -186,7 +187,7 @@ def _client(platform: str | None) -> Any:
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are in all processes.
+    """The number of devices of all processes.
 
     >>> device_count() == len(devices())
     True
@@ -195,7 +196,7 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has.
+    """The number of devices of this process.
 
     >>> local_device_count() == len(local_devices())
     True
@@ -213,7 +214,7 @@ def process_index(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes share the devices.
+    """The number of processes in this run.
 
     >>> process_count()
     1
@@ -222,7 +223,7 @@ def process_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """The platform that arrays go to by default: `cpu`, `cuda`, `rocm` or `tpu`.
+    """The default platform of arrays: `cpu`, `cuda`, `rocm` or `tpu`.
 
     >>> default_backend() in ("cpu", "cuda", "rocm", "tpu")
     True
@@ -236,7 +237,7 @@ def engine_version() -> str:
 
 
 def default_device() -> Any:
-    """The device that new arrays go to.
+    """The device of new arrays.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.extend.backend import get_default_device

@@ -41,19 +41,19 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 
 
 def to_host(x: Any) -> np.ndarray:
-    """A NumPy array of another library's array: a view if NumPy supports the dtype, else a copy."""
+    """Convert another library's array to a NumPy array: a view if NumPy supports the dtype, else a copy."""
     try:
         return np.from_dlpack(x)
     except (RuntimeError, BufferError) as error:  # the latter from NumPy 2.5 on
         if "dtype" not in str(error):
             raise
     if x.__dlpack_device__()[0] != _CPU:
-        raise BufferError("from_dlpack: only arrays in the memory of the host can be read.\n  try: x.cpu() first.")
+        raise BufferError("from_dlpack: only arrays in host memory can be read.\n  try: x.cpu() first.")
     capsule = x.__dlpack__()  # keeps the memory until it is copied
     tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     dtype = _DTYPES.get(tensor.code)
     if dtype is None or tensor.lanes != 1:
-        raise TypeError(f"from_dlpack: the dtypes are those of numpy.dtypes; got code {tensor.code} of DLPack.")
+        raise TypeError(f"from_dlpack: the dtype must be one of numpy.dtypes; got DLPack type code {tensor.code}.")
     dims = tuple(tensor.shape[: tensor.ndim])
     if 0 in dims:
         return np.empty(dims, dtype)

@@ -43,7 +43,7 @@ EngineError = versions.EngineError
 
 
 def handler(placed: Placed) -> Any:
-    """The engine's maker of results of one kind."""
+    """The engine's function that creates results of one kind."""
     if placed.handler is None:
         placed.handler = versions.result_handler(placed, layout_of(placed), placed.committed)
     return placed.handler
@@ -85,7 +85,7 @@ class Executable:
 
 
 def _if_there(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
-    """Run a program over several devices; raises for a deleted array, which would crash the engine."""
+    """Run a program over several devices; raises if an argument was deleted, which would crash the engine."""
     for b in buffers:
         if b.is_deleted():
             raise EngineError(f"{b.aval.type} was deleted or donated")
@@ -252,7 +252,7 @@ def _one_at_a_time(key: Any) -> Iterator[None]:
 def compiled_anew(
     program: Program, where: Where, committed: bool, donated: tuple[int | None, ...], module: Any
 ) -> Executable:
-    """The same without caches: their keys ignore source lines, so a cached program may have those of another."""
+    """Like `executable`, without caches: cache keys ignore source lines, so a cached program may have other ones."""
     raw, settled = settle(lambda *a: _compile(*a)[0], program, where, donated, module)
     return Executable(raw, program, settled, committed, donated)
 
@@ -426,7 +426,7 @@ def _compile(
 
 
 def lowered(program: Program, where: Where, donated: tuple[int | None, ...]) -> Any:
-    """The module of a program for a place."""
+    """The module of a program for a placement."""
     from atled.engine import stablehlo  # MLIR is imported only when something is compiled
 
     spread = where if isinstance(where, Spread) else None

@@ -1,4 +1,4 @@
-"""Errors of computations that failed on a device, told with the user's line that launched them."""
+"""Errors of computations that failed on a device, reported with the user's line that launched them."""
 
 from __future__ import annotations
 

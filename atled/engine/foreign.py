@@ -21,7 +21,7 @@ except ImportError:
 
 
 def register_target(name: str, function: Any, api_version: int, traits: int = 0) -> None:
-    """Register a function under a name, for programs on the CPU; the engine keeps the first one of a name."""
+    """Register a function under a name, for programs on the CPU; the engine keeps the first function of each name."""
     _jax.register_custom_call_target(name, function, "Host", api_version, traits)
 
 
@@ -75,7 +75,7 @@ def register_transform(name: str, stage: int, callback: Any) -> None:
 
 
 def clear_transform(name: str, stage: int) -> bool:
-    """Unregister such a function; returns whether there was one."""
+    """Unregister the function of `register_transform`; returns whether there was one."""
     if _xla is None or not _xla.clear_xla_transform(name, stage):
         return False
     execute.transforms[:] = [t for t in execute.transforms if t != (name, stage)]
@@ -84,7 +84,7 @@ def clear_transform(name: str, stage: int) -> bool:
 
 
 def include_dir() -> str:
-    """The folder of the headers that jaxlib brings.
+    """The folder of the headers that jaxlib ships.
 
     >>> import os
     >>> os.path.exists(os.path.join(include_dir(), "xla", "ffi", "api", "ffi.h"))

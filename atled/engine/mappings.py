@@ -1,4 +1,4 @@
-"""The memory mappings that loaded programs take, and what is dropped before there are too many."""
+"""Limits the memory mappings of loaded programs: some programs are dropped before there are too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading of values that are narrower than a byte: the device makes them wider first."""
+"""Reads values that are narrower than a byte: the device first converts them to a wider dtype."""
 
 from __future__ import annotations
 

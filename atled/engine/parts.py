@@ -33,13 +33,13 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
             if data.shape != part:
                 raise ValueError(
                     f"make_array_from_callback: the part {_show(index)} of shape {list(dims)} must have the shape "
-                    f"{list(part)}; the callback gave {list(data.shape)}."
+                    f"{list(part)}; the callback returned {list(data.shape)}."
                 )
             data_of[str(index)] = data
         parts.append((device, data_of[str(index)]))
     kinds = {d.dtype for d in data_of.values()}
     if len(kinds) != 1:
-        raise TypeError(f"make_array_from_callback: the parts must have one dtype; got {sorted(map(str, kinds))}.")
+        raise TypeError(f"make_array_from_callback: the parts must have the same dtype; got {sorted(map(str, kinds))}.")
     type = ArrayType(dims, type_of(next(iter(data_of.values()))).dtype)
     return wrap(assemble(Placed(type, sharding, True), parts))
 
@@ -68,8 +68,9 @@ def make_array_from_process_local_data(
         tiled = sorted(set(places[mine, axis].tolist()))
         if tiled != list(range(tiled[0], tiled[0] + len(tiled))):
             raise ValueError(
-                f"make_array_from_process_local_data: the parts of this process along dimension {axis} are not next to "
-                f"each other in {sharding.spec}.\n  try: make_array_from_callback, which asks for one part at a time."
+                f"make_array_from_process_local_data: the parts of this process along dimension {axis} are "
+                f"not contiguous in {sharding.spec}.\n  try: make_array_from_callback, which asks for one "
+                f"part at a time."
             )
         whole = size * count // len(tiled) if global_shape is None else tuple(global_shape)[axis]
         expected = whole * len(tiled) // count

@@ -1,4 +1,4 @@
-"""Where a program runs: on a device, or over a mesh (`Spread`), in the words of the engine and in ours."""
+"""Where a program runs: on a device, or over a mesh (`Spread`), in the engine's classes and in ours."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _within(
 
 
 def _shown(x: DeviceArray, threshold: int | None = None) -> tuple[np.ndarray, dict[str, Any], np.ndarray] | None:
-    """An array small enough to be printed, and the options that print it like `x`; None if there is too much of it."""
+    """An array small enough to be printed, and the options that print it like `x`; None if it is too large."""
     options = np.get_printoptions()
     edge, limit = options["edgeitems"], options["threshold"] if threshold is None else threshold
     is_cut = x.size > limit
@@ -177,7 +177,7 @@ def _short(values: np.ndarray) -> list[str]:
 
 
 def as_html(x: DeviceArray) -> str:
-    """An array as a table for a notebook: its type, size and place, and the elements of one or two axes."""
+    """An array as a table for a notebook: its type, size and device, and the elements of one or two axes."""
     about = [f"<b>Array</b> {html.escape(repr(x.type))}"]
     if not x.is_deleted() and x.type.kind != "k":
         about.append(_bytes(x.nbytes))

@@ -95,7 +95,9 @@ class Module:
         return ir.Attribute.parse(self.sharding_text(stored.mesh, stored.spec, len(physical(t)[0])))
 
     def sharding_text(self, mesh: Mesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
-        """The same as text; with `is_open`, dimensions that the spec does not split may be split by the partitioner."""
+        """The sharding attribute as text; with `is_open`, dimensions that the spec does not split may be split by the
+        partitioner.
+        """
         parts = []
         for d in range(ndim):
             names = [_quoted(n) for n in spec.axes(d)]
@@ -408,9 +410,7 @@ class BlockBuilder:
     def groups(self, axes: Sequence[Any]) -> np.ndarray:
         names = ", ".join(map(repr, axes))
         if self.manual is None or any([a not in self.manual.shape for a in axes]):
-            raise NotImplementedError(
-                f"collective: the axis {names} is not one of a vmap or mesh around this computation."
-            )
+            raise NotImplementedError(f"collective: the axis {names} is not an axis of an enclosing vmap or mesh.")
         order = [self.manual.axis_names.index(a) for a in axes]
         rest = [a for a in range(len(self.manual.axis_names)) if a not in order]
         numbers = np.arange(self.manual.size).reshape(self.manual.devices.shape)

@@ -46,7 +46,7 @@ _of_client: dict[Any, Topology] = {}
 
 @functools.cache
 def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str, Any], ...]) -> Topology:
-    """The topology of that many chips; cached, so equal requests return the same devices."""
+    """The topology with these chips; cached, so equal requests return the same devices."""
     grid = "x".join(map(str, shape))
     name = f"tpu {chip}:{grid}" if platform == "tpu" else f"{platform} {chip} {grid}"
     plugin = next((p for p in plugins.installed() if p.platform == platform), None)
@@ -63,7 +63,7 @@ def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str
             asked = {"topology": grid, "target_config": chips.GPUS[chip].description, **dict(more)}
             described = _jax.get_default_c_api_topology(platform, "", asked)
     except EngineError as error:
-        raise ValueError(f"topologies.get: {name} is no machine that exists: {_reason(error)}") from None
+        raise ValueError(f"topologies.get: {name} is not an existing machine: {_reason(error)}") from None
     devices = tuple(sorted(described._make_compile_only_devices(), key=lambda d: d.id))
     memory = chips.TPUS[chip] if platform == "tpu" else chips.GPUS[chip].memory
     topology = _of_client[devices[0].client] = Topology(name, platform, devices, memory)
@@ -153,7 +153,7 @@ def _too_large(program: Program, topology: Topology, needed: str, there: str) ->
 
 
 def size(n: float) -> str:
-    """So many bytes, in words.
+    """A number of bytes as text.
 
     >>> size(95 * 2**30)
     '95.00 GiB'

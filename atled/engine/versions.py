@@ -39,7 +39,7 @@ _UNCHECKED = {"_skip_checks": True} if "_skip_checks" in (_jax.array_result_hand
 
 
 def result_handler(placed: Any, layout: Any, committed: bool) -> Any:
-    """The engine's maker of results of one kind."""
+    """The engine's function that creates results of one kind."""
     return _jax.array_result_handler(placed, layout, committed=committed, **_UNCHECKED)
 
 

@@ -101,7 +101,7 @@ class Watch(Interpreter):
         return out
 
     def look(self, what: str, op: Any, operands: Sequence[DeviceArray], x: DeviceArray) -> None:
-        """Record a bad result and its origin, an operand's or this op."""
+        """Record a bad result and its origin: that of a bad operand, or this op."""
         bad = is_bad(x, what == "nan", what == "inf")
         if bad is None:
             return

@@ -1,6 +1,6 @@
-"""Two small libraries that JAX's examples are written with: networks built from functions (`stax`), and optimizers.
+"""Two small libraries that JAX's examples use: networks built from functions (`stax`), and optimizers.
 
-New programs are better off with `atled.nn` and `atled.optim`.
+New programs should use `atled.nn` and `atled.optim`.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], ...]]) -> Calla
             new_state = _packed([update(i, g, state) for g, state in zip(grads, _states(opt_state), strict=True)], form)
             for before, now in zip(opt_state.subtree_defs, new_state.subtree_defs, strict=True):
                 if before != now:
-                    says = "optimizer: an update must give a state of the structure that it takes"
+                    says = "optimizer: an update must return a state with the structure of its input"
                     raise TypeError(errors.explained(f"{says}; got {now} for {before}."))
             return new_state
 
@@ -360,7 +360,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
         says = "piecewise_constant: boundaries and values must be sequences"
         raise ValueError(errors.explained(f"{says}; got {boundaries.type} and {values.type}."))
     if len(boundaries) != len(values) - 1:
-        says = "piecewise_constant: there must be one value more than there are boundaries"
+        says = "piecewise_constant: there must be one more value than boundaries"
         raise ValueError(errors.explained(f"{says}; got {len(values)} and {len(boundaries)}."))
     return lambda i: values[jnp.sum(i > boundaries)]
 
@@ -435,7 +435,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     for point in points:
         if not isinstance(point, JoinPoint):
             says = f"pack_optimizer_state: all leaves must be JoinPoints; got {describe(point)}."
-            raise TypeError(errors.explained(says, "what unpack_optimizer_state(state) gives."))
+            raise TypeError(errors.explained(says, "the result of unpack_optimizer_state(state)."))
     return _packed([point.subtree for point in points], form)
 
 

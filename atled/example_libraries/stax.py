@@ -353,7 +353,9 @@ def _pairs(name: str, layers: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[A
     for layer in layers:
         if not (isinstance(layer, (tuple, list)) and len(layer) == 2):
             says = f"{name}: a layer is a pair of functions, (init_fun, apply_fun); got {describe(layer)}."
-            raise TypeError(errors.explained(says, f"{name}(Dense(8), Relu): some layers are made by a call."))
+            raise TypeError(
+                errors.explained(says, f"{name}(Dense(8), Relu): layers such as Dense must be called first.")
+            )
     return tuple([init for init, _ in layers]), tuple([apply for _, apply in layers])
 
 

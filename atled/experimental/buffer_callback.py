@@ -161,11 +161,12 @@ def _check(aliases: dict[int, int], given: list[ArrayType], types: list[ArrayTyp
     for i, o in aliases.items():
         if not 0 <= i < len(given) or not 0 <= o < len(types):
             raise ValueError(
-                f"buffer_callback: input_output_aliases names argument {i} and result {o}; there are {len(given)} and "
+                f"buffer_callback: input_output_aliases names argument {i} and result {o}; but there are only "
+                f"{len(given)} and "
                 f"{len(types)}."
             )
         if (given[i].shape, given[i].dtype) != (types[o].shape, types[o].dtype):
             raise ValueError(
-                f"buffer_callback: input_output_aliases needs one type; argument {i} is {given[i]}, result {o} is "
+                f"buffer_callback: input_output_aliases needs equal types; argument {i} is {given[i]}, result {o} is "
                 f"{types[o]}."
             )

@@ -135,9 +135,9 @@ init_error = Error()
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Check that `pred`, a single boolean, is true.
 
-    Eagerly, it raises if it is not. Under `checkify`, the failure becomes part of the error; in compiled code without
-    `checkify`, it is an error. `msg` is a format string for the other arguments, trees of arrays. With `debug`, it does
-    nothing outside of `checkify`.
+    Called eagerly, it raises if `pred` is false. Under `checkify`, the failure becomes part of the error; in compiled
+    code without `checkify`, it is an error. `msg` is a format string for the other arguments, trees of arrays. With
+    `debug`, it does nothing outside of `checkify`.
 
     >>> import atled
     >>> @checkify
@@ -152,7 +152,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """As `check`, in functions that `checkify` was applied to; it does nothing elsewhere.
+    """Like `check`, in functions that `checkify` was applied to; it does nothing elsewhere.
 
     >>> debug_check(False, "nobody looks")
     >>> checkify(lambda: debug_check(False, "somebody looks"))()[0].get()
@@ -165,7 +165,7 @@ def _check(name: str, pred: Any, msg: str, is_debug: bool, args: Any, kwargs: An
     if not is_array_like(pred) or type_of(pred).shape != () or type_of(pred).kind != "b":
         raise TypeError(
             explaining.explained(
-                f"{name}: the predicate must be one boolean, a scalar pred; got {describe(pred)}.",
+                f"{name}: the predicate must be a single boolean (bool[]); got {describe(pred)}.",
                 "a comparison, x > 0; for arrays, (x > 0).all().",
             )
         )
@@ -175,7 +175,7 @@ def _check(name: str, pred: Any, msg: str, is_debug: bool, args: Any, kwargs: An
             raise TypeError(
                 explaining.explained(
                     f"{name}: formatting arguments must be trees of arrays; got {describe(x)}.",
-                    "write what is not an array into the message: f'{name} must be positive'.",
+                    "put values that are not arrays into the message: f'{name} must be positive'.",
                 )
             )
     types = tuple([type_of(x).strong() for x in leaves])

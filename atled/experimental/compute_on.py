@@ -1,7 +1,7 @@
 """Placement of parts of a program on host or device, with the API of `jax.experimental.compute_on`.
 
-On a CPU, host and device are the same, so this only adds an attribute for the compiler. For other
-platforms, whose programs would have to move arrays, these are errors.
+On a CPU, host and device are the same, so this only adds an attribute for the compiler. On other platforms, where
+arrays would have to be moved, these functions raise.
 """
 
 from __future__ import annotations

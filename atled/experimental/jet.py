@@ -1,6 +1,6 @@
 """`jet`: derivatives of all orders along a curve at once, by arithmetic on truncated Taylor series.
 
-Each value is a polynomial in one variable, cut off at an order. The rule for an op follows from its properties: a
+Each value is a polynomial in one variable, truncated at some order. The rule for an op follows from its properties: a
 linear op applies to each coefficient, a bilinear op multiplies polynomials, and for any other op the `jvp` rule is a
 differential equation: y' is a function of x and x', which are needed to one order less. So the cost grows like a power
 of the order, where nested `jvp`s double it each time.
@@ -44,7 +44,7 @@ class TaylorTracer(Tracer):
 
 
 class Taylor(Interpreter):
-    """Applies ops to polynomials of one order, the highest power that is kept; it is 1 at least."""
+    """Applies ops to polynomials of the same order: the highest power that is kept, at least 1."""
 
     __slots__ = ("order",)
     transform = "differentiation"

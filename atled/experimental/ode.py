@@ -260,7 +260,7 @@ def _checked(y0: Any, t: Any, args: Any) -> None:
         says = f"odeint: t must be an array of floating numbers; got {describe(t)}."
         raise TypeError(errors.explained(says, "numpy.linspace(0.0, 1.0, 11), or numpy.asarray(t, float)."))
     if type_of(t).ndim != 1 or type_of(t).size == 0:
-        raise ValueError(errors.explained(f"odeint: t must be a vector of one time at least; got {type_of(t)}."))
+        raise ValueError(errors.explained(f"odeint: t must be a vector of at least one time; got {type_of(t)}."))
 
 
 def _solution(func: Callable[..., Any], settings: tuple[float, ...], y0: Any, t: Any, args: Any) -> Any:

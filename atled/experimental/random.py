@@ -42,7 +42,7 @@ class StatefulPRNG:
         if not (isinstance(base_key, Array) and dtypes.issubdtype(base_key.dtype, dtypes.prng_key)):
             raise ValueError(f"StatefulPRNG: a key is needed; got {base_key}.")
         if not isinstance(counter, Ref):
-            raise ValueError(f"StatefulPRNG: the count is a reference; got {counter}.")
+            raise ValueError(f"StatefulPRNG: the counter must be a reference; got {counter}.")
         self._base_key, self._counter = base_key, counter
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class StatefulPRNG:
         return random.uniform(self.key(), _size(size), dtype)
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float) -> Array:
-        """Numbers between two others."""
+        """Uniformly distributed numbers between `low` and `high`."""
         return random.uniform(self.key(), _size(size, low, high), dtype, low, high)
 
     def normal(self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float) -> Array:

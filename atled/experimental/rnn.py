@@ -144,7 +144,7 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Array, Array, Array]:
-    """As `lstm`, with weights as `unpack_lstm_weights` gives them.
+    """Like `lstm`, with weights as `unpack_lstm_weights` gives them.
 
     >>> sizes = (2, 3, 1)  # inputs, states, layers
     >>> w = unpack_lstm_weights(jnp.zeros(get_num_params_in_lstm(*sizes, False)), *sizes, False)
@@ -156,7 +156,7 @@ def lstm_ref(
     if type_of(seq_lengths).dtype != np.int32:
         raise NotImplementedError(f"lstm: seq_lengths must be int32; got {type_of(seq_lengths)}.")
     if dropout != 0.0:
-        raise NotImplementedError(f"lstm: there is no dropout here; got {dropout}.\n  try: nn.Dropout between layers.")
+        raise NotImplementedError(f"lstm: dropout is not supported; got {dropout}.\n  try: nn.Dropout between layers.")
     y, states, cells = jnp.swapaxes(x, 0, 1), [], []
     directions = 2 if bidirectional else 1
     for layer in range(num_layers):

@@ -51,7 +51,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     ready, traced = compiled._executable, compiled._traced._traced
     if not isinstance(ready, Executable):
         raise ValueError(
-            f"serialize: {traced.name} is compiled for {ready.topology.name}, and no such device is attached."
+            f"serialize: {traced.name} is compiled for {ready.topology.name}, but no such device is attached."
         )
     try:
         digest(ready.program)
@@ -59,7 +59,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise ValueError(f"serialize: {traced.name} holds {error}, which is only valid in this process.") from None
     if traced.captured:
         raise NotImplementedError(
-            f"serialize: {traced.name} closes over {len(traced.captured)} arrays, which its code does not hold."
+            f"serialize: {traced.name} closes over {len(traced.captured)} arrays, which the compiled code "
+            f"does not contain."
             "\n  try: pass them as arguments."
         )
     if compiled._traced._call.statics:
@@ -183,7 +184,7 @@ def _place_again(said: Any, there: Sequence[Any], chosen: Sequence[Any] | None) 
         by_number = {d.id: d for d in there}
         gone = [n for n in numbers if n not in by_number]
         if gone:
-            raise ValueError(f"deserialize_and_load: it was compiled for devices {numbers}; {gone} are not here.")
+            raise ValueError(f"deserialize_and_load: it was compiled for devices {numbers}; {gone} are not available.")
         devices = [by_number[n] for n in numbers]
     elif len(chosen) != len(numbers):
         raise ValueError(f"deserialize_and_load: it was compiled for {len(numbers)} devices; got {len(chosen)}.")

@@ -24,7 +24,7 @@ class ShardAlike(LinearOp):
 
     def result_type(self, x: ArrayType, y: ArrayType) -> tuple[ArrayType, ArrayType]:
         if x.shape != y.shape:
-            raise ValueError(f"shard_alike: both arrays must have one shape; got {x} and {y}.")
+            raise ValueError(f"shard_alike: both arrays must have the same shape; got {x} and {y}.")
         return x, y
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
@@ -61,6 +61,6 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
     xs, structure = tree.flatten(x)
     ys, other = tree.flatten(y)
     if structure != other:
-        raise ValueError(f"shard_alike: both trees must have one structure; got {structure} and {other}.")
+        raise ValueError(f"shard_alike: both trees must have the same structure; got {structure} and {other}.")
     pairs = [bind(ShardAlike(), a, b) for a, b in zip(xs, ys, strict=True)]
     return structure.unflatten([a for a, _ in pairs]), structure.unflatten([b for _, b in pairs])

@@ -1,6 +1,6 @@
 """Source maps from programs to Python lines, with the API of `jax.experimental.source_mapper`.
 
-A source map, in the format of browsers and editors, says where each line of a generated text comes from. There is one
+A source map, in the format of browsers and editors, says where each line of generated code comes from. There is one
 for each stage: the recorded program, StableHLO, and XLA's own text before and after it is optimized.
 """
 
@@ -177,7 +177,7 @@ def filter_passes(regex: str) -> Sequence[Pass]:
 
 
 def generate_sourcemaps(f: Callable[..., Any], passes: Sequence[Pass], **pass_kwargs: Any) -> Callable[..., Any]:
-    """A function of the arguments of `f` that gives the text and the map of each stage.
+    """A function of the arguments of `f` that returns the text and the source map of each stage.
 
     >>> import atled.numpy as jnp
     >>> (dump,) = generate_sourcemaps(jnp.sin, filter_passes("hlo:stable-hlo"))(1.0)
@@ -258,7 +258,7 @@ _NAMED = re.compile(r'#loc(\d*) = loc\((?:"((?:[^"\\]|\\.)*)":(\d+):(\d+)|(?:"(?
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """The map of a module's text, which must have its places, as `as_text(debug_info=True)` writes them.
+    """The map of a module's text, which must have its source locations, as `as_text(debug_info=True)` writes them.
 
     >>> import atled
     >>> text = atled.jit(lambda x: x + 1).lower(1.0).as_text(debug_info=True)
@@ -289,7 +289,7 @@ _ROW = re.compile(r"^(\d+) (?:\"(.*)\"|\{(.*)\})$", re.M)
 
 
 def _hlo_map(text: str) -> SourceMap:
-    """The map of a text of XLA, whose head has tables of files, places and frames."""
+    """The source map of XLA's HLO text, whose header has tables of files, locations and frames."""
     tables: dict[str, dict[str, Any]] = {}
     for part in re.split(r"\n\n", text):
         heading, _, rows = part.strip().partition("\n")

@@ -118,7 +118,7 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_
 
 
 def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """As `transformation`, with auxiliary output: also returns a function that reads it.
+    """Like `transformation`, with auxiliary output: also returns a function that reads it.
 
     >>> def counted(*args):
     ...     result = yield args, {}
@@ -158,7 +158,7 @@ def transformation_with_aux2(
     use_eq_store: bool = False,
     unk_names: bool = False,
 ) -> Any:
-    """As `transformation2`, with a `Store` as its second argument for auxiliary output.
+    """Like `transformation2`, with a `Store` as its second argument for auxiliary output.
 
     With `use_eq_store`, the store may be filled again with a value equal to the one it holds; functions keep their
     names, whatever `unk_names` is.

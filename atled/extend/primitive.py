@@ -68,7 +68,7 @@ class Primitive(program.Primitive):
         return abstract_eval
 
     def def_effectful_abstract_eval(self, abstract_eval: Rule) -> Rule:
-        """As `def_abstract_eval`, for a rule that returns the types and a set of effects."""
+        """Like `def_abstract_eval`, for a rule that returns the types and a set of effects."""
         self.is_effectful = True
         self.abstract_eval = lambda *types, **params: abstract_eval(*types, **params)[0]
         return abstract_eval

@@ -47,7 +47,7 @@ class LazyProgram:
         return self.each(lambda _, program: change(program))
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> LazyProgram:
-        """As `then`, for a change that depends on the pattern of tangents; here all are nonzero."""
+        """Like `then`, for a change that depends on the pattern of tangents; here all are nonzero."""
         return LazyProgram(lambda: change((), self.program))
 
 

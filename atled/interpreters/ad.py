@@ -113,7 +113,7 @@ def defjvp(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
-    """As `defjvp`, for functions of the tangent, the result and all operands.
+    """Like `defjvp`, for functions of the tangent, the result and all operands.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.extend.core import Primitive
@@ -156,7 +156,7 @@ def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
 
 
 def deflinear(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """As `deflinear2`, for a function of the cotangent alone.
+    """Like `deflinear2`, for a function of the cotangent alone.
 
     >>> import atled
     >>> from atled.extend.core import Primitive

@@ -56,7 +56,7 @@ cumprod = _cumulative(
 nancumsum = _cumulative(
     "nancumsum",
     cumulative.cumsum,
-    """As `cumsum`, with NaN as zero.
+    """Like `cumsum`, with NaN as zero.
 
     >>> import atled.numpy as jnp
     >>> nancumsum(jnp.array([2.0, jnp.nan, 4.0]))
@@ -67,7 +67,7 @@ nancumsum = _cumulative(
 nancumprod = _cumulative(
     "nancumprod",
     cumulative.cumprod,
-    """As `cumprod`, with NaN as one.
+    """Like `cumprod`, with NaN as one.
 
     >>> import atled.numpy as jnp
     >>> nancumprod(jnp.array([2.0, jnp.nan, 4.0]))

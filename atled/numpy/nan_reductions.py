@@ -38,7 +38,7 @@ nansum = _total_without_nan(
     "nansum",
     sum,
     0,
-    """As `sum`, leaving NaN out.
+    """Like `sum`, leaving NaN out.
 
     >>> import atled.numpy as jnp
     >>> nansum(jnp.array([2.0, jnp.nan, 4.0]))
@@ -49,7 +49,7 @@ nanprod = _total_without_nan(
     "nanprod",
     prod,
     1,
-    """As `prod`, leaving NaN out.
+    """Like `prod`, leaving NaN out.
 
     >>> import atled.numpy as jnp
     >>> nanprod(jnp.array([2.0, jnp.nan, 4.0]))
@@ -101,7 +101,7 @@ def _or_nan(name: str, found: Any, doc: str):
 nanmax = _or_nan(
     "nanmax",
     _nanmax,
-    """As `max`, leaving NaN out; NaN if nothing is left.
+    """Like `max`, leaving NaN out; NaN if nothing is left.
 
     >>> import atled.numpy as jnp
     >>> nanmax(jnp.array([2.0, jnp.nan, 4.0]))
@@ -111,7 +111,7 @@ nanmax = _or_nan(
 nanmin = _or_nan(
     "nanmin",
     _nanmin,
-    """As `min`, leaving NaN out; NaN if nothing is left.
+    """Like `min`, leaving NaN out; NaN if nothing is left.
 
     >>> import atled.numpy as jnp
     >>> nanmin(jnp.array([2.0, jnp.nan, 4.0]))
@@ -136,7 +136,7 @@ def _nan_position(name: str, found: Any, doc: str):
 nanargmax = _nan_position(
     "nanargmax",
     _nanargmax,
-    """As `argmax`, leaving NaN out; -1 if nothing is left.
+    """Like `argmax`, leaving NaN out; -1 if nothing is left.
 
     >>> import atled.numpy as jnp
     >>> nanargmax(jnp.array([2.0, jnp.nan, 4.0]))
@@ -146,7 +146,7 @@ nanargmax = _nan_position(
 nanargmin = _nan_position(
     "nanargmin",
     _nanargmin,
-    """As `argmin`, leaving NaN out; -1 if nothing is left.
+    """Like `argmin`, leaving NaN out; -1 if nothing is left.
 
     >>> import atled.numpy as jnp
     >>> nanargmin(jnp.array([2.0, jnp.nan, 4.0]))

@@ -291,7 +291,7 @@ def _take_kept(values: Any, kept: Any, size: int, fill: Any, default: Any) -> tu
 
 
 def _membership(x: Any, table: Any) -> tuple[Any, Any]:
-    """As `_found`, for a table that may be empty."""
+    """Like `_found`, for a table that may be empty."""
     if type_of(table).shape[0] == 0:
         dims = type_of(x).shape
         return broadcast_to(np.False_, dims), broadcast_to(np.zeros((), np.int32), dims)

@@ -195,7 +195,7 @@ percentile = _quantile_function(
     "percentile",
     False,
     True,
-    """As `quantile`, with shares in percent.
+    """Like `quantile`, with shares in percent.
 
     >>> import atled.numpy as jnp
     >>> percentile(jnp.arange(5.0), jnp.array([25, 50]))
@@ -206,7 +206,7 @@ nanquantile = _quantile_function(
     "nanquantile",
     True,
     False,
-    """As `quantile`, leaving NaN out; NaN if nothing is left.
+    """Like `quantile`, leaving NaN out; NaN if nothing is left.
 
     >>> import atled.numpy as jnp
     >>> nanquantile(jnp.array([0.0, jnp.nan, 1.0, 2.0]), 0.25)
@@ -217,7 +217,7 @@ nanpercentile = _quantile_function(
     "nanpercentile",
     True,
     True,
-    """As `nanquantile`, with shares in percent.
+    """Like `nanquantile`, with shares in percent.
 
     >>> import atled.numpy as jnp
     >>> nanpercentile(jnp.array([0.0, jnp.nan, 1.0, 2.0]), 25)
@@ -251,7 +251,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """As `median`, ignoring NaN; NaN if all elements are.
+    """Like `median`, ignoring NaN; NaN if all elements are.
 
     >>> import atled.numpy as jnp
     >>> nanmedian(jnp.array([3.0, jnp.nan, 1.0, 2.0]))

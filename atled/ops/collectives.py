@@ -27,7 +27,7 @@ class Collective(Op):
     axes: tuple[Any, ...]
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], *operands: Any) -> Any:
-        """As `batch`, where the batch axis is one of `axes`."""
+        """Like `batch`, where the batch axis is one of `axes`."""
         raise NotImplementedError(f"{type(self).__name__} has no 'batch_named' rule; vmap with an axis name needs it.")
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:

@@ -38,7 +38,7 @@ class Cumulative(Op):
         raise NotImplementedError
 
     def combine_pairs(self, p: Any, q: Any) -> Any:
-        """As `combine`, for pairs of a value and its tangent."""
+        """Like `combine`, for pairs of a value and its tangent."""
         raise NotImplementedError
 
     def lower(self, build: Any, x: Any) -> Any:

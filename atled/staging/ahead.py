@@ -107,7 +107,7 @@ class _Stage:
 
     @property
     def args_info(self) -> Any:
-        """As `in_avals`, and which of them are donated."""
+        """Like `in_avals`, and which of them are donated."""
         function = self._function
         traced, count = function._traced, len(function._traced.captured)
         donated = donations(

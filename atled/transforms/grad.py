@@ -247,7 +247,7 @@ def value_and_grad(
     allow_int: bool = False,
     wrt: Any = None,
 ) -> Callable[_P, tuple[_R, Any]]:
-    """As `grad`, and the value too: a pair (value, gradient), or ((value, auxiliary), gradient).
+    """Like `grad`, and the value too: a pair (value, gradient), or ((value, auxiliary), gradient).
 
     >>> value, g = value_and_grad(lambda x: x**2)(3.0)
     >>> float(value), float(g)

@@ -245,7 +245,7 @@ class Hub:
         self._confirm()
 
     async def _watch(self) -> None:
-        """Look for members that have been silent too long, and say now and then who is here."""
+        """Detect members that have been silent too long, and send regular notices of who has joined."""
         pause = min(0.25, self.heartbeat / 4)
         last = time.monotonic()
         while True:

@@ -1,7 +1,6 @@
-"""Whether all processes launch the same programs in the same order: if not, their collectives deadlock.
-
-The hub has one for each group of processes. A process numbers the programs that it launches for the first time,
-and later reports its launches as those numbers. Pure bookkeeping: no sockets, no engine.
+"""Checks that all processes launch the same programs in the same order: otherwise, their collectives deadlock. The hub
+has a `LaunchOrder` for each group of processes. A process numbers the programs that it launches for the first time, and
+later reports its launches as those numbers. Pure bookkeeping: no sockets, no engine.
 """
 
 from __future__ import annotations

@@ -89,14 +89,14 @@ class Member:
                 raise Unanswered(state["why"]) from None
 
     async def _try(self, state: dict[str, str]) -> wire.Channel | None:
-        """Connect, say who this is, and wait until all are there; `state` says what it has come to."""
+        """Connect, identify this process, and wait until all have joined; `state["why"]` says what is missing."""
         try:
             streams = await asyncio.open_connection(self.host, self.port, limit=wire.LINE)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-            state["why"] = f"nobody answers there ({reason.lower()})"
+            state["why"] = f"no process listens there ({reason.lower()})"
             return None
-        state["why"] = "what answers there is no coordinator of atled, or has another token (see ATLED_TOKEN)"
+        state["why"] = "the server there is not a coordinator of atled, or has another token (see ATLED_TOKEN)"
         try:
             channel = await wire.introduce(*streams, self._token)
         except (OSError, EOFError, ValueError):

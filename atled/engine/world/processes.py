@@ -72,7 +72,7 @@ class ProgramMismatch(RuntimeError):  # noqa: N818
 
 
 class World:
-    """This process among the others."""
+    """This process as a part of a multi-process run."""
 
     def __init__(self, member: Member, hub: Hub | None) -> None:
         self.member = member
@@ -124,7 +124,7 @@ class World:
                 if self.member.mismatch:
                     raise self.failure() from None  # type: ignore[misc]
             except HubLost:
-                raise self.failure() or PeerLost("distributed: this world has ended.") from None
+                raise self.failure() or PeerLost("distributed: this run has ended.") from None
 
     # -- what the member's thread does ---------------------------------------------------------------------------------
 
@@ -323,7 +323,7 @@ def _start_service(size: int) -> tuple[int, Callable[[], None]]:
 
 
 def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub | None, visible: Any = None) -> None:
-    """Join a world, and make the engine's clients for it; returns when all have."""
+    """Join a world, and make the engine's clients for it; returns when all processes have joined."""
     global _world
     member = Member(host, port, rank, size, timeout, token())
     joined = World(member, hub)
@@ -482,7 +482,7 @@ def _digest(name: str, data: bytes) -> str:
 def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout: float = _AGREEMENT) -> int:
     """Agree on a multi-process program before its first launch: all processes must be about to launch it.
 
-    `digest` identifies the program, `name` and `place` (the user's `file:line`) are for people; `ranks` are the
+    `digest` identifies the program, `name` and `place` (the user's `file:line`) are for messages; `ranks` are the
     processes that take part, if not all. Returns the number to give to `launched`.
     """
     current = _world
@@ -505,7 +505,7 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
                 raise current.without(left, "has left") from None
         except HubLost:
             _raise_failure(current)
-            raise PeerLost("distributed: this world has ended.") from None
+            raise PeerLost("distributed: this run has ended.") from None
     if message.get("error") == "timeout":
         raise TimeoutError(
             f"distributed: {wire.ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} s, as "
@@ -596,7 +596,8 @@ def await_result(buffer: Any) -> None:
 def _raise_failure(made: World | None) -> None:
     if made is None:
         raise PeerLost(
-            "distributed: the world of this program has ended; its arrays and programs can no longer be used."
+            "distributed: the multi-process run of this program has ended; its arrays and programs can no "
+            "longer be used."
         )
     failure = made.failure()
     if failure is not None:

@@ -36,7 +36,7 @@ def token() -> bytes:
         return _read(path)
     except OSError as error:
         raise RuntimeError(
-            f"distributed: the secret that processes share cannot be kept in {path} ({error.strerror}).{_ADVICE}"
+            f"distributed: the secret that processes share cannot be stored in {path} ({error.strerror}).{_ADVICE}"
         ) from None
 
 

@@ -31,7 +31,7 @@ def ranks(numbers: Sequence[int]) -> str:
 
 
 def address(host: str, port: int) -> str:
-    """Host and port as people write them.
+    """A host and a port as `host:port`.
 
     >>> address("localhost", 80), address("::1", 80)
     ('localhost:80', '[::1]:80')
@@ -62,14 +62,14 @@ class Channel:
             self.writer.write(code.encode() + b" " + text + b"\n" + data)
 
     async def receive(self) -> tuple[dict[str, Any], bytes]:
-        """The next message and its bytes; raises EOFError at the end, ValueError if it is none of ours."""
+        """The next message and its bytes; raises EOFError at the end, ValueError if it is not authentic."""
         line = await self.reader.readline()
         if not line:
             raise EOFError
         code, _, text = line.rstrip(b"\n").partition(b" ")
         right = _code(self._key, self._names[1], str(next(self._received)).encode(), text)
         if not hmac.compare_digest(code, right.encode()):
-            raise ValueError("a message whose code is wrong")
+            raise ValueError("a message with a wrong MAC")
         message = json.loads(text)
         size = message.get("size", 0)
         data = await self.reader.readexactly(size) if size else b""
@@ -113,7 +113,7 @@ async def introduce(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
 async def accept(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: bytes, seen: set[bytes]
 ) -> Channel | None:
-    """The channel to somebody who has connected and knows the token; None for anybody else, who hears nothing."""
+    """The channel to a client that knows the token; None for any other client, which gets no answer."""
     line = await asyncio.wait_for(reader.readline(), 10)
     words = line.rstrip(b"\n").split(b" ")
     if len(words) != 3 or words[0] != GREETING or words[1] in seen:

@@ -54,7 +54,7 @@ def _with(x: Any, data: Any) -> Any:
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.value_and_grad`; the gradient with respect to a sparse array is sparse, with the same indices.
+    """Like `atled.value_and_grad`; the gradient with respect to a sparse array is sparse, with the same indices.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -74,7 +74,7 @@ def value_and_grad(
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.grad`; the gradient with respect to a sparse array is sparse, with the same indices.
+    """Like `atled.grad`; the gradient with respect to a sparse array is sparse, with the same indices.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -133,7 +133,7 @@ def _as_sparse(x: Any, derivative: Any) -> Any:
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.jacfwd`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
+    """Like `atled.jacfwd`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -146,7 +146,7 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As `atled.jacrev`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
+    """Like `atled.jacrev`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse

@@ -25,7 +25,7 @@ C_ = TypeVar("C_", bound=type)
 
 
 class SparseEfficiencyError(ValueError):
-    """The operation would store far more values than the array has.
+    """The operation would store far more values than the array contains.
 
     >>> import atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -39,7 +39,7 @@ class SparseEfficiencyError(ValueError):
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """The operation stores far more values than the array has.
+    """The operation stores far more values than the array contains.
 
     >>> import warnings, atled.numpy as jnp
     >>> from atled.experimental import sparse
@@ -140,7 +140,7 @@ class JAXSparse(abc.ABC):
 
     def _missing(self, name: str) -> NoReturn:
         says = f"{type(self).__name__}.{name}: it is not defined for this format."
-        raise NotImplementedError(errors.explained(says, "a BCOO array, which has it, or x.todense()."))
+        raise NotImplementedError(errors.explained(says, "a BCOO array, which supports it, or x.todense()."))
 
     def sum(self, *args: Any, **kwargs: Any) -> Any:
         """The sum along axes."""
@@ -201,7 +201,7 @@ def over_batches(f: Any, count: int) -> Any:
 def fitted(shape: tuple[int, ...], batch: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """The shape of an array after `vmap` added a leading axis to its leaves or removed one; it has `ndim` axes now.
 
-    The static data of a pytree does not follow its leaves; `batch` are the leading axes that they have now.
+    The static data of a pytree does not change with its leaves; `batch` are the leaves' current leading axes.
     """
     if batch is None or ndim == len(shape) or ndim < len(batch):
         return shape

@@ -233,7 +233,7 @@ def inside(indices: Any, dims: Sequence[int]) -> Any:
 
 
 def limits(dims: Sequence[int], indices: Any) -> Any:
-    """Lengths of axes in the dtype of the indices; also the index of padding."""
+    """Lengths of axes in the dtype of the indices; these are also the indices of padding."""
     dtype = np.dtype(indices.dtype)
     if dims and max(dims) > np.iinfo(dtype).max:
         says = f"sparse: indices of {dtype} cannot count up to {max(dims)}."

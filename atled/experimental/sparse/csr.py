@@ -41,8 +41,8 @@ class _Compressed(Matrix):
         super().__init__(args, shape=shape)
         fits = len(self.shape) == 2 and self.indices.shape == self.data.shape
         if not fits or self.indptr.shape != (self.shape[0 if self.by_rows else 1] + 1,):
-            says = f"{type(self).__name__}: data and indices must be vectors of one length, and indptr one longer than "
-            says += f"there are {'rows' if self.by_rows else 'columns'}; got the shape {shape}."
+            says = f"{type(self).__name__}: data and indices must be vectors of equal length, and indptr must be one "
+            says += f"longer than there are {'rows' if self.by_rows else 'columns'}; got the shape {shape}."
             raise ValueError(errors.explained(says))
 
     _bufs = property(lambda self: (self.data, self.indices, self.indptr))

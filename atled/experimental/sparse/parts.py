@@ -58,7 +58,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     sizes = tuple([int(n) for n in slice_sizes])
     starts = list(start_indices)
     if len(starts) != mat.ndim or len(sizes) != mat.ndim:
-        says = f"bcoo_dynamic_slice: a start and a size for each of {mat.ndim} axes; got {len(starts)} and {sizes}."
+        says = f"bcoo_dynamic_slice: each of {mat.ndim} axes needs a start and a size; got {len(starts)} and {sizes}."
         raise ValueError(errors.explained(says))
     if any([not 0 <= s <= n for s, n in zip(sizes, mat.shape, strict=True)]):
         says = f"bcoo_dynamic_slice: the part must fit into the shape {mat.shape}; got {sizes}."

@@ -53,10 +53,10 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """
     a, b = validated("bcoo_multiply_sparse", lhs), validated("bcoo_multiply_sparse", rhs)
     if lhs.ndim != rhs.ndim or any([m != n and 1 not in (m, n) for m, n in zip(lhs.shape, rhs.shape, strict=True)]):
-        says = f"bcoo_multiply_sparse: shapes must be alike but for ones; got {lhs.shape} and {rhs.shape}."
+        says = f"bcoo_multiply_sparse: shapes must be equal up to axes of length 1; got {lhs.shape} and {rhs.shape}."
         raise TypeError(errors.explained(says))
     if a.n_dense != b.n_dense:
-        says = f"bcoo_multiply_sparse: arrays must have as many dense axes; got {a.n_dense} and {b.n_dense}."
+        says = f"bcoo_multiply_sparse: arrays must have the same number of dense axes; got {a.n_dense} and {b.n_dense}."
         raise NotImplementedError(errors.explained(says, "update_layout(n_dense=0) of one of them."))
     return _multiplied(lhs, rhs)
 
