@@ -160,7 +160,7 @@ def export(
         trace = traced._traced
         module = stablehlo.build(trace.program, client.default_backend(), has_calls=False)
         if module.callbacks:
-            raise TypeError(f"export: {trace.name} calls back into Python (a callback), which no file can hold.")
+            raise TypeError(f"export: {trace.name} calls back into Python (a callback), which cannot be exported.")
         if module.uses:
             raise NotImplementedError(
                 f"export: {trace.name} uses {', '.join(sorted(module.uses))}, which exists only inside this library."
@@ -240,7 +240,7 @@ def register_pytree_node_serialization(
     Array([2., 2.], dtype=float32)
     """
     if nodetype in _written or serialized_name in _read:
-        raise ValueError(f"export: {nodetype.__name__} or the name {serialized_name!r} is registered already.")
+        raise ValueError(f"export: {nodetype.__name__} or the name {serialized_name!r} is already registered.")
 
     def read(data: bytes, children: Any) -> tree.Structure:
         meta = deserialize_auxdata(data)

@@ -56,7 +56,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     """Register a function with the engine, so that `ffi_call` finds it by its name.
 
     `fn` is a capsule, or a dictionary of capsules by stage: `instantiate`, `prepare`, `initialize`, `execute`. The
-    function of a name cannot be changed afterwards.
+    function that is registered under a name cannot be changed afterwards.
 
     >>> import atled, numpy as np
     >>> from jaxlib.cpu import _lapack  # has compiled functions
@@ -137,7 +137,7 @@ class _Target:
 
 
 class FfiCall(Op):
-    """Calls a registered function; layouts are from the fastest axis on."""
+    """Calls a registered function; layouts list axes from the fastest to the slowest."""
 
     gives_tuple = True
     target: _Target
@@ -173,7 +173,7 @@ class FfiCall(Op):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         if any([t.tangent().kind != "0" for t in self.types]):
             raise ValueError(
-                f"ffi_call: the derivative of {self.target.name!r}, a function that is registered, is not known."
+                f"ffi_call: the derivative of {self.target.name!r}, a registered function, is not known."
                 "\n  try: wrap the call in a function with custom_jvp or custom_vjp, or stop_gradient its arguments."
             )
         return bind(self, *primals), tuple([Zero(t.tangent()) for t in self.types])
@@ -323,7 +323,7 @@ def _check_aliases(
             )
         if (given[i].shape, given[i].dtype) != (types[o].shape, types[o].dtype) or ins[i] != outs[o]:
             raise ValueError(
-                f"ffi_call: input_output_aliases needs one type and one layout; argument {i} is {given[i]} and output "
+                f"ffi_call: input_output_aliases needs equal types and layouts; argument {i} is {given[i]} and output "
                 f"{o} is {types[o]}, with axes {ins[i][::-1]} and {outs[o][::-1]} from the slowest to the fastest."
             )
 
@@ -342,8 +342,8 @@ def build_ffi_lowering_function(
 ) -> Callable[..., Any]:
     """A function of a rule's context and values that emits the call of a registered function, and returns the op.
 
-    Types and layouts, row by row, follow from the context. Layouts are from the fastest axis on, unlike those of
-    `ffi_call`. Parameters of the primitive are attributes.
+    Types and row-major layouts follow from the context. Layouts list axes from the fastest to the slowest, unlike those
+    of `ffi_call`. Parameters of the primitive are attributes.
 
     >>> import atled
     >>> from atled.extend.core import Primitive
@@ -364,7 +364,7 @@ def build_ffi_lowering_function(
             given["backend_config"] = {**(backend_config or {}), **{k: ir_attribute(v) for k, v in params.items()}}
         elif params:
             raise ValueError(
-                f"ffi_lowering: attributes need api_version 4 at least; got {given['api_version']} and {list(params)}."
+                f"ffi_lowering: attributes need at least api_version 4; got {given['api_version']} and {list(params)}."
             )
         else:
             given["backend_config"] = backend_config
@@ -398,7 +398,8 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """A rule for `interpreters.mlir.register_lowering` that calls a registered function; see the function above.
+    """A rule for `interpreters.mlir.register_lowering` that calls a registered function; see
+    `build_ffi_lowering_function`.
 
     >>> import atled
     >>> from atled.extend.core import Primitive

@@ -156,7 +156,9 @@ def _checked(name: str, image: Any, shape: Any, method: Any) -> tuple[tuple[int,
     dims = static_shape(name, shape)
     if len(dims) != t.ndim:
         says = f"{name}: the shape must have a length for each axis of the image; got {dims} for {t}."
-        raise ValueError(errors.explained(says, "the image's own length for axes that stay, such as channels."))
+        raise ValueError(
+            errors.explained(says, "the image's own length for axes that do not change, such as channels.")
+        )
     if any([m == 0 < n for m, n in zip(t.shape, dims, strict=True)]):
         says = f"{name}: an axis without elements gives none; got {t} (shape {t.shape}) for shape {dims}."
         raise ValueError(errors.explained(says))

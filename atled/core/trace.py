@@ -219,7 +219,7 @@ class Tracer(Array):
                 f"{what}: the Python number would lose the derivative that is being taken of this {self.type}."
                 + self._where()
                 + f"\n  try: {rewriting.number() or 'the function in atled.numpy'}, "
-                f"or {what}(lax.stop_gradient(x)) if a constant is meant."
+                f"or {what}(lax.stop_gradient(x)) if a constant is intended."
             )
         return self._python_value(what, errors.ConcretizationTypeError)
 

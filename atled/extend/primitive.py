@@ -104,7 +104,7 @@ class Primitive(program.Primitive):
 
 
 class UserOp(Op):
-    """An op of such a primitive."""
+    """An op of a user-defined primitive."""
 
     primitive: ClassVar[Any]
     items: tuple[tuple[str, Any], ...]
@@ -201,7 +201,7 @@ class ModuleContext(NamedTuple):
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """What is compiled for."""
+        """The target platforms."""
         return (self.build.platform,)
 
 
@@ -228,7 +228,7 @@ class Lowering:
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """What is compiled for."""
+        """The target platforms."""
         return (self.build.platform,)
 
     @property

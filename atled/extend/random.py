@@ -48,7 +48,7 @@ def seed_with_impl(impl: PRNGImpl, seed: Any) -> Array:
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Array:
-    """The threefry hash of counts, with their shape.
+    """The threefry hash of counts; the result has their shape.
 
     >>> threefry_2x32((np.uint32(1), np.uint32(2)), np.arange(3, dtype="uint32")).shape
     (3,)

@@ -1,4 +1,4 @@
-"""How XLA writes shardings, with the API of `jax.extend.sharding`."""
+"""XLA's representations of shardings, with the API of `jax.extend.sharding`."""
 
 from __future__ import annotations
 

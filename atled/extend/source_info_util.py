@@ -26,7 +26,7 @@ def current() -> Any:
 
 
 def summarize(source_info: Any, num_frames: int = 1) -> str:
-    """A place in the user's code in one line.
+    """A source location as one line of text.
 
     >>> summarize(None)
     'unknown'
@@ -89,7 +89,7 @@ class NameStack(NamedTuple):
     stack: tuple[str, ...] = ()
 
     def extend(self, name: str) -> NameStack:
-        """The names with one more."""
+        """The name stack with one more name."""
         return NameStack((*self.stack, name))
 
     def __add__(self, other: Any) -> NameStack:
@@ -106,7 +106,7 @@ class NameStack(NamedTuple):
 
 
 def new_name_stack(name: str = "") -> NameStack:
-    """No names, or one.
+    """An empty name stack, or one with one name.
 
     >>> len(new_name_stack()), len(new_name_stack("model"))
     (0, 1)

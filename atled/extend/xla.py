@@ -12,7 +12,7 @@ __all__ = ["PipelineStage", "clear_hlo_module_transformation", "register_hlo_mod
 
 
 class PipelineStage(enum.Enum):
-    """When the callback gets modules: before operations are scheduled, or after.
+    """When the function is called: before or after operations are scheduled.
 
     >>> [stage.name for stage in PipelineStage]
     ['PRE_SCHEDULER', 'POST_SCHEDULER']
@@ -31,8 +31,8 @@ def register_hlo_module_transformation(
 ) -> None:
     """Register a function from each compiled module, the bytes of an `HloModuleProto`, to new bytes or None.
 
-    Several of one stage are called in the order of their registration. While there are any, compiled programs are not
-    kept on disk.
+    Several functions of one stage are called in the order of their registration. While a function is registered,
+    compiled programs are not cached on disk.
 
     >>> import atled
     >>> sizes = []

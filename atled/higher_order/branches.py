@@ -30,7 +30,7 @@ from atled.transforms.vmap import Partly, batch_program
 
 
 class Cond(Op):
-    """Runs the branch that its first operand names; the others are the operands of all branches."""
+    """Runs the branch that its first operand selects; the others are the operands of all branches."""
 
     gives_tuple = True
     splits = True
@@ -258,7 +258,7 @@ def cond(
 
 
 def switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any:
-    """`branches[index](*operands)`; an index beyond the ends takes the nearest branch.
+    """`branches[index](*operands)`; an index out of range is clamped to the nearest branch.
 
     >>> import atled.numpy as jnp
     >>> switch(2, [jnp.sin, jnp.cos, jnp.exp], jnp.float32(0.0))
@@ -269,7 +269,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: 
     if t.kind not in "iu":
         raise TypeError(f"switch: the index must be an integer; got {t}.")
     if not branches:
-        raise ValueError("switch: there must be a branch to take.")
+        raise ValueError("switch: at least one branch is needed.")
     if len(branches) == 1:
         return branches[0](*operands)
     index = elementwise.clamp(np.zeros((), t.dtype), index, np.asarray(len(branches) - 1, t.dtype))
@@ -282,7 +282,8 @@ def _scalar(name: str, what: str, x: Any) -> ArrayType:
         raise TypeError(
             errors.explained(
                 f"{name}: {what} must be a scalar; got {t}.",
-                "numpy.where to choose element by element, or vmap; (...).any() or .all() for one of many.",
+                "numpy.where to choose element by element, or vmap; (...).any() or .all() to reduce an array "
+                "to one value.",
             )
         )
     return t

@@ -45,7 +45,7 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function with side effects from inside compiled code: once, and in the order of the program.
+    """Call a Python function with side effects from inside compiled code: exactly once, in program order.
 
     Under `vmap` it is called for one example after another.
 
@@ -101,7 +101,9 @@ def _bind(
             return []
         flat, got = tree.flatten(out)
         if got != out_structure:
-            raise TypeError(f"{name}: {called} must return the tree {out_structure}, as it was announced; got {got}.")
+            raise TypeError(
+                f"{name}: {called} must return the tree {out_structure}, as declared in result_shape_dtypes; got {got}."
+            )
         return flat
 
     op = Callback(Host(function, types, called), effect, method)

@@ -62,7 +62,7 @@ class JaxRuntimeError(ValueError):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Site:
-    """A check in a program: its category, what its message is made of, and its place in the user's code."""
+    """A check in a program: its category, the parts of its message, and its location in the user's code."""
 
     category: type[CheckError]
     text: str  # a format string of the user, or the name of an op
@@ -161,7 +161,7 @@ def _values(words: np.ndarray, types: Sequence[ArrayType]) -> list[Any]:
 
 
 def flat(x: Any) -> Any:
-    """An array with one axis."""
+    """An array flattened to one axis."""
     return shape.reshape(x, (type_of(x).size,))
 
 
@@ -229,7 +229,9 @@ def failure(site: Site, words: np.ndarray) -> JaxRuntimeError:
 
 
 def failed_of(codes: Any, *rows: Any) -> list[Any]:
-    """One of the errors of lanes: its code, and its rows of other arrays. As in JAX, the last one."""
+    """The error of one lane of a batch: its code, and its rows of other arrays. As in JAX, it is the last lane that
+    failed.
+    """
     numbers = shape.iota(np.int32, type_of(codes).shape, 0)
     failed = elementwise.select(elementwise.ge(codes, np.int32(0)), numbers, np.int32(0))
     return _at(reduction.reduce_max(failed, (0,)), codes, *rows)

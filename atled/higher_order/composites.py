@@ -48,7 +48,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     """
     if not _NAME.fullmatch(name):
         raise ValueError(
-            errors.explained(f"composite: a name has a namespace, as in 'my.softmax'; got {name!r}.", f"'my.{name}'.")
+            errors.explained(
+                f"composite: a name must have a namespace, as in 'my.softmax'; got {name!r}.", f"'my.{name}'."
+            )
         )
 
     def call(*args: Any, **attributes: Any) -> Any:

@@ -178,7 +178,7 @@ def _as_types(custom: Custom, what: str, values: Sequence[Any], types: Sequence[
                 f"{custom.kind}: the rule of {custom.name} must give {what} {t}; got {got}."
                 + source.describe(source.here())
                 + (
-                    f"\n  try: numpy.broadcast_to(g, {t.shape}), or a sum over the axes that are too many."
+                    f"\n  try: numpy.broadcast_to(g, {t.shape}), or a sum over the extra axes."
                     if got.shape != t.shape
                     else f"\n  try: g.astype({t.dtype.name!r})."
                 )
@@ -466,7 +466,7 @@ class _Residuals:
         return self.structure.unflatten([next(remaining) if a else x for x, a in zip(self.leaves, self.is_array)])
 
     def forget(self) -> None:
-        """Let go of the arrays."""
+        """Release the arrays."""
         self.leaves = [None if a else x for x, a in zip(self.leaves, self.is_array)]
         self.arrays = []
 

@@ -1,6 +1,5 @@
-"""What a function with custom derivatives is in a program: a `Call` that also knows its rules.
-
-A rule is recorded when a transform first asks for it (`LazyProgram`). `custom.py` has the functions that users call.
+"""What a function with custom derivatives is in a program: a `Call` that also holds its rules. A rule is recorded when
+a transform first needs it (`LazyProgram`). `custom.py` has the functions that users call.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class LazyProgram:
         return run_program(self.program, operands)
 
     def of(self, has_tangent: tuple[bool, ...]) -> LazyProgram:
-        """The program for a pattern of nonzero tangents: the same for all."""
+        """The program for a pattern of nonzero tangents: the same program for every pattern."""
         return self
 
     def then(self, change: Callable[[Program], Program]) -> LazyProgram:
@@ -94,7 +93,7 @@ class CallableProgram(LazyProgram):
 
 
 class CustomJvp(Call):
-    """A call with a forward-mode rule: a program from primals and their tangents to results and theirs."""
+    """A call with a forward-mode rule: a program from primals and their tangents to results and their tangents."""
 
     selects = True  # type: ignore[assignment]  # for all that is known of the rule
     unlowered = ("rule", "captured")
@@ -244,7 +243,7 @@ def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:
 
 
 def closes_over(kind: str, name: str, what: str) -> errors.UnexpectedTracerError:
-    """The error of a function that closes over what it may not."""
+    """The error for a function that closes over a value that it must not capture."""
     return errors.UnexpectedTracerError(
         f"{kind}: {name} closes over {what}, and its rule does not say how."
         + source.describe(source.here())

@@ -44,7 +44,7 @@ class CustomVmap(Call):
                 t, t_batched = next(moves)
                 if t_batched and not b:
                     raise NotImplementedError(
-                        "custom_vmap: a tangent is batched where its primal is not; the rule has no case for that."
+                        "custom_vmap: a tangent is batched where its primal is not, which the rule does not support."
                     )
                 speeds.append(shape.add_axis(t, size) if b and not t_batched else t)
             flags: list[bool] = []
@@ -109,7 +109,8 @@ class custom_vmap(Custom):  # noqa: N801
         def rule(size: int, batched: Sequence[bool], operands: Sequence[Any]) -> tuple[list[Any], list[bool]]:
             if any(batched[:n]):
                 raise errors.UnexpectedTracerError(
-                    f"custom_vmap: {self.name} closes over a value that is being batched; its rule does not say how."
+                    f"custom_vmap: {self.name} closes over a value that is being batched, which its rule does "
+                    f"not handle."
                     f"\n  try: make it an argument of {self.name}."
                 )
             flags = call.structure.unflatten(list(batched[n:]))

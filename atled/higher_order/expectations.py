@@ -28,7 +28,7 @@ def complain(op: Expect, least: int, most: int) -> None:
 
 
 def check_expectations(program: Program, operands: Sequence[Any]) -> None:
-    """Raise if a program would get integers that it does not expect."""
+    """Raise if a program would get integers outside the range that it expects."""
     if _expects(program):
         ops, ends = program.memo("expectations", lambda: _watched(program))
         bounds = [int(np.asarray(x)) for x in bind(Call(ends), *operands)] if ops else []

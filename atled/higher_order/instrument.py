@@ -1,4 +1,4 @@
-"""Instruments programs for `checkify`: the error so far is their first inputs and their first outputs.
+"""Instruments programs for `checkify`: the error so far becomes their first inputs and outputs.
 
 `sites_of` finds the checks of a program, explicit ones and those of its ops; `instrumented` makes the program that
 evaluates them. Programs inside ops are instrumented in the same way: loops carry the error, branches return it, calls
@@ -65,7 +65,7 @@ class How(NamedTuple):
 
 
 def how_for(program: Program, enabled: frozenset[Any]) -> How:
-    """The numbers of the checks of a program."""
+    """The numbering of the checks of a program."""
     sites = sites_of(program, enabled)
     return How(enabled, sites, max([s.width for s in sites], default=0))
 
@@ -74,7 +74,7 @@ def how_for(program: Program, enabled: frozenset[Any]) -> How:
 
 
 def sites_of(program: Program, enabled: frozenset[Any]) -> tuple[Site, ...]:
-    """The checks in a program, each once, in its order."""
+    """The checks in a program, each once, in program order."""
 
     def make() -> tuple[tuple[Site, ...]]:
         sites: dict[Site, None] = {}
@@ -220,7 +220,7 @@ def _outside(e: Equation, operands: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def instrumented(program: Program, how: How) -> Program:
-    """The program from an error so far and its inputs to the error after it and its outputs."""
+    """The program that takes the error so far and its inputs, and returns the error after it and its outputs."""
 
     def f(*operands: Any) -> list[Any]:
         n = len(how.types)

@@ -72,7 +72,7 @@ class Unkeyable(Exception):  # noqa: N818
 
 
 def call_key(functions: Iterable[Any], statics: Iterable[Any], structures: Iterable[tree.Structure]) -> Any:
-    """A hashable key, equal for functions that do the same now with the same values and classes of arguments.
+    """A hashable key, equal for functions that currently compute the same for the same values and classes of arguments.
 
     Raises `Unkeyable` if there is none.
     """

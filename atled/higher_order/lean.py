@@ -1,7 +1,7 @@
 """Selects the residuals that a loop stores for the backward pass, and those that it recomputes.
 
-A value that cheap arithmetic computes from other stored residuals, or from no larger ones, is not stored: recomputing
-it in the backward loop is cheaper than writing and reading it.
+A value that cheap arithmetic computes from other stored residuals, or from values that are not larger, is not stored:
+recomputing it in the backward loop is cheaper than writing and reading it.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _linear_call(fun: Any, fun_transpose: Any, residual_args: Any, linear_args: 
 
 
 def _over(r: Recorded, order: list[int], inputs: list[ArrayType], wanted: Sequence[ArrayType]) -> Program:
-    """A traced function that takes the captured values of both, and returns results of the wanted types."""
+    """A traced function that takes the captured values of both functions, and returns results of the wanted types."""
     mine, n = [order.index(id(x)) for x in r.captured], len(order)
 
     def f(*operands: Any) -> list[Any]:

@@ -23,18 +23,18 @@ from atled.transforms.grad import jvp
 
 
 class Looped(Elementwise):
-    """Derivative number `orders[i]` by each operand i of `compute`."""
+    """The derivative of `compute`, of order `orders[i]` with respect to each operand i."""
 
     takes = "f"
     is_fusible = False
     orders: tuple[int, ...]
 
     def compute(self, *operands: Any) -> Any:
-        """The function, on float64 operands of one shape."""
+        """The function, on float64 operands of equal shape."""
         raise NotImplementedError
 
     def slope(self, i: int) -> Callable[..., Any] | None:
-        """The closed-form derivative of `compute` by operand i, a transformable function; None if unknown."""
+        """The closed-form derivative of `compute` in operand i, as a transformable function; None if unknown."""
         return None
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -52,7 +52,7 @@ class Looped(Elementwise):
 
 
 def partial_derivative(f: Callable[..., Any], orders: Sequence[int]) -> Callable[..., Any]:
-    """A derivative of an elementwise function by forward mode: `orders[i]` times by operand i."""
+    """A derivative of an elementwise function by forward mode: of order `orders[i]` with respect to operand i."""
     for i, count in enumerate(orders):
         for _ in range(count):
             f = _once(f, i)

@@ -158,7 +158,8 @@ class While(Op):
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         raise ValueError(
-            "while_loop: linearize and reverse mode would have to keep every step, and their number is not known."
+            "while_loop: linearize and reverse mode would have to store every step, but the number of steps "
+            "is not known."
             + source.describe(source.here())
             + "\n  try: while_loop(..., max_steps=n), fori_loop with known bounds, or scan; or forward mode (jvp)."
         )
@@ -246,7 +247,7 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
     if asks.program.output_types != (ArrayType((), np.dtype(bool)),):
         got = ", ".join(map(str, asks.program.output_types)) or "nothing"
         raise TypeError(
-            f"while_loop: the condition must be one boolean; cond_fun gives {got}."
+            f"while_loop: the condition must be a single boolean; cond_fun returns {got}."
             "\n  try: a comparison, n > 0; for arrays, (x > 0).any() or (x > 0).all()."
         )
     op = While(asks.program, body.program, len(asks.captured), len(body.captured))

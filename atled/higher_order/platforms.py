@@ -71,7 +71,10 @@ def platform_dependent(
     """
     if "gpu" in per_platform:
         raise ValueError(
-            errors.explained("platform_dependent: 'gpu' is two platforms; got a function for it.", "cuda=f, rocm=f.")
+            errors.explained(
+                "platform_dependent: 'gpu' stands for two platforms, cuda and rocm; got a function for it.",
+                "cuda=f, rocm=f.",
+            )
         )
     names = tuple(per_platform)
     functions = [*per_platform.values(), *([] if default is None else [default])]

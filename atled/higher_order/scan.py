@@ -1,6 +1,6 @@
 """`scan`: a program repeated a known number of times, over slices of arrays, with a carry.
 
-`scan_backwards.py` has its reverse mode, `scan_masked.py` what becomes of masks.
+`scan_backwards.py` has its reverse mode, `scan_masked.py` its masks.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll:
     if len(lengths) > 1:
         named = [f"{t} in xs" for t in types] + ([] if length is None else [f"length={length}"])
         raise ValueError(
-            f"scan: all arrays must have one length along the first axis; got {', '.join(named)}."
+            f"scan: all arrays must have the same length along the first axis; got {', '.join(named)}."
             f"\n  try: x[:{min(lengths)}] for the longer ones, or pad the shorter ones."
         )
     if not lengths:
@@ -405,7 +405,7 @@ def _carried(
                 + f"\n  The first difference: carry{path.removeprefix('[0]')} starts as {first}, and becomes {then}."
                 + source.describe(source.here())
                 + "\n  try: return the same tuple or dict as the start"
-                + (", and what else there is as the second result." if name == "scan" else ".")
+                + (", and any other values as the second result." if name == "scan" else ".")
             )
         out = body.program.output_types[: len(types)]
         if all([(a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(types, out)]):
@@ -505,7 +505,7 @@ def repeat(
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f(x)` for every slice x of the arrays in `xs`, one after another: as `vmap`, with less memory.
+    """`f(x)` for every slice x of the arrays in `xs`, one after another: like `vmap`, but with less memory.
 
     >>> import atled.numpy as jnp
     >>> map(lambda x: x * x, jnp.arange(3.0))

@@ -1,8 +1,9 @@
-"""Reverse mode of a scan: the loop in two (`split`), and the linear one of them turned around (`transpose`).
+"""Reverse mode of a scan: the loop is split in two (`split`), and the linear one is reversed (`transpose`).
 
 The first loop runs now and stacks what the second will need; the second is linear, and waits on the tape. Constants and
-slices are at hand anyway and are not stacked, nor is what simple arithmetic gives from the rest (`lean.py`). Backwards,
-sums of products over the steps are taken after the loop as one product (`products.py`).
+slices are available anyway and are not stacked, nor are values that simple arithmetic computes from the rest
+(`lean.py`). In the backward pass, sums of products over the steps are taken after the loop as one product
+(`products.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def split(op: Any, tape: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class Halves:
-    """The body of a loop in two, one that runs now and one that waits, and what the first leaves to the second."""
+    """The body of a loop, split into one that runs now and one that waits, and the values that the first stores for the
+    second.
+    """
 
     def __init__(self, op: Any, is_known: Sequence[bool]) -> None:
         self.op = op
@@ -83,7 +86,9 @@ class Halves:
         return cut(bind(op.again(forward, n_c, n_s), *known), (len(self.kept), len(self.stacked)))
 
     def write_rest(self, tape: Any, known: Sequence[Any], stacks: Sequence[Any], linear: Sequence[list[Any]]) -> Any:
-        """The second loop, on the tape. Constants: those left, linear ones; slices: those left, stacks, linear ones."""
+        """Write the second loop to the tape. Its constants are the stored and the linear ones; its slices are the
+        stored ones, the stacks and the linear ones.
+        """
         constants, carries, slices = linear
         known_c, _, known_x = cut(known, self.counts)
         counts = (len(constants), len(carries), len(slices))
@@ -118,7 +123,7 @@ class Halves:
 
 
 def _settled_split(op: Any, is_known: Sequence[bool]) -> tuple[Split, tuple[list[bool], list[bool], list[bool]]]:
-    """The body split, and which constants, carries and slices are known, in all steps."""
+    """The split body, and which constants, carries and slices are known in all steps."""
     c_known, s_known, x_known = op.parts(is_known)
     while True:  # a carry is known if it starts so, and stays so
         part = split_program(op.body, (*c_known, *s_known, *x_known))
@@ -170,7 +175,7 @@ def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tup
 def _settled_transpose(
     op: Any, c_lin: Sequence[bool], x_lin: Sequence[bool], is_given: Sequence[bool]
 ) -> tuple[Program, list[bool]]:
-    """The body backwards, and which carries have a cotangent, in all steps."""
+    """The transposed body, and which carries have a cotangent in all steps."""
     count, first = op.carries, sum(c_lin)
     flags = (*c_lin, *([True] * count), *x_lin)
     alone = op.body.memo("without barriers", lambda: without_barriers(op.body))  # the other pass is another loop
@@ -187,7 +192,7 @@ def _settled_transpose(
 
 
 def _adding_up(made: Program, outputs: Sequence[Any], sizes: tuple[int, int, int, int, int], name: str) -> Program:
-    """A step backwards whose first outputs, the totals, are added to those of the steps before it.
+    """A backward step whose first outputs, the totals, are added to those of the steps before it.
 
     Its inputs are constants, totals, carries, slices and cotangents of slices; `sizes` has their numbers.
     """

@@ -1,4 +1,4 @@
-"""A scan over tangents or cotangents that carry masks; `core/mask.py` says what those are."""
+"""A scan over tangents or cotangents that carry masks; `core/mask.py` defines masks."""
 
 from __future__ import annotations
 

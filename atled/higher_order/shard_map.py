@@ -65,7 +65,7 @@ class ShardMap(Op):
         parts = tuple([local(t, s, self.mesh) for t, s in zip(types, self.ins, strict=True)])
         expected = self.program.input_types
         if [t.strong() for t in parts] != [t.strong() for t in expected]:
-            raise TypeError(f"{self.program.name}: expected parts {expected}; got {parts}.")
+            raise TypeError(f"{self.program.name}: expected shards {expected}; got {parts}.")
         return tuple([whole(t, s, self.mesh) for t, s in zip(self.program.output_types, self.outs, strict=True)])
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -280,7 +280,7 @@ def run(
         if a not in mesh.shape:
             raise ValueError(f"shard_map: the mesh has no axis {a!r}; its axes are {', '.join(map(repr, mesh.shape))}.")
     if in_specs is None:
-        raise ValueError("shard_map: in_specs must say how the arguments are cut.\n  try: in_specs=P('data').")
+        raise ValueError("shard_map: in_specs must say how the arguments are split.\n  try: in_specs=P('data').")
     leaves, structure = tree.flatten(args)
     ins = _flat_specs("in_specs", in_specs, args, mesh, axes)
     paths = [tree.keystr(p) for p, _ in tree.leaves_with_path(args)]
@@ -329,8 +329,8 @@ def _recorded(
     for t, s, path in zip(program.output_types, outs, paths, strict=True):
         if len(s) > len(t.shape) and s.names:
             raise ValueError(
-                f"shard_map: out_specs has {s} for the result{path} of {name}, whose part is {t}, with "
-                f"{len(t.shape)} dimensions.\n  try: P(), or a result with a dimension more: x[None]."
+                f"shard_map: out_specs has {s} for the result{path} of {name}, whose shard is {t}, with "
+                f"{len(t.shape)} dimensions.\n  try: P(), or a result with one more dimension: x[None]."
             )
     op = ShardMap(program, mesh, axes, (*[PartitionSpec()] * len(captured), *ins), outs)
     if not config.scope().divergent_collectives:
@@ -379,8 +379,8 @@ def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
         if extra:
             axes = ", ".join(map(repr, extra))
             raise ValueError(
-                f"shard_map: the result{path} of {name} is {t} on each device and differs along {axes}, which its spec "
-                f"{spec} leaves out." + explain(op.program, out) + f"\n  try: {extra[0]!r} in out_specs, "
+                f"shard_map: the result{path} of {name} is {t} on each device and differs along {axes}, which "
+                f"its spec {spec} omits." + explain(op.program, out) + f"\n  try: {extra[0]!r} in out_specs, "
                 f"or lax.psum(x, {extra[0]!r}) or another reduction; check_vma=False if the values are equal anyway."
             )
 
@@ -393,9 +393,10 @@ def _check_branches(op: ShardMap, name: str) -> None:
         if apart:
             raise ValueError(
                 f"{name}: a branch or loop holds a collective over {', '.join(map(repr, apart))}, and devices along "
-                f"that axis may decide differently whether to run it: a deadlock.{source.describe(e.source)}"
+                f"that axis may decide differently whether to run it, which would deadlock.{source.describe(e.source)}"
                 f"\n  try: the same decision everywhere, such as lax.pmax(predicate, {apart[0]!r}); the collective "
-                "outside of it; atled.config.update('divergent_collectives', True) if all devices decide alike anyway."
+                "outside of it; atled.config.update('divergent_collectives', True) if all devices make the "
+                "same decision anyway."
             )
 
     varying(op.program, op._sets(op.ins), diverges)

@@ -1,9 +1,9 @@
 """Determines which values of a per-device program vary between devices, and along which mesh axes.
 
 An input varies along the mesh axes of its spec. A computed value varies along all axes that its operands vary along; a
-reduction over an axis is replicated along it. `varying` computes this. `typed` writes it into a program that will be
-transposed: where a replicated value is combined with a varying one, it inserts `Pvary`, whose transpose sums the
-cotangents of all devices.
+reduction over an axis is replicated along it. `varying` computes this. `typed` writes this information into a program
+that will be transposed: where a replicated value is combined with a varying one, it inserts `Pvary`, whose transpose
+sums the cotangents of all devices.
 """
 
 from __future__ import annotations

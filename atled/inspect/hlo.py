@@ -1,6 +1,6 @@
 """Reads the text of compiled programs: instructions by computation, the call graph, and the user's lines.
 
-Text goes in, a `Module` comes out. It parses only as much of the format as collectives need.
+It converts text to a `Module`. It parses only as much of the format as collectives need.
 """
 
 from __future__ import annotations
@@ -132,12 +132,12 @@ class Module:
         return i.attribute(r'\bop_name="([^"]*)"') or ""
 
     def makers(self, i: Instruction) -> list[Instruction]:
-        """The instructions that compute its operands."""
+        """The instructions that compute an instruction's operands."""
         input_names = set(i.inputs)
         return [r for r in self.home[i.name] if r.name in input_names]
 
     def users(self, i: Instruction) -> list[Instruction]:
-        """The instructions that use its result."""
+        """The instructions that use an instruction's result."""
         return [r for r in self.home[i.name] if i.name in r.operands and i.name in r.inputs]
 
     def line(self, i: Instruction) -> Line | None:

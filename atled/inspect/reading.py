@@ -1,4 +1,4 @@
-"""Finds the collectives in the text of a compiled program: `read` gives a `Collective` for each."""
+"""Finds the collectives in the text of a compiled program: `read` returns a `Collective` for each."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _lines(module: hlo.Module, instructions: Sequence[hlo.Instruction]) -> tuple
 
 
 def _results(module: hlo.Module, i: hlo.Instruction) -> list[hlo.Instruction]:
-    """The parts of a combined collective, which know the lines that they are for."""
+    """The parts of a combined collective, each with the source lines that it is for."""
     if not i.shape.startswith("("):
         return []
     users = module.users(i)

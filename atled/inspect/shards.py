@@ -27,7 +27,7 @@ class Side(NamedTuple):
 
 
 class Picture:
-    """Where the parts of an array are. Print it, show it in a notebook, or `save` it as an SVG.
+    """The shards of an array as a picture. Print it, show it in a notebook, or `save` it as an SVG.
 
     >>> import atled
     >>> picture = atled.inspect.sharding(atled.device_put(atled.numpy.ones((4, 2)), atled.devices()[0]))
@@ -83,7 +83,7 @@ class Picture:
 
 
 def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None = None) -> Picture:
-    """A picture of where the parts of an array are: each block is a part, with the numbers of the devices that hold it.
+    """A picture of the shards of an array: each block is a shard, with the ids of the devices that hold it.
 
     Args:
         x: an array, a `ShapeDtypeStruct` with a sharding, or a sharding with the `shape` of an array.

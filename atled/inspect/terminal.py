@@ -68,7 +68,7 @@ def _grid(names: list[list[str]], cell: int) -> list[tuple[int | None, str]]:
 
 
 def _blocks(picture: Any, rows: Any, columns: Any, names: Any, cell: int) -> list[tuple[int | None, str]]:
-    """The same, as colored blocks."""
+    """Like `_grid`, as colored blocks."""
     out: list[tuple[int | None, str]] = []
     for i, r in enumerate(rows):
         for is_middle in (False, True, False) if len(rows) <= TALL and r is not None else (True,):

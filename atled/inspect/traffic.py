@@ -26,7 +26,7 @@ class Collectives:
         self.name, self.mesh, self.rows = name, mesh, tuple(rows)
 
     def count(self, kind: str) -> int:
-        """How many there are of a kind, such as "all-reduce"."""
+        """The number of collectives of a kind, such as "all-reduce"."""
         return sum([row.kind == kind for row in self.rows])
 
     def expect(

@@ -18,7 +18,7 @@ not_mapped = None
 
 
 class _Table:
-    """Registers rules of another signature."""
+    """A table that registers rules with another signature."""
 
     def __init__(self, fitted: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         self.fitted = fitted
@@ -80,7 +80,7 @@ def defvectorized(prim: Any) -> None:
 
 
 def defbroadcasting(prim: Any) -> None:
-    """Declare that a primitive works on each element, so operands are brought to one shape.
+    """Declare that a primitive works on each element, so operands are broadcast to a common shape.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.extend.core import Primitive

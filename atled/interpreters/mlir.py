@@ -265,7 +265,7 @@ def dense_int_elements(xs: Any) -> Any:
 
 
 def i32_attr(i: int) -> Any:
-    """A number of 32 bits as an attribute.
+    """A 32-bit integer as an attribute.
 
     >>> with make_ir_context():
     ...     print(i32_attr(3))
@@ -275,7 +275,7 @@ def i32_attr(i: int) -> Any:
 
 
 def i64_attr(i: int) -> Any:
-    """A number of 64 bits as an attribute.
+    """A 64-bit integer as an attribute.
 
     >>> with make_ir_context():
     ...     print(i64_attr(3))
@@ -304,7 +304,7 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
 
 
 def module_to_bytecode(module: Any) -> bytes:
-    """A module as bytes, which MLIR reads.
+    """A module as MLIR bytecode.
 
     >>> import atled
     >>> module_to_bytecode(atled.jit(lambda x: x + 1).lower(1.0).compiler_ir())[:2]
@@ -407,9 +407,9 @@ def make_ir_context() -> Any:
 
 
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
-    """Copy all functions of one module into another, as private ones; the name that `main` has there.
+    """Copy all functions of one module into another, as private ones; returns the new name of `main`.
 
-    That is `sym_name`, with a number if the name is taken. Nothing in `dst_module` is renamed.
+    This is `sym_name`, with a number if that name is taken. Nothing in `dst_module` is renamed.
 
     >>> import atled
     >>> one, other = (atled.jit(f).lower(1.0).compiler_ir() for f in (lambda x: x + 1, lambda x: x * 2))

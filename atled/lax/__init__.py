@@ -563,7 +563,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     axis = _check_axis("associative_scan", axis, xs[0].ndim)
     if len({x.shape[axis] for x in xs}) != 1:
         raise ValueError(
-            f"associative_scan: all arrays must have one length along axis {axis}; got {[x.shape for x in xs]}."
+            f"associative_scan: all arrays must have the same length along axis {axis}; got {[x.shape for x in xs]}."
         )
 
     def combine(p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:

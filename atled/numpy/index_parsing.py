@@ -206,7 +206,7 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
             raise IndexError(
                 f"index: {i} is out of bounds for axis {axis} with length {n}." + source.describe(source.here())
                 + (f"\n  try: an index from {-n} to {n - 1}, or" if n else "\n  try:")
-                + " x.at[i].get(mode='clip') or (mode='fill') if that is meant."
+                + " x.at[i].get(mode='clip') or (mode='fill') if that is intended."
             )  # fmt: skip
         i = i + n if i < 0 else i
         if is_eager:

@@ -24,7 +24,8 @@ from atled.staging.jit import library_function
 class KeyReuseWarning(UserWarning):
     """A random key was used twice, which repeats the same random numbers.
 
-    Split it first, `key, sub = random.split(key)`, and use every part once; `random.clone(key)` if repetition is meant.
+    Split it first, `key, sub = random.split(key)`, and use every part once; use `random.clone(key)` if the repetition
+    is intended.
 
     >>> import warnings
     >>> from atled import random
@@ -78,7 +79,7 @@ def use(name: str, key: Any) -> Any:
             message = (
                 f"random.{name}: this key was used before, {before}, so the same random numbers come again."
                 + source.describe(where)
-                + "\n  try: key, sub = random.split(key), or random.clone(key) if that is meant."
+                + "\n  try: key, sub = random.split(key), or random.clone(key) if that is intended."
             )
             if config.read("jax_debug_key_reuse"):
                 raise errors.KeyReuseError(message)

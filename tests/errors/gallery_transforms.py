@@ -653,7 +653,7 @@ TRANSFORMS = [
         "scan-over-different-lengths",
         "`scan` over arrays of different lengths",
         "ValueError",
-        r"scan: all arrays must have one length along the first axis; got f32\[5\] in xs, f32\[4\] in xs",
+        r"scan: all arrays must have the same length along the first axis; got f32\[5\] in xs, f32\[4\] in xs",
         r"try: x\[:4\] for the longer ones",
         "`scan` takes one slice of every array in each step, so they must have the same number of slices.",
         """
@@ -697,7 +697,7 @@ TRANSFORMS = [
         "while-loop-on-an-array",
         "A `while_loop` whose condition is an array",
         "TypeError",
-        r"while_loop: the condition must be one boolean; cond_fun gives bool\[2\]",
+        r"while_loop: the condition must be a single boolean; cond_fun returns bool\[2\]",
         r"try: .*\(x > 0\)\.any\(\) or \(x > 0\)\.all\(\)",
         "The loop continues or stops as a whole. With `vmap` around it, every example has its own loop.",
         """
@@ -714,7 +714,7 @@ TRANSFORMS = [
         "reverse-mode-through-a-while-loop",
         "Reverse mode through a `while_loop`",
         "ValueError",
-        r"while_loop: linearize and reverse mode would have to keep every step, and their number is not known",
+        r"while_loop: linearize and reverse mode would have to store every step, but the number of steps is not known",
         r"try: while_loop\(\.\.\., max_steps=n\)",
         "Reverse mode needs the residuals of every step, so the number of steps must be bounded: pass `max_steps`.",
         """

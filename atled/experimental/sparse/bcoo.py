@@ -78,7 +78,7 @@ class BCOO(JAXSparse):
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
     ) -> BCOO:
-        """The sparse array of a dense one."""
+        """Convert a dense array to a sparse one."""
         return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
@@ -289,7 +289,8 @@ def is_first(indices: Any) -> Any:
 def bcoo_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCOO:
-    """The sparse array from a dense one. `nse` is the number of entries to store in each batch, required under `jit`.
+    """Convert a dense array to a sparse one. `nse` is the number of entries to store in each batch, required under
+    `jit`.
 
     >>> import atled.numpy as jnp
     >>> bcoo_fromdense(jnp.array([[0, 2], [0, 0]])).indices

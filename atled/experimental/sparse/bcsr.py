@@ -67,7 +67,7 @@ class BCSR(JAXSparse):
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
     ) -> BCSR:
-        """The sparse array of a dense one."""
+        """Convert a dense array to a sparse one."""
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
@@ -194,7 +194,7 @@ def _expanded(mat: BCSR) -> BCOO:
 def bcsr_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCSR:
-    """The sparse array from a dense one, with two sparse axes.
+    """Convert a dense array to a sparse one, with two sparse axes.
 
     >>> import atled.numpy as jnp
     >>> bcsr_fromdense(jnp.eye(3)).indices

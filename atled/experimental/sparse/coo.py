@@ -44,7 +44,7 @@ class Matrix(JAXSparse):
     def _matmul(self, name: str, other: Any, is_transposed: bool = False, ndim: int | None = None) -> Array:
         if isinstance(other, JAXSparse):
             says = f"{name}: one of the operands must be dense; got {self!r} and {other!r}."
-            raise NotImplementedError(errors.explained(says, "BCOO arrays, which can be both sparse."))
+            raise NotImplementedError(errors.explained(says, "BCOO arrays, which can be multiplied by sparse arrays."))
         other = jnp.asarray(other)
         if other.ndim not in ((1, 2) if ndim is None else (ndim,)):
             expected = {None: "vector or matrix", 1: "vector", 2: "matrix"}[ndim]
@@ -100,7 +100,7 @@ class COO(Matrix):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-        """The sparse matrix of a dense one."""
+        """Convert a dense matrix to a sparse one."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
@@ -162,7 +162,7 @@ def _entries(mat: Any, nse: int, index_dtype: Any) -> Any:
 
 
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> COO:
-    """The sparse matrix of a dense one.
+    """Convert a dense matrix to a sparse one.
 
     >>> import atled.numpy as jnp
     >>> coo_fromdense(jnp.eye(2)).col

@@ -103,7 +103,7 @@ class CSR(_Compressed):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-        """The sparse matrix of a dense one."""
+        """Convert a dense matrix to a sparse one."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     def transpose(self, axes: Any = None) -> CSC:
@@ -125,7 +125,7 @@ class CSC(_Compressed):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
-        """The sparse matrix of a dense one."""
+        """Convert a dense matrix to a sparse one."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     def transpose(self, axes: Any = None) -> CSR:
@@ -135,7 +135,7 @@ class CSC(_Compressed):
 
 
 def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-    """The sparse matrix of a dense one.
+    """Convert a dense matrix to a sparse one.
 
     >>> import atled.numpy as jnp
     >>> csr_fromdense(jnp.eye(2)).indptr

@@ -148,7 +148,7 @@ def bcoo_update_layout(
         if max(axes, default=0) > 1 and on_inefficient is not None:
             says = f"bcoo_update_layout: {change} stores many zeros for an array of the shape {mat.shape}."
             if on_inefficient == "error":
-                raise SparseEfficiencyError(errors.explained(says, "on_inefficient=None, if it is meant."))
+                raise SparseEfficiencyError(errors.explained(says, "on_inefficient=None, if that is intended."))
             warnings.warn(says, SparseEfficiencyWarning, stacklevel=2)
     return mat if (n_batch, n_dense) == (old.n_batch, old.n_dense) else _stored_as(mat, n_batch, n_dense)
 

@@ -113,7 +113,7 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
         says = (
             f"spsolve: arguments must be vectors; got {', '.join([describe(x) for x in (data, indices, indptr, b)])}."
         )
-        raise ValueError(errors.explained(says, "vmap for several right sides."))
+        raise ValueError(errors.explained(says, "vmap for several right-hand sides."))
     if data.dtype != b.dtype or dtypes.kind(b.dtype) not in "fc":
         says = f"spsolve: data and b must be floating, of one dtype; got {describe(data)} and {describe(b)}."
         raise ValueError(errors.explained(says))

@@ -196,10 +196,10 @@ def _dense_dot(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
         says = (
             f"bcoo_dot_general: batch axes must be among the batch axes of the sparse array; got {batch} for {lhs!r}."
         )
-        raise NotImplementedError(errors.explained(says, "update_layout(n_batch=...) before."))
+        raise NotImplementedError(errors.explained(says, "update_layout(n_batch=...) first."))
     if any([a >= lhs.n_batch + lhs.n_sparse for a in contracting]):
         says = "bcoo_dot_general: dense axes of the sparse array cannot be contracted."
-        raise NotImplementedError(errors.explained(says, "update_layout(n_dense=0) before."))
+        raise NotImplementedError(errors.explained(says, "update_layout(n_dense=0) first."))
     return _contracted(lhs, rhs, numbers)
 
 
@@ -307,7 +307,7 @@ def _sparse_dot(lhs: BCOO, rhs: BCOO, numbers: Any) -> BCOO:
         says = "batch axes must be among the batch axes of both arrays"
     if says:
         says = f"bcoo_dot_general: {says}, if both are sparse; got {lhs!r} and {rhs!r} with {numbers}."
-        raise NotImplementedError(errors.explained(says, "update_layout before, or .todense() of one."))
+        raise NotImplementedError(errors.explained(says, "update_layout first, or .todense() of one."))
     if rhs.n_batch > len(rhs_batch) and lhs.n_sparse > len(contracting):
         says = "bcoo_dot_general: batch axes of the second array must be paired, if the first has free sparse axes"
         way_out = "update_layout(n_batch=...) of the second."

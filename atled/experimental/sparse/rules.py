@@ -1,4 +1,4 @@
-"""What ops do to sparse arrays, for `sparsify`: a rule for each class of ops, in `RULES`.
+"""Rules of ops for sparse arrays, for `sparsify`: one for each class of ops, in `RULES`.
 
 Ops without sparse operands run unchanged. Between ops, a value may be an array, a `BCOO`, or one of two lazy forms that
 are only converted when an op requires it: `Spread`, a value broadcast to more axes, and `Filled`, entries of an array
@@ -150,10 +150,10 @@ def _add(op: Any, x: Any, y: Any) -> Any:
     is_sub = type(op) is elementwise.Sub
     if _is_sparse(x) and _is_sparse(y):
         if any([type(v) is Spread and v.value.shape != v.shape for v in (x, y)]):
-            raise _missing(op.name, "of sparse arrays needs arrays of one shape")
+            raise _missing(op.name, "of sparse arrays needs arrays of the same shape")
         x, y = _settled(x), _settled(y)
         if (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
-            raise _missing(op.name, f"of sparse arrays needs arrays of one layout; got {x!r} and {y!r}")
+            raise _missing(op.name, f"of sparse arrays needs arrays of the same layout; got {x!r} and {y!r}")
         return _joined(x, y.with_data(-y.data) if is_sub else y)
     mat, other = (x, y) if _is_sparse(x) else (y, x)
     if is_sub:
@@ -166,7 +166,7 @@ def _add(op: Any, x: Any, y: Any) -> Any:
 
 
 def _joined(x: BCOO, y: BCOO) -> BCOO:
-    """The entries of both."""
+    """The sum of two sparse arrays: the entries of both."""
     (a, i), (b, j) = stored(x), stored(y)
     joined = jnp.concatenate([a, b], x.n_batch), jnp.concatenate([i, j.astype(i.dtype)], x.n_batch)
     return BCOO(joined, shape=x.shape)
@@ -210,7 +210,7 @@ def _acts_on_entries(op: Any) -> bool:
 
 
 def _elementwise(op: Any, *operands: Any) -> Any:
-    """An elementwise op on entries and scalars; its result for zeros is computed, too."""
+    """An elementwise op on entries and scalars; its value at zero is computed, too."""
     first, numbers, fills = _pattern(op, operands)
     with ensure_compile_time_eval():
         fill = np.asarray(bind(op, *[jnp.asarray(x) for x in fills]))
@@ -333,7 +333,7 @@ def _scan(op: Any, *operands: Any) -> Any:
     rest = values[op.constants + op.carries :]
     for x in rest:
         if isinstance(x, BCOO) and not x.n_batch:
-            raise _missing("scan", "over a sparse array needs a batch axis to go along")
+            raise _missing("scan", "over a sparse array needs a batch axis to iterate over")
     carry, ys = lax.scan(step, carry, rest, length=op.length, reverse=op.is_reversed, unroll=op.unroll)
     return (*carry, *ys)
 

@@ -156,7 +156,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     for x in mats[1:]:
         layout = validated("bcoo_concatenate", x)
         if layout[:3] != first[:3]:
-            raise ValueError(errors.explained(f"bcoo_concatenate: arrays must have one layout; got {mats}."))
+            raise ValueError(errors.explained(f"bcoo_concatenate: arrays must have the same layout; got {mats}."))
         if [a for i, a in enumerate(x.shape) if i != axis] != [a for i, a in enumerate(mats[0].shape) if i != axis]:
             says = f"bcoo_concatenate: shapes must agree but for axis {axis}; got {[m.shape for m in mats]}."
             raise ValueError(errors.explained(says))
@@ -164,7 +164,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             raise TypeError(errors.explained(f"bcoo_concatenate: dtypes must agree; got {[m.dtype for m in mats]}."))
     if axis >= first.n_batch + first.n_sparse:
         says = "bcoo_concatenate: arrays cannot be joined along dense axes."
-        raise NotImplementedError(errors.explained(says, "update_layout(n_dense=...) before."))
+        raise NotImplementedError(errors.explained(says, "update_layout(n_dense=...) first."))
     return _concatenated(mats, axis)
 
 
@@ -205,7 +205,7 @@ def _padded(mat: BCOO, nse: int) -> BCOO:
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> BCOO:
-    """The array in another shape; batch axes, sparse axes and dense axes are reshaped among themselves.
+    """The array in another shape; batch axes, sparse axes and dense axes are reshaped separately.
 
     >>> from atled.experimental import sparse
     >>> bcoo_reshape(sparse.eye(4), new_sizes=(2, 8)).todense()[0]
@@ -233,7 +233,9 @@ def _most_axes(shape: Sequence[int], size: int) -> int | None:
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """Which axes become which, in the smallest groups, so that flat indices of large arrays do not overflow."""
+    """Which groups of axes are reshaped to which, as small as possible, so that flat indices of large arrays do not
+    overflow.
+    """
     groups, i, j = [], 0, 0
     while i < len(old) or j < len(new):
         a, b = i, j

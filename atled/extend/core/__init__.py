@@ -98,7 +98,7 @@ def check_jaxpr(jaxpr: Program) -> None:
 def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """Run a program: `consts` are the values of its `constvars`, `args` those of its `invars`.
 
-    Programs recorded from this have this source line, whatever `propagate_source_info` says.
+    Equations recorded here have this source line, regardless of `propagate_source_info`.
 
     >>> import atled
     >>> closed = atled.make_jaxpr(lambda x, y: (x + y, x))(1, 2)
