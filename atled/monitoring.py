@@ -26,7 +26,7 @@ _scalars: list[Listener] = []
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Say that something happened.
+    """Record that an event happened.
 
     >>> register_event_listener(print)
     >>> record_event("/my/event")

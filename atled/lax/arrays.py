@@ -21,7 +21,7 @@ from atled.staging.jit import library_function
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of an array or number; a dtype is its own.
+    """The dtype of an array or number; a dtype is returned unchanged.
 
     >>> dtype(jnp.array([1, 2])), dtype(1.0)
     (dtype('int32'), dtype('float32'))
@@ -44,7 +44,7 @@ def empty(
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Arrays of one type, stacked along a new axis.
+    """Stack arrays of the same type along a new axis.
 
     >>> stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
     Array([[1, 3],
@@ -52,7 +52,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """
     types = {type_of(x) for x in operands}
     if len({(t.shape, t.dtype) for t in types}) != 1:
-        raise TypeError(f"stack: operands must have one shape and dtype; got {sorted(map(repr, types))}.")
+        raise TypeError(f"stack: operands must have the same shape and dtype; got {sorted(map(repr, types))}.")
     return jnp.stack(operands, axis)
 
 
@@ -102,7 +102,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 def _approximate(name: str, operand: Any, k: int, axis: int, aggregates: bool, sign: int) -> tuple[Any, Any]:
     t = type_of(operand)
     if t.kind != "f":
-        raise TypeError(f"{name}: floating numbers are needed; got {t}.")
+        raise TypeError(f"{name}: floating-point numbers are needed; got {t}.")
     if not aggregates:
         raise NotImplementedError(f"{name}: the k best are found exactly, so aggregate_to_topk must be True.")
     axis = check_axis(name, axis, t.ndim)
@@ -120,7 +120,7 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The k largest elements along an axis and their positions; exact, whatever `recall_target` says.
+    """The k largest elements along an axis and their positions; exact, regardless of `recall_target`.
 
     >>> approx_max_k(jnp.array([3.0, 1.0, 2.0]), 2)
     (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
@@ -136,7 +136,7 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The k smallest elements along an axis and their positions; exact, whatever `recall_target` says.
+    """The k smallest elements along an axis and their positions; exact, regardless of `recall_target`.
 
     >>> approx_min_k(jnp.array([3.0, 1.0, 2.0]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
@@ -153,7 +153,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """
     s, t = type_of(x), type_of(y)
     if s.kind not in "iu" or s.dtype is not t.dtype or (s.shape != t.shape and () not in (s.shape, t.shape)):
-        raise TypeError(f"mulhi: integers of one dtype and shape are needed; got {s} and {t}.")
+        raise TypeError(f"mulhi: integers of the same dtype and shape are needed; got {s} and {t}.")
     width = dtypes.bits(s.dtype)
     if width < 64:
         wide = np.dtype(f"{'u' * (s.kind == 'u')}int{2 * width}")
@@ -205,7 +205,7 @@ def ragged_dot(
     a, b, g = type_of(lhs), type_of(rhs), type_of(group_sizes)
     if a.ndim != 2 or b.ndim != 3 or g.shape != b.shape[:1] or a.shape[1] != b.shape[1] or g.kind not in "iu":
         raise TypeError(
-            f"ragged_dot: rows (m, k), matrices (g, k, n) and g sizes of groups are needed; got {a}, {b} and {g}."
+            f"ragged_dot: rows (m, k), matrices (g, k, n) and g group sizes are needed; got {a}, {b} and {g}."
         )
     if group_offset is not None:
         raise NotImplementedError("ragged_dot: group_offset is not supported; slice rhs and group_sizes.")

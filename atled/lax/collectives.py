@@ -17,7 +17,7 @@ def _no_groups(groups: Any) -> None:
     if groups is not None:
         raise NotImplementedError(
             f"axis_index_groups: collectives over part of an axis are not supported; got {groups}."
-            "\n  try: a mesh, or two vmaps, with one axis more, and the collective over that."
+            "\n  try: a mesh, or two vmaps, with one more axis, and the collective over that axis."
         )
 
 

@@ -64,7 +64,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
-    """L and U packed, row exchanges and the permutation."""
+    """L and U packed, the pivots (row exchanges) and the permutation."""
     return bind(_linalg.Lu(), x)
 
 
@@ -139,7 +139,7 @@ def eig(
 def schur(
     x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
 ) -> list[Array]:
-    """The Schur form, and the unitary matrix that makes it."""
+    """The Schur form, and the unitary matrix that produces it."""
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur: sorting is not supported; got sort_eig_vals=True.")
     return list(bind(spectral.Schur(), x))[: 2 if compute_schur_vectors else 1]
@@ -190,7 +190,7 @@ def _floats_of_one_dtype(name: str, xs: Sequence[Any], takes_complex: bool = Fal
     kinds = "fc" if takes_complex else "f"
     if any([t.kind not in kinds or t.dtype is not types[0].dtype for t in types]):
         kind_name = "floating or complex" if takes_complex else "floating"
-        raise TypeError(errors.explained(f"{name}: {kind_name} numbers of one dtype are needed; got {types}."))
+        raise TypeError(errors.explained(f"{name}: {kind_name} numbers of the same dtype are needed; got {types}."))
 
 
 @library_function
@@ -233,11 +233,11 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """
     t = type_of(asarray(pivots))
     if t.dtype is not dtypes.int32 or t.ndim == 0:
-        raise TypeError(errors.explained(f"lu_pivots_to_permutation: exchanges are a vector of int32; got {t}."))
+        raise TypeError(errors.explained(f"lu_pivots_to_permutation: pivots must be a vector of int32; got {t}."))
     if t.shape[-1] > permutation_size:
         raise ValueError(
             errors.explained(
-                f"lu_pivots_to_permutation: there cannot be more exchanges than rows; got {t.shape[-1]} for "
+                f"lu_pivots_to_permutation: there cannot be more pivots than rows; got {t.shape[-1]} for "
                 f"{permutation_size}."
             )
         )
@@ -272,10 +272,14 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
     x, t, y = type_of(a), type_of(taus), type_of(c)
     fits = x.ndim >= 2 and y.ndim == x.ndim and t.shape[:-1] == x.shape[:-2] == y.shape[:-2]
     if not fits or t.ndim != x.ndim - 1 or t.shape[-1] > min(x.shape[-2:]):
-        raise TypeError(errors.explained(f"ormqr: reflectors {x}, scales {t} and the matrix {y} do not fit."))
+        raise TypeError(
+            errors.explained(f"ormqr: reflectors {x}, scales {t} and the matrix {y} have incompatible shapes.")
+        )
     if y.shape[-2 if left else -1] != x.shape[-2]:
         side = "rows" if left else "columns"
-        raise ValueError(errors.explained(f"ormqr: c must have {x.shape[-2]} {side}, as a has rows; got {y}."))
+        raise ValueError(
+            errors.explained(f"ormqr: c must have {x.shape[-2]} {side}, the number of rows of a; got {y}.")
+        )
     return _ormqr(asarray(a), asarray(taus), asarray(c), left, transpose)
 
 

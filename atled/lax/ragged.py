@@ -185,12 +185,14 @@ def _scaled(side: str, x: Any, scale: Any, contracting: Sequence[int]) -> Any:
     for a, (n, k) in enumerate(zip(t.shape, s.shape, strict=True)):
         if a not in contracting and n != k:
             raise TypeError(
-                errors.explained(f"scaled_dot: axis {a} of {side} and its scale must have one length; got {n} and {k}.")
+                errors.explained(
+                    f"scaled_dot: axis {a} of {side} and its scale must have the same length; got {n} and {k}."
+                )
             )
         if a in contracting and (k == 0 or n % k or n // k < 2):
             raise TypeError(
                 errors.explained(
-                    f"scaled_dot: a scale is for 2 elements or more of axis {a} of {side}; got {k} for {n}."
+                    f"scaled_dot: a scale must cover 2 or more elements of axis {a} of {side}; got {k} for {n}."
                 )
             )
     scale = conversion.convert(scale, wide)

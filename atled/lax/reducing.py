@@ -54,14 +54,14 @@ def combination(computation: Callable[[Any, Any], Any], dtype: Any) -> str | Non
 def _elementwise(
     name: str, computation: Callable[..., Any], structure: Any, xs: Sequence[Any], ys: Sequence[Any]
 ) -> list[Any]:
-    """Apply a function of scalars, or pytrees of them, to arrays of one shape."""
+    """Apply a function of scalars, or pytrees of them, to arrays of equal shape."""
     dims = type_of(xs[0]).shape
     flat = [[shape.reshape(v, (prod(dims),)) for v in vs] for vs in (xs, ys)]
     results = tree.leaves(vmap(computation)(*[structure.unflatten(vs) for vs in flat]))
     for v, x in zip(results, xs):
         if type_of(v).dtype != type_of(x).dtype:
             raise TypeError(
-                f"{name}: a computation must give the dtype that it takes; "
+                f"{name}: the computation must return the dtype of its arguments; "
                 f"got {type_of(v).dtype.name} for {type_of(x).dtype.name}.\n  try: operands of the wider dtype."
             )
     return [shape.reshape(v, dims) for v, _ in zip(results, xs, strict=True)]
@@ -93,7 +93,7 @@ def reduce(
 ) -> Any:  # fmt: skip
     """Reduce elements over axes with an associative function; the initial value must be its identity element.
 
-    `operands` may be a tree of arrays of one shape; `computation` then takes two such trees of scalars.
+    `operands` may be a tree of arrays of equal shape; `computation` then takes two such trees of scalars.
 
     >>> import atled.numpy as jnp
     >>> float(reduce(jnp.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,)))
@@ -131,7 +131,7 @@ def reduce_window(
 ) -> Any:  # fmt: skip
     """Reduce elements in sliding windows with an associative function and an initial value.
 
-    `operand` may be a tree of arrays of one shape; `computation` then takes two such trees of scalars.
+    `operand` may be a tree of arrays of equal shape; `computation` then takes two such trees of scalars.
 
     >>> import atled.numpy as jnp
     >>> reduce_window(jnp.arange(4.0), 0.0, elementwise.add, (2,), (2,), "VALID")

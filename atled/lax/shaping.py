@@ -184,7 +184,7 @@ def full(
     *,
     sharding: Any = None,
 ) -> Array:
-    """An array with one value everywhere.
+    """An array filled with one value.
 
     >>> full((2, 2), 7)
     Array([[7, 7],
@@ -206,7 +206,7 @@ def full_like(
     shape: int | tuple[int, ...] | list[int] | None = None,
     sharding: Any = None,
 ) -> Array:
-    """One value everywhere, like another array.
+    """An array filled with one value, like another array.
 
     >>> full_like(iota("int32", 3), 7), full_like(iota("int32", 3), 7, "float32")
     (Array([7, 7, 7], dtype=int32), Array([7., 7., 7.], dtype=float32))

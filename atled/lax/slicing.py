@@ -155,7 +155,7 @@ def scatter_apply(
         if not hasattr(out, "dtype") or type_of(out).shape != (t.size,) or type_of(out).dtype is not t.dtype:
             raise TypeError(
                 errors.explained(
-                    f"scatter_apply: the function must give one number of {t.dtype.name}; got {describe(out)}."
+                    f"scatter_apply: the function must return a scalar of {t.dtype.name}; got {describe(out)}."
                 )
             )
         return shape.reshape(out, t.shape)
@@ -175,7 +175,7 @@ def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[
     dims = type_of(operand).shape
     wraps = [negative] * len(dims) if isinstance(negative, bool) else list(negative)
     if len(wraps) != len(dims):
-        raise ValueError(f"allow_negative_indices: one for each of {len(dims)} axes is needed; got {negative}.")
+        raise ValueError(f"allow_negative_indices: one value for each of {len(dims)} axes is needed; got {negative}.")
     if hasattr(starts, "ndim") and getattr(starts, "ndim", 0) == 1:
         starts = [shape.index_in_axis(starts, i, 0) for i in range(type_of(starts).shape[0])]
     out = []

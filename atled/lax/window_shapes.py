@@ -80,7 +80,7 @@ def conv_general_shape_tuple(
     padding: str | Sequence[Sequence[int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape of a convolution with axes as `dimension_numbers` says.
+    """The shape of a convolution, with axes given by `dimension_numbers`.
 
     >>> conv_general_shape_tuple((1, 8, 3), (3, 3, 5), (2,), "SAME", ("NWC", "WIO", "NWC"))
     (1, 4, 5)
@@ -173,7 +173,7 @@ def conv_general_dilated_local(
     """A locally connected layer: a convolution with a separate kernel at each output position.
 
     The spatial axes of `rhs` are those of the result, and its input features are those of `lhs`, each with all elements
-    of a window, as `conv_general_dilated_patches` gives them.
+    of a window, as `conv_general_dilated_patches` returns them.
 
     >>> import atled.numpy as jnp
     >>> kernels = jnp.array([[[1.0, 2.0], [0.0, 1.0]]])
@@ -191,8 +191,9 @@ def conv_general_dilated_local(
     if (k.shape[inputs], *[k.shape[a] for a in windows]) != want:
         raise ValueError(
             errors.explained(
-                f"conv_general_dilated_local: kernels of {want[0]} elements at {want[1:]} places are needed; got {k} "
-                f"with {k.shape[inputs]} elements at {tuple([k.shape[a] for a in windows])} places."
+                f"conv_general_dilated_local: kernels of {want[0]} elements at {want[1:]} positions are "
+                f"needed; got {k} "
+                f"with {k.shape[inputs]} elements at {tuple([k.shape[a] for a in windows])} positions."
             )
         )
     name = contraction.precision_name(precision)

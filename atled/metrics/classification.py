@@ -1,7 +1,7 @@
 """Classification metrics: accuracy, precision, recall, IoU, confusion matrix.
 
 Predictions are integers or booleans of the shape of the labels, or scores with the classes along one more axis, the
-last: then the class with the highest score is predicted, the first one at ties, and none if a score is NaN.
+last: then the class with the highest score is predicted, the first one in case of ties, and none if a score is NaN.
 With `threshold`, predictions are scores of the shape of the labels, and those above it are class 1.
 """
 
@@ -26,7 +26,8 @@ def _scores(name: str, scores: Any, labels: Any, classes: int | None = None) -> 
     if not is_array_like(scores) or type_of(scores).kind not in "fiu" or type_of(scores).shape[:-1] != labels.shape:
         raise ValueError(
             errors.explained(
-                f"{name}: the scores must be numbers of the shape {labels.shape} and one more axis, of classes; got "
+                f"{name}: the scores must be numbers of the shape {labels.shape} and one more axis for the "
+                f"classes; got "
                 f"{shown(scores)}."
             )
         )
@@ -275,7 +276,7 @@ class IoU(_ByClass):
 
 @struct
 class ConfusionMatrix(Metric):
-    """How often each class, a row, was predicted to be which class, a column.
+    """How often each class (row) was predicted as each class (column).
 
     NaN predictions are ignored. Classes out of range make `result` raise; in compiled code, all counts are then -1.
 
@@ -311,7 +312,7 @@ class ConfusionMatrix(Metric):
                 errors.explained(
                     f"ConfusionMatrix: classes must be 0 or more and less than {self.classes}; {int(self.invalid)} "
                     "predictions or labels were not.",
-                    "where=labels != …, if they mark what does not count.",
+                    "where=labels != …, if they mark examples to ignore.",
                 )
             )
         return jnp.where(self.invalid > 0, -1, self.counts)

@@ -55,7 +55,7 @@ class Metric:
         raise NotImplementedError
 
     def merge(self, other: Self) -> Self:
-        """The metric of both."""
+        """The combination of this metric and another one."""
         self._check(other)
         return tree.map(lambda x, y: x + y, self, other)
 
@@ -69,7 +69,7 @@ class Metric:
     def gathered(self) -> Self:
         """The metric merged over all processes, each with its own batches; all of them must call it.
 
-        With one process it is the metric itself. A metric whose arrays are spread over the devices of all processes
+        With one process it is the metric itself. A metric whose arrays are sharded over the devices of all processes
         already includes their batches, and raises.
         """
         if any([not getattr(x, "is_fully_addressable", True) for x in tree.leaves(self)]):
@@ -111,7 +111,7 @@ def spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
     if len(dims) not in (0, len(shape)) or any([d not in (1, n) for d, n in zip(dims, shape)]):
         raise ValueError(
             errors.explained(
-                f"{name}: {what} must have the axes of the examples, {shape}, each as long or of length 1; got "
+                f"{name}: {what} must have the shape of the examples, {shape}, or length 1 along some axes; got "
                 f"{type_of(x)}.",
                 f"{what}[:, None], or another shape.",
             )

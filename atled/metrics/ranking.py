@@ -21,7 +21,7 @@ from atled.metrics.metric import Metric, integers, mask_of, number, ratio
 def auc(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None) -> Array:
     """The area under the ROC curve: the probability that a positive example scores higher than a negative one.
 
-    Equal scores count half. NaN without positives or without negatives, if a score is NaN, or a label not 0 or 1.
+    Equal scores count half. NaN without positives or without negatives, if a score is NaN, or a label is not 0 or 1.
     All axes are examples.
 
     >>> from atled import metrics
@@ -35,7 +35,7 @@ def auc(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None)
 def average_precision(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None) -> Array:
     """The mean of the precision over thresholds, weighted by the increase in recall at each.
 
-    NaN without positives, if a score is NaN, or a label not 0 or 1. All axes are examples.
+    NaN without positives, if a score is NaN, or a label is not 0 or 1. All axes are examples.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -132,7 +132,8 @@ class _Store(Metric):
         if jnp.promote_types(scores.dtype, store_dtype) != store_dtype:
             raise TypeError(
                 errors.explained(
-                    f"{name}: scores are kept in {self.dtype}, where different ones may be equal; got {scores.type}.",
+                    f"{name}: scores are stored in {self.dtype}, in which different scores may become equal; "
+                    f"got {scores.type}.",
                     f"{name}({self.size}, '{scores.dtype}'), or scores.astype('{self.dtype}').",
                 )
             )
@@ -175,7 +176,7 @@ class _Store(Metric):
             name = type(self).__name__
             raise ValueError(
                 errors.explained(
-                    f"{name}: it has room for {self.size} examples, and has seen {int(jnp.max(self.count))}.",
+                    f"{name}: it holds at most {self.size} examples, but has seen {int(jnp.max(self.count))}.",
                     f"{name}({int(jnp.max(self.count))}).",
                 )
             )
@@ -186,7 +187,7 @@ class _Store(Metric):
 class AUC(_Store):
     """`auc` of all examples, at most `size`; with more, `result` raises.
 
-    Scores are stored in `dtype`, which must represent theirs exactly: float32 does for bfloat16 and float16.
+    Scores are stored in `dtype`, which must represent them exactly: float32 does for bfloat16 and float16.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp

@@ -48,7 +48,7 @@ def _by_groups(what: str, x: Any, groups: int, dims: tuple[int, int, int, int]) 
 def _allowed(
     dims: tuple[int, int], is_causal: bool, window: tuple[int, int] | None, query_lengths: Any, key_lengths: Any
 ) -> Any:
-    """Which keys each query may see, in a shape that broadcasts to BKGTS; None if it may see all."""
+    """Which keys each query may attend to, in a shape that broadcasts to BKGTS; None for all keys."""
     query, key = jnp.arange(dims[0])[:, None], jnp.arange(dims[1])
     rules = []
     if is_causal:
@@ -150,14 +150,16 @@ def dot_product_attention(
     shape = jnp.asarray(query).shape
     query, key, value = (_four_axes(x) for x in (query, key, value))
     if key.ndim != 4:
-        raise ValueError(f"{_NAME}: key must have the axes batch, place, head and length; got {key.type}.")
+        raise ValueError(f"{_NAME}: key must have the axes (batch, positions, heads, features); got {key.type}.")
     batch, sources, heads, length = key.shape
     _checked("value", value, (batch, sources, heads, length), key.dtype)
     _checked("query", query, (batch, None, None, length), key.dtype)
     if dtypes.kind(key.dtype) != "f":
         raise ValueError(f"{_NAME}: operands must be floating; got {key.type}.")
     if query.shape[2] % max(heads, 1):
-        raise ValueError(f"{_NAME}: heads of queries must be a multiple of the {heads} of keys; got {query.type}.")
+        raise ValueError(
+            f"{_NAME}: the number of query heads must be a multiple of the {heads} key heads; got {query.type}."
+        )
     if mask is not None:
         mask = _four_axes(mask)
         if mask.dtype != bool:

@@ -1,8 +1,8 @@
 """Block-scaled matrix products of low-precision numbers: blocks along the contracted axis share a scale.
 
 The formats are those of the Open Compute Project ("mxfp8": blocks of 32, scales that are powers of two) and of NVIDIA
-("nvfp4": blocks of 16, scales of eight bits, and one scale for the whole). Here, numbers are quantized and multiplied
-in float32, which emulates hardware with such products on every device.
+("nvfp4": blocks of 16, scales of eight bits, and one scale for the whole array). Here, numbers are quantized and
+multiplied in float32, which emulates hardware with such products on every device.
 """
 
 from __future__ import annotations

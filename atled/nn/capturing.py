@@ -97,9 +97,9 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
                 if isinstance(x, Tracer) and not x.interpreter.is_open:
                     raise errors.UnexpectedTracerError(
                         errors.explained(
-                            f"nn.capture: {path} was called inside of {x.interpreter.transform}, which its values do "
-                            "not leave.",
-                            "a Stack for equal layers, or capture inside of that function, and return the values.",
+                            f"nn.capture: {path} was called inside of {x.interpreter.transform}, so its "
+                            f"values are not available outside.",
+                            "a Stack for identical layers, or capture inside of that function, and return the values.",
                         )
                     )
         return out, {p: v[0] if len(v) == 1 else tuple(v) for p, v in seen.values.items()}

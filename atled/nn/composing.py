@@ -78,7 +78,7 @@ class Residual(Module):
         self.scale: Any = scale if scale is None or isinstance(scale, (Kind, Array)) else float(scale)
 
     def __call__(self, x: Any, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-        """The input plus the layer's output; further arguments go to the layer."""
+        """The input plus the layer's output; further arguments are passed to the layer."""
         more = kwargs if key is None or not takes_key(self.layer) else {**kwargs, "key": key}
         y = self.layer(x, *args, **more)
         _same_shape(self, x, y)
@@ -131,7 +131,8 @@ def as_layer(where: str, layer: Any) -> Any:
             what = f"a {type(value).__name__}" if isinstance(value, Module) else f"an array, {describe(value)}"
             raise TypeError(
                 errors.explained(
-                    f"{where} reads `{name}`, {what}, where no tree finds it: it would be neither trained nor saved.",
+                    f"{where} reads `{name}`, {what}, which is not a part of the model: it would be neither "
+                    f"trained nor saved.",
                     "a custom module that owns it, with nn.Param(x) or nn.Buffer(x) for arrays.",
                 )
             )
@@ -156,7 +157,7 @@ def _is_filled(cell: Any) -> bool:
 
 
 def takes_key(layer: Any) -> bool:
-    """Whether a call of a layer or function takes a random `key` by name; a container, if one inside does."""
+    """Whether a call of a layer or function takes a random `key` by name; for a container, whether one inside does."""
     if isinstance(layer, Sequential):
         return any([takes_key(inner) for inner in layer.layers])
     if isinstance(layer, (Residual, Reparametrized)):

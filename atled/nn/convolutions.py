@@ -1,4 +1,6 @@
-"""Layers that slide over one, two, three or more axes: `Conv`, and its transpose, `ConvTranspose`; windows by axis."""
+"""Layers that slide over one, two, three or more axes: `Conv`, and its transpose, `ConvTranspose`; and settings for
+each axis.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # padd
 def for_each_axis(
     layer: str, what: str, given: Any, count: int | None = None, least: int | None = 1
 ) -> tuple[int, ...]:
-    """Whole numbers, one for each of `count` axes, from one for all of them or one for each."""
+    """Integers, one for each of `count` axes, from a single number or one for each axis."""
     try:
         listed = (given,) * (count or 1) if isinstance(given, (int, np.integer)) else tuple(given)
         per_axis = tuple([operator.index(n) for n in listed])
@@ -270,7 +272,7 @@ def _check_output_padding(layer: ConvTranspose) -> None:
     if any(layer.output_padding) and isinstance(layer.padding, str):
         raise ValueError(
             errors.explained(
-                f"ConvTranspose: output_padding needs a padding in numbers; got {layer.padding!r}.", "padding=0."
+                f"ConvTranspose: output_padding needs numeric padding; got {layer.padding!r}.", "padding=0."
             )
         )
     if any([p >= max(s, d) for p, s, d in zip(layer.output_padding, layer.stride, layer.dilation, strict=True)]):
@@ -284,7 +286,7 @@ def _check_output_padding(layer: ConvTranspose) -> None:
 
 
 def _check_left(layer: ConvTranspose, t: Any, reach: list[int], cut: list[tuple[int, int]]) -> None:
-    """Raise if nothing is left of an input."""
+    """Raise if the output would be empty."""
     longest = [(m - 1) * s + r + 1 for m, s, r in zip(t.shape[1:-1], layer.stride, reach, strict=True)]
     if not all(t.shape[1:-1]) or any([a - sum(b) < 1 for a, b in zip(longest, cut, strict=True)]):
         raise ValueError(

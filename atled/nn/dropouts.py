@@ -59,7 +59,7 @@ class _Dropping(Module):
             raise ValueError(
                 errors.explained(
                     f"{type(self).__name__}: the input must have the axes {axes}; got the shape {dims}.",
-                    "x[None] if there is no batch, or Dropout for single numbers.",
+                    "x[None] if there is no batch, or Dropout for single elements.",
                 )
             )
 
@@ -94,7 +94,8 @@ class Dropout(_Dropping):
 
 
 class SpatialDropout(_Dropping):
-    """Whole features of (batch, *spatial, features) zero while training, at all positions; the others scaled by 1 / (1
+    """While training, sets random features of (batch, *spatial, features) to zero at all positions, and scales the
+    others by 1 / (1
     - rate).
 
     Neighbouring positions are correlated, so dropping single elements would have little effect.
@@ -112,8 +113,8 @@ class SpatialDropout(_Dropping):
 
 
 class StochasticDepth(_Dropping):
-    """Whole examples zero while training, the others scaled by 1 / (1 - rate). On a residual branch, this skips a block
-    for some examples (DropPath, stochastic depth). The first axis is the batch.
+    """While training, sets random examples to zero and scales the others by 1 / (1 - rate). On a residual branch, this
+    skips a block for some examples (DropPath, stochastic depth). The first axis is the batch.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp

@@ -1,4 +1,4 @@
-"""`expected`: integers that must lie in a range, such as labels, ids of tokens, and numbers of nodes."""
+"""`expected`: integers that must lie in a range, such as labels, token ids and node indices."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ class Experts(Stacked):
 class MixtureOfExperts(Module):
     """`count` experts created by `make(key)`; a router sends each token to `k` of them.
 
-    `y = Σ weights[i] * experts[chosen[i]](x)`, over the k largest of `logits = x @ router`, which are taken in float32
-    at least. For k of 2 or more, the weights are the softmax over the chosen logits, so they add up to 1. For k = 1, it
-    is the softmax over all logits at the chosen one: a constant weight of 1 would give the router no gradient.
+    `y = Σ weights[i] * experts[chosen[i]](x)`, over the k largest of `logits = x @ router`, which are computed in
+    float32 or wider. For k of 2 or more, the weights are the softmax over the chosen logits, so they add up to 1. For k
+    = 1, it is the softmax over all logits at the chosen one: a constant weight of 1 would give the router no gradient.
 
     All axes of the input but the last are token axes. An expert takes at most `capacity * k * tokens / count` tokens,
     rounded up: first choices have priority over second ones, and earlier tokens over later ones. A choice beyond the
@@ -134,7 +134,7 @@ class MixtureOfExperts(Module):
         return min(tokens, capacity)
 
     def _spread(self, x: Any) -> Any:
-        """(groups, experts * room, features) as (experts, groups * room, features), each expert with its tokens."""
+        """Regroup (groups, experts * room, features) to (experts, groups * room, features); `room` is the capacity."""
         room = x.shape[1] // self.count
         x = self._placed(x.reshape(self.groups, self.count, room, self.features), 0 if self.groups > 1 else None)
         return self._placed(x, 1).swapaxes(0, 1).reshape(self.count, self.groups * room, self.features)
@@ -216,8 +216,8 @@ def _check_outputs(given: Any, out: Any) -> None:
     if t is None or t.ndim != 3 or t.shape[:2] != type_of(given).shape[:2] or t.kind != "f":
         raise TypeError(
             errors.explained(
-                f"MixtureOfExperts: an expert must give a vector for each token of (tokens, features); all got "
-                f"{describe(given)}, and gave {describe(out)}."
+                f"MixtureOfExperts: an expert must return a vector for each token of (tokens, features); the "
+                f"experts got {describe(given)} and returned {describe(out)}."
             )
         )
 
@@ -227,7 +227,8 @@ def _check(make: Any, count: int, k: int, capacity: float | None, noise: float, 
     if isinstance(make, Module) or not callable(make):
         raise TypeError(
             errors.explained(
-                f"MixtureOfExperts: the first argument makes an expert from a key; got {describe(make)}.",
+                f"MixtureOfExperts: the first argument must be a function that makes an expert from a key; "
+                f"got {describe(make)}.",
                 "lambda key: nn.Linear(…, key=key).",
             )
         )

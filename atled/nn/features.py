@@ -21,8 +21,8 @@ from atled.nn.module import Module
 class FourierFeatures(Module):
     """`[cos(2π x @ frequencies), sin(2π x @ frequencies)]`: random Fourier features; the frequencies are not trained.
 
-    Frequencies are normal numbers times `scale`: a larger scale resolves finer detail. Half
-    of the `outputs` are cosines. Angles are computed in float32 or wider.
+    Frequencies are drawn from a normal distribution with standard deviation `scale`: a larger scale resolves finer
+    detail. Half of the `outputs` are cosines. Angles are computed in float32 or wider.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -37,7 +37,7 @@ class FourierFeatures(Module):
     ) -> None:
         if outputs < 2 or outputs % 2:
             raise ValueError(
-                errors.explained(f"FourierFeatures: outputs must be even, cosines and sines; got {outputs}.")
+                errors.explained(f"FourierFeatures: outputs must be even, half cosines and half sines; got {outputs}.")
             )
         self.inputs, self.outputs = int(inputs), int(outputs)
         draw = init or initializers.normal(float(scale))
@@ -57,7 +57,7 @@ class FourierFeatures(Module):
 class PatchEmbedding(Module):
     """Images (batch, *spatial, inputs) as (batch, patches, outputs): patches of `size`, each multiplied by a matrix.
 
-    `y[p] = sum(piece[p] * weight) + bias`, over non-overlapping patches in row-major order: a `Conv` whose stride is
+    `y[p] = sum(patch[p] * weight) + bias`, over non-overlapping patches in row-major order: a `Conv` whose stride is
     its size, without padding, with weights of the same shape.
 
     Args:
@@ -88,7 +88,7 @@ class PatchEmbedding(Module):
         self.inputs, self.outputs = int(inputs), int(outputs)
         self.size = (int(size),) * 2 if isinstance(size, (int, np.integer)) else tuple([int(n) for n in size])
         if not self.size or min(self.size) < 1:
-            raise ValueError(errors.explained(f"PatchEmbedding: the lengths of a piece must be 1 or more; got {size}."))
+            raise ValueError(errors.explained(f"PatchEmbedding: the lengths of a patch must be 1 or more; got {size}."))
         draw, key = init or initializers.lecun_normal(), needed(self, key)
         self.weight = Param(draw(key, (*self.size, inputs, outputs), param_dtype))
         self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
@@ -116,14 +116,14 @@ def _image(x: Any, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, .
         raise ValueError(
             errors.explained(
                 f"PatchEmbedding: the input must have {n + 2} axes, or {n + 1} without a batch; got {describe(x)}.",
-                "size=(…,) with a length for each place.",
+                "size=(…,) with a length for each spatial axis.",
             )
         )
     batch, places = t.shape[: t.ndim - n - 1], t.shape[t.ndim - n - 1 : -1]
     if any([a % b for a, b in zip(places, size, strict=True)]):
         raise ValueError(
             errors.explained(
-                f"PatchEmbedding: pieces of {size} must fill the image; got {places}.",
+                f"PatchEmbedding: patches of {size} must divide the image evenly; got {places}.",
                 "jnp.pad or a crop of the image, or another size.",
             )
         )

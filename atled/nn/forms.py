@@ -1,4 +1,4 @@
-"""The `Form` of a module: class, names of children, kinds and statics, one object for equal ones.
+"""The `Form` of a module: its class, names of children, kinds and static values; equal forms are one object.
 
 Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
 """
@@ -92,7 +92,7 @@ lock = threading.RLock()
 
 
 def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
-    """The form of these parts, which is one object for equal ones."""
+    """The form of these parts; equal forms are one object."""
     parts = sorted([(n, key_of(v)) for n, v in statics.items()], key=lambda item: item[0])
     declared = sorted(kinds.items(), key=lambda item: item[0])
     key = (cls, tuple(order), tuple(declared), tuple(parts), tuple(mixed))

@@ -364,7 +364,7 @@ def log_softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike |
 
 
 def constant(x: Any) -> Any:
-    """x as a constant for derivatives."""
+    """x, treated as a constant by derivatives."""
     return bind(ew.StopGradient(), x)
 
 

@@ -2,8 +2,8 @@
 
 Nodes are (nodes, features). Edges are two arrays of integers: edge e goes from node `senders[e]` to node
 `receivers[e]`; an undirected edge is two directed ones. Edges whose sender or receiver equals the number of nodes are
-padding and are ignored, so that graphs of different sizes can have arrays of one shape. Batch graphs with `vmap`, or
-as one large graph with shifted node indices. Sums and softmax are computed in float32 or wider.
+padding and are ignored, so that graphs of different sizes can have arrays of the same shape. Batch graphs with `vmap`,
+or as one large graph with shifted node indices. Sums and softmax are computed in float32 or wider.
 """
 
 from __future__ import annotations
@@ -91,11 +91,12 @@ class GraphConv(Module):
 
 
 class GraphAttention(Module):
-    """Attention along edges (GATv2): `y[i] = Σ weights[j → i] * sender(x[j]) + bias`, by several heads side by side.
+    """Attention along edges (GATv2): `y[i] = Σ weights[j → i] * sender(x[j]) + bias`, with several heads, which are
+    concatenated.
 
-    The weights are the softmax, over the incoming edges of i, of
-    `attention · leaky_relu(sender(x[j]) + receiver(x[i]))`, for each head. A node without incoming edges gets only the
-    bias. `outputs` are those of all heads together.
+    The weights are the softmax, over the incoming edges of i, of `attention · leaky_relu(sender(x[j]) +
+    receiver(x[i]))`, for each head. A node without incoming edges gets only the bias. `outputs` is the total over all
+    heads.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -288,7 +289,7 @@ class _Graph:
         return jnp.where(self.is_odd, jnp.nan, 0).astype(dtype)
 
     def shares(self, layer: Module, edge_weights: Any, dtype: Any) -> Any:
-        """The weights of edges, ones if there are none; of self loops as well."""
+        """The weights of edges and self loops; ones if none are given."""
         if edge_weights is None:
             return jnp.ones(self.edges, dtype)
         if type_of(edge_weights).shape != (self.given,):

@@ -56,7 +56,7 @@ def zeros(
     dtype: DTypeLike | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """An initializer: zeros, whatever the key.
+    """An initializer: zeros, regardless of the key.
 
     >>> from atled import random
     >>> zeros(random.key(0), (2,))
@@ -71,7 +71,7 @@ def ones(
     dtype: DTypeLike | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """An initializer: ones, whatever the key.
+    """An initializer: ones, regardless of the key.
 
     >>> from atled import random
     >>> ones(random.key(0), (2,))
@@ -81,7 +81,7 @@ def ones(
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer that gives one value everywhere.
+    """An initializer that fills arrays with one value.
 
     >>> from atled import random
     >>> constant(-7)(random.key(0), (3,))
@@ -132,7 +132,7 @@ def _fans(shape: tuple[int, ...], in_axis: Any, out_axis: Any, batch_axis: Any) 
     """The fan-in and fan-out of a shape; other axes are spatial axes of a kernel."""
     if len(shape) < 2 and isinstance(in_axis, int) and in_axis == -2:
         raise ValueError(
-            f"variance_scaling: the shape needs two axes, or in_axis must say which is the input's; got shape {shape}."
+            f"variance_scaling: the shape needs two axes, or in_axis must name the input axis; got shape {shape}."
         )
     size = lambda axes: math.prod([shape[a] for a in ((axes,) if isinstance(axes, int) else axes)])  # noqa: E731
     inputs, outputs, batch = size(in_axis), size(out_axis), size(batch_axis)
@@ -239,7 +239,7 @@ he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_norm
 
 
 def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer with orthogonal matrices: all axes but `column_axis` count as one, that of the rows.
+    """An initializer with orthogonal matrices: all axes but `column_axis` are flattened into rows.
 
     >>> from atled import random
     >>> w = orthogonal()(random.key(0), (4, 2))

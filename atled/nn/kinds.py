@@ -1,4 +1,4 @@
-"""Declarations: `Param`, `Buffer` and `Frozen` say what an array of a module is."""
+"""Declarations: `Param`, `Buffer` and `Frozen` say how an array of a module is used."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def needed(layer: Module, key: Any) -> Any:
     if key is None:
         raise TypeError(
             errors.explained(
-                f"{type(layer).__name__}: a key must be given, for its first values.", "…, key=random.key(0))."
+                f"{type(layer).__name__}: a key must be given, for its initial values.", "…, key=random.key(0))."
             )
         )
     return key
@@ -122,7 +122,7 @@ class Embedding(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, ids: Any) -> Any:
-        """The rows of these integers. Out of range, they raise; later calls of compiled code give NaN."""
+        """The rows at these indices. Indices out of range raise; later calls of compiled code give NaN."""
         if type_of(ids).kind not in "iu":
             raise TypeError(
                 errors.explained(f"Embedding: the input must be integers; got {describe(ids)}.", "ids.astype('int32').")

@@ -31,7 +31,7 @@ def memory_efficient_attention(
     window: tuple[int, int] | None = None,
     chunk: int = 256,
 ) -> Array:
-    """softmax(query @ key * scale + bias) @ value for each head, with memory for the weights of `chunk` queries.
+    """softmax(query @ key * scale + bias) @ value for each head, with the weights of only `chunk` queries in memory.
 
     `query` is [B, T, N, H], `key` and `value` are [B, S, K, H]; each of the K heads serves N / K heads of the query.
     Plain attention holds B·N·T·S weights, and more in the backward pass. This one holds B·N·chunk·S at a time, and
@@ -112,7 +112,7 @@ def boolean(mask: Any) -> Any:
     if type_of(mask).kind != "b":
         raise TypeError(
             errors.explained(
-                f"attention: a mask must be booleans, True where a query may look; got {type_of(mask)}.",
+                f"attention: a mask must be booleans, True where a query may attend; got {type_of(mask)}.",
                 "mask == 0 for one that is added to logits, mask != 0 for ones and zeros.",
             )
         )

@@ -22,7 +22,7 @@ class LoRA(Module):
     """`base(x) + alpha / rank * up(down(x))`: the base is frozen; `down` (to `rank` features) and `up` are trained.
 
     The base is a `Linear`, an `Embedding`, or a `Conv` without groups; then `down` is one of the same kind, and `up` a
-    `Linear` that starts with zeros, so that nothing changes at first. The output has the dtype of the base's.
+    `Linear` that starts with zeros, so that nothing changes at first. The output has the dtype of the base's output.
     `merged()` gives the plain layer with the product in its weight.
 
     Args:
@@ -126,9 +126,9 @@ def _check(base: Any, rank: int, dropout: float) -> None:
     if rank < 1:
         raise ValueError(errors.explained(f"LoRA: the rank must be 1 or more; got {rank}."))
     if isinstance(base, Conv) and base.groups != 1:
-        raise ValueError(errors.explained(f"LoRA: a Conv must be without groups; got one with {base.groups}."))
+        raise ValueError(errors.explained(f"LoRA: a Conv must not have groups; got one with {base.groups}."))
     if isinstance(base, Embedding) and dropout:
-        raise ValueError(errors.explained("LoRA: dropout is not for an Embedding, whose input is integers."))
+        raise ValueError(errors.explained("LoRA: dropout is not supported for an Embedding, whose input is integers."))
     if base.weight is None:
         raise ValueError(
             errors.explained(

@@ -1,6 +1,6 @@
 """`Module`: a plain class with `__init__` and `__call__` that is a pytree, so every transform accepts it.
 
-Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and notes its kind. Declared arrays, modules,
+Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and records its kind. Declared arrays, modules,
 and lists and dicts that hold them are the children; everything else is static and compared by value. A constructed
 module holds its children and a `Form`: class, names of children, kinds and static values, with equal forms interned.
 Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
@@ -341,7 +341,8 @@ class _Sorted:
         got = [k.__name__ for k in self.kinds] + (["something else"] if self.has_modules or not self.is_pure else [])
         raise TypeError(
             errors.explained(
-                f"{type(self.module).__name__}.{self.name}: the arrays of one list or dict must be of one kind; got "
+                f"{type(self.module).__name__}.{self.name}: the arrays of one list or dict must have the same "
+                f"kind; got "
                 f"{' and '.join(sorted(got))}.",
                 "a list for each kind.",
             )
@@ -383,7 +384,8 @@ class _Sorted:
                 raise TypeError(
                     errors.explained(
                         f"{type(self.module).__name__}.{self.name}{path}: {describe(value)} holds a "
-                        f"{type(hidden).__name__} where no tree finds it: its arrays would not be trained, nor change.",
+                        f"{type(hidden).__name__} which is not a part of the pytree: its arrays would be "
+                        f"neither trained nor updated.",
                         "the module itself, in a list, tuple or dict; for a method, its name: getattr(self, name)(x).",
                     )
                 )
@@ -475,7 +477,7 @@ def _refuse_ties(module: Any) -> None:
             what = "array" if isinstance(x, Array) else "module"
             raise ValueError(
                 errors.explained(
-                    f"{type(module).__name__}: {seen[id(x)]} and {path} are one {what}; in a pytree they would "
+                    f"{type(module).__name__}: {seen[id(x)]} and {path} are the same {what}; in a pytree they would "
                     "become two copies.",
                     "one owner that is passed to the other: self.tokens.attend(x), or f(self.tokens, x).",
                 )

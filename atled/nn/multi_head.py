@@ -268,7 +268,7 @@ def _pair(window: Any) -> tuple[int, int] | None:
     if len(pair) != 2 or not all([isinstance(n, (int, np.integer)) and n >= 0 for n in pair]):
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: window must be a number of places, or (left, right); got {window}.",
+                f"MultiHeadAttention: window must be a number of positions, or (left, right); got {window}.",
                 "window=None for all.",
             )
         )
@@ -289,7 +289,7 @@ def _check_options(positions: Any, heads: int, length: int, memory_efficient: bo
 
 
 def _check_positions(positions: Any, heads: int, length: int) -> None:
-    """Raise an error for positions that do not fit the heads."""
+    """Raise an error for positions that do not match the heads."""
     what = type(positions).__name__
     if not isinstance(positions, Module) or isinstance(positions, SinusoidalPositions):
         raise TypeError(

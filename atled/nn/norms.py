@@ -193,8 +193,8 @@ def _check_sizes(layer: Any, t: Any, least: int, places: Any, features: int) -> 
     if math.prod(places) * features < 2:
         raise ValueError(
             errors.explained(
-                f"{name}: there must be two numbers or more to normalize over, or all become 0; got {t}.",
-                "fewer groups, more places, or LayerNorm.",
+                f"{name}: at least two numbers are needed to normalize over, or all results are 0; got {t}.",
+                "fewer groups, more positions, or LayerNorm.",
             )
         )
 

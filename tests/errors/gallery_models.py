@@ -260,7 +260,7 @@ MODELS = [
         "one-array-at-two-places",
         "One array at two places of a model",
         "ValueError",
-        r"Tied: tokens/weight and head/weight are one array; in a pytree they would become two copies",
+        r"Tied: tokens/weight and head/weight are the same array; in a pytree they would become two copies",
         r"try: one owner.*self\.tokens\.attend\(x\)",
         "A model is a tree of arrays. An array at two places would get two gradients, and two states in the optimizer. "
         "Let one module own it, and call that module from the other place.",
@@ -368,7 +368,7 @@ MODELS = [
         "layer-without-a-key",
         "A layer without a key",
         "TypeError",
-        r"Linear: a key must be given, for its first values",
+        r"Linear: a key must be given, for its initial values",
         r"try: …, key=random\.key\(0\)\)",
         "Initial values are random, and randomness is an argument. Each call of `nn.Keys` returns a new key.",
         """
@@ -531,7 +531,7 @@ MODELS = [
         "kinds-mixed-in-one-list",
         "Kinds that are mixed in one list",
         "TypeError",
-        r"Net\.numbers: the arrays of one list or dict must be of one kind; got Buffer and Param",
+        r"Net\.numbers: the arrays of one list or dict must have the same kind; got Buffer and Param",
         r"try: a list for each kind",
         "An attribute has one kind. Use separate attributes for trained and untrained arrays.",
         """

@@ -244,7 +244,7 @@ TRACING = [
         "A function of `math` under `grad`",
         "ConcretizationTypeError",
         r"float: the Python number would lose the derivative that is being taken of this ~f32\[\]",
-        r"try: return x \* jnp\.exp\(x\), or float\(lax\.stop_gradient\(x\)\) if a constant is meant",
+        r"try: return x \* jnp\.exp\(x\), or float\(lax\.stop_gradient\(x\)\) if a constant is intended",
         "Without `jit` the number is known, but `math.exp` returns a plain float, which carries no derivative. The "
         "gradient would silently be zero.",
         """

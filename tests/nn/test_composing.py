@@ -134,7 +134,7 @@ def test_what_is_no_layer_is_refused(make, match):
 
 def test_a_layer_at_two_places_is_refused():
     layer = linear()
-    with pytest.raises(ValueError, match="are one module"):
+    with pytest.raises(ValueError, match="are the same module"):
         nn.Sequential(layer, jnp.tanh, layer)
 
 

@@ -340,9 +340,9 @@ def test_ties_are_refused():
             if not same:
                 self.b.weight = self.a.weight
 
-    with pytest.raises(ValueError, match="Tied: a and b are one module"):
+    with pytest.raises(ValueError, match="Tied: a and b are the same module"):
         Tied(True)
-    with pytest.raises(ValueError, match="Tied: a/weight and b/weight are one array"):
+    with pytest.raises(ValueError, match="Tied: a/weight and b/weight are the same array"):
         Tied(False)
 
 

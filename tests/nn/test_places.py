@@ -325,7 +325,7 @@ def test_weight_norm_begins_as_the_layer_and_owns_its_arrays():
         def __init__(self):
             self.plain, self.norm = layer, nn.WeightNorm(layer)
 
-    with pytest.raises(ValueError, match="are one array; in a pytree they would become two copies"):
+    with pytest.raises(ValueError, match="are the same array; in a pytree they would become two copies"):
         Both()
 
 

@@ -4,12 +4,12 @@ The same rules hold for all. A loss has one number for each example, or for each
 with booleans; the others affect neither the value nor gradients, even if they are NaN or infinite. `weights` weight
 the losses. Both have the shape of the losses, or length 1 along some axes. Then the losses are reduced by `reduction`:
 
-- `"mean"`: sum(weights * losses) / sum(weights) over selected losses. A mean over nothing is 0, and so are its
+- `"mean"`: sum(weights * losses) / sum(weights) over selected losses. The mean of no losses is 0, and so are its
   gradients, so a batch of padding is harmless.
 - `"sum"`: sum(weights * losses) over selected losses.
 - `None`: weights * losses, with 0 for those not selected.
 
-Shapes must agree, without broadcasting: (n, 1) with (n,) raises. Half precision is computed in float32, and the loss
+Shapes must agree, without broadcasting: (n, 1) with (n,) raises. 16-bit floats are computed in float32, and the loss
 is float32; targets are converted to the dtype of the predictions. Labels out of range raise if their values are known,
 and make the loss of their example NaN in compiled code.
 """

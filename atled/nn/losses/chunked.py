@@ -77,7 +77,9 @@ def linear_cross_entropy(
             )
         )
     if not len(weight):
-        raise ValueError(errors.explained(f"losses.{name}: there must be a class at least; got weight {weight.type}."))
+        raise ValueError(
+            errors.explained(f"losses.{name}: there must be at least one class; got weight {weight.type}.")
+        )
     shape = x.shape[:-1]
     mask = selection(name, where, shape)
     labels = chosen(mask, integers(name, "labels", labels, shape, "x without its last axis"))
@@ -99,7 +101,7 @@ def _plain(what: str, x: Any) -> float:
     if isinstance(x, Tracer):
         raise TypeError(
             errors.explained(
-                f"losses.linear_cross_entropy: {what} must be a number that is known when it is compiled; got {x}.",
+                f"losses.linear_cross_entropy: {what} must be a static number; got {x}.",
                 f"static_argnames='{what}' for jit, or cross_entropy(x @ weight.T, …), where it may be traced.",
             )
         )

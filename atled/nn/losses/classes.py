@@ -61,7 +61,9 @@ def cross_entropy(
     logits = numbers(name, "logits", logits)
     at = check_axis(f"losses.{name}", axis, logits.ndim)
     if logits.shape[at] == 0:
-        raise ValueError(errors.explained(f"losses.{name}: there must be a class at least; got logits {logits.type}."))
+        raise ValueError(
+            errors.explained(f"losses.{name}: there must be at least one class; got logits {logits.type}.")
+        )
     shape = logits.shape[:at] + logits.shape[at + 1 :]
     mask = selection(name, where, shape)
     is_dense = is_array_like(labels) and type_of(labels).kind == "f"
@@ -275,8 +277,8 @@ def dice(
     """1 - (2 * sum(p * label) + smooth) / (sum(p) + sum(label) + smooth) for each example, summed over its positions.
 
     Args:
-        logits: `(batch, *spatial)`, with p = sigmoid(logits); or `(batch, *spatial, classes)` next to integer labels
-            with one axis less, with p = softmax(logits): the mean over the classes.
+        logits: `(batch, *spatial)`, with p = sigmoid(logits); or `(batch, *spatial, classes)` with integer labels that
+            have one axis fewer, and p = softmax(logits): the mean over the classes.
         labels: 0 and 1, booleans or probabilities of the shape of the logits; or integers `(batch, *spatial)`.
         where: booleans `(batch, *spatial)`; an example without selected positions is ignored.
         weights: one for each example, `(batch,)`.

@@ -113,7 +113,7 @@ def log_cosh(
     weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """log(cosh(d)), with d = prediction - target: d**2 / 2 near 0 and abs(d) - log(2) far out, exact in between.
+    """log(cosh(d)), with d = prediction - target: d**2 / 2 near 0, abs(d) - log(2) for large d, exact in between.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp

@@ -15,7 +15,7 @@ from atled.nn.expecting import expected
 
 
 def numbers(name: str, what: str, x: Any) -> Array:
-    """A floating array that a loss is computed from; half precision as float32."""
+    """A floating-point array from which a loss is computed; 16-bit floats are converted to float32."""
     if not is_array_like(x) or type_of(x).kind != "f":
         raise TypeError(
             errors.explained(
@@ -27,7 +27,7 @@ def numbers(name: str, what: str, x: Any) -> Array:
 
 
 def alike(name: str, what: str, x: Any, like: Any, than: str) -> Array:
-    """Targets in the dtype of the predictions, whose shape they must have."""
+    """Targets, converted to the dtype of the predictions; both must have the same shape."""
     check_shape(name, what, x, type_of(like).shape, than)
     if type_of(x).kind not in "fiub":
         raise TypeError(errors.explained(f"losses.{name}: the {what} must be real numbers; got {shown(x)}."))
@@ -35,7 +35,7 @@ def alike(name: str, what: str, x: Any, like: Any, than: str) -> Array:
 
 
 def check_shape(name: str, what: str, x: Any, shape: tuple[int, ...], than: str) -> None:
-    """Raise unless an array has a shape."""
+    """Raise unless an array has the given shape."""
     if not is_array_like(x) or type_of(x).shape != shape:
         raise ValueError(
             errors.explained(
@@ -46,7 +46,7 @@ def check_shape(name: str, what: str, x: Any, shape: tuple[int, ...], than: str)
 
 
 def integers(name: str, what: str, x: Any, shape: tuple[int, ...], than: str) -> Array:
-    """Integers of a shape, as int32 at least."""
+    """Integers of a given shape, as int32 or wider."""
     if not is_array_like(x) or type_of(x).kind not in "iu":
         raise TypeError(
             errors.explained(f"losses.{name}: the {what} must be integers; got {shown(x)}.", f"{what}.astype('int32').")
@@ -71,7 +71,7 @@ def between(name: str, what: str, x: Any, low: float, high: float = math.inf) ->
 
 
 def selection(name: str, where: Any, shape: tuple[int, ...]) -> Any:
-    """The mask of what is selected, in the shape of the losses; None for all."""
+    """The mask of selected losses, in their shape; None if all are selected."""
     if where is None:
         return None
     if not is_array_like(where) or type_of(where).kind != "b":
@@ -90,7 +90,7 @@ def _spread(name: str, what: str, x: Any, shape: tuple[int, ...]) -> Any:
     if len(dims) not in (0, len(shape)) or any([d not in (1, n) for d, n in zip(dims, shape)]):
         raise ValueError(
             errors.explained(
-                f"losses.{name}: {what} must have the axes of the losses, {shape}, each as long or of length 1; got "
+                f"losses.{name}: {what} must have the shape of the losses, {shape}, or length 1 along some axes; got "
                 f"{type_of(x)}.",
                 f"{what}[:, None], or reduction=None to see the shape of the losses.",
             )
@@ -145,7 +145,7 @@ def mean(total: Any, mask: Any, weights: Any, count: int) -> Any:
 
 
 def reduced(name: str, losses: Any, mask: Any, weights: Any, reduction: Any) -> Any:
-    """Reduce losses; `where` is a mask of their shape, None for all."""
+    """Reduce losses; `where` is a mask of their shape, None if all are selected."""
     check_reduction(name, reduction)
     counts = factors(name, mask, weights, losses)
     losses = chosen(mask, losses) if weights is None else chosen(mask, losses) * counts

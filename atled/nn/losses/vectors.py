@@ -39,7 +39,7 @@ def _distance(x: Any, y: Any) -> Any:
 
 
 def _signs(name: str, labels: Any, shape: tuple[int, ...], mask: Any) -> Any:
-    """Whether two vectors belong together: labels 1 and -1, or booleans."""
+    """Whether two vectors match: labels 1 and -1, or booleans."""
     check_shape(name, "labels", labels, shape, "the vectors without their last axis")
     if type_of(labels).kind not in "biuf":
         raise TypeError(errors.explained(f"losses.{name}: the labels must be real numbers; got {type_of(labels)}."))
@@ -164,7 +164,8 @@ def info_nce(
     weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """The cross entropy of finding for each row of x its own row of y among all rows, by cos(x, y) / temperature.
+    """The cross entropy of matching each row of x with the same row of y among all rows, with logits cos(x, y) /
+    temperature.
 
     Both are `(rows, features)`. With `symmetric`, the loss is averaged with that of the rows of y against those of x.
     Rows that `where` does not select are neither queries nor candidates.
