@@ -26,12 +26,12 @@ def max_pool(
     stride: int | Sequence[int] | None = None,
     padding: str | int | Sequence[int | Sequence[int]] = "VALID",
 ) -> Array:
-    """The maximum of each window, for each feature. Padding does not count, and NaN is larger than all.
+    """The maximum of each window, for each feature. Padding does not count, and NaN counts as the largest value.
 
     Args:
         size: the lengths of the window; one number for one axis.
         stride: the stride of the window; None is its size.
-        padding: "VALID" for windows inside of the input, "SAME" for as many as inputs divided by the stride,
+        padding: "VALID" for windows inside of the input, "SAME" for as many outputs as inputs, divided by the stride,
             (before, after) for each axis, or a number for all.
 
     At ties, the gradient goes to the first maximum.
@@ -192,7 +192,7 @@ class _Adaptive(Module):
         t, y = type_of(x), wide(x) if self._is_mean else jnp.asarray(x)
         for axis, count in enumerate(self.size, t.ndim - len(self.size) - 1):
             if t.shape[axis] == 0:
-                raise ValueError(errors.explained(f"{type(self).__name__}: the input must have places; got {t}."))
+                raise ValueError(errors.explained(f"{type(self).__name__}: the input must have spatial axes; got {t}."))
             if count not in (None, t.shape[axis]):
                 y = self._reduced(y, axis, count)
         return y.astype(_float(x)) if self._is_mean else y
@@ -217,7 +217,7 @@ class AdaptiveAvgPool(_Adaptive):
     """Adaptive average pooling to `size` outputs along each axis; None leaves an axis unchanged.
 
     For n inputs and m outputs, window i is from floor(i * n / m) up to, but not including, ceil((i + 1) * n / m). Sums
-    are taken in float32 at least.
+    are computed in float32 or wider.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp

@@ -30,9 +30,10 @@ class RoPE(Module):
 
     Args:
         features_per_head: the length of the last axis.
-        base: the wave length of the slowest pair is about 2 pi times as long.
+        base: the wavelength of the slowest pair is about 2 pi times `base`.
         part: how many leading features are rotated; by default all.
-        interleaved: pairs are neighbours, as in GPT-J; otherwise feature i goes with i + n, as in Llama and GPT-NeoX.
+        interleaved: pairs are neighbours, as in GPT-J; otherwise feature i is paired with i + n, as in Llama and
+            GPT-NeoX.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -51,7 +52,8 @@ class RoPE(Module):
         if self.part < 2 or self.part % 2 or self.part > self.features_per_head:
             raise ValueError(
                 errors.explained(
-                    f"RoPE: features are turned in pairs, at most all {self.features_per_head}; got {self.part}.",
+                    f"RoPE: the number of rotated features must be even, and at most "
+                    f"{self.features_per_head}; got {self.part}.",
                     f"RoPE({self.features_per_head}, part={max(2, min(self.part, self.features_per_head) // 2 * 2)}).",
                 )
             )
@@ -137,10 +139,11 @@ def _numbers(count: int, distance: int) -> np.ndarray:
 
 
 class ALiBi(Module):
-    """A bias for the logits of attention that falls with the distance: `-slope * |query - key|` (Press et al., 2022).
+    """A bias for the logits of attention that decreases with the distance: `-slope * |query - key|` (Press et al.,
+    2022).
 
     Of n heads, n a power of two, head i = 1, 2, … has the slope `2 ** (-8 i / n)`. Other numbers of heads have the
-    slopes of the next smaller power of two, and then every second one of twice as many.
+    slopes of the next smaller power of two, and then every second slope of twice as many heads.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -185,7 +188,7 @@ class SinusoidalPositions(Module):
         self.features, self.base = int(features), _base("SinusoidalPositions", base)
         if features < 2 or features % 2:
             raise ValueError(
-                errors.explained(f"SinusoidalPositions: features are pairs, an even number; got {features}.")
+                errors.explained(f"SinusoidalPositions: the number of features must be even; got {features}.")
             )
         self.interleaved, self.dtype = bool(interleaved), kept(dtype)
 
@@ -212,25 +215,28 @@ def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
     if distance <= exact:
         raise ValueError(
             errors.explained(
-                f"RelativePositions: distance must be more than the {exact} that have a bucket each; got {distance}.",
+                f"RelativePositions: distance must be more than {exact}, the number of distances with their "
+                f"own bucket; got {distance}.",
                 f"distance={4 * exact}, or fewer buckets.",
             )
         )
 
 
 def _placed(layer: RoPE, x: Any, positions: Any) -> tuple[Any, Any]:
-    """The type of the input, and its positions; raises if they do not fit."""
+    """The type of the input, and its positions; raises if they do not match."""
     t = type_of(x)
     if t.ndim < 3 or t.shape[-1] != layer.features_per_head or t.kind != "f":
         raise ValueError(
             errors.explained(
                 f"RoPE: the input must be floats (…, time, heads, {layer.features_per_head}); got {t}.",
-                "x.reshape(batch, time, heads, -1), and RoPE of the length of a head.",
+                "x.reshape(batch, time, heads, -1), and RoPE for the length of a head.",
             )
         )
     positions = jnp.arange(t.shape[-3]) if positions is None else jnp.asarray(positions)
     if not positions.ndim or positions.shape[-1] != t.shape[-3] or positions.ndim > t.ndim - 2:
-        raise ValueError(errors.explained(f"RoPE: positions must be one for each place of {t}; got {positions.type}."))
+        raise ValueError(
+            errors.explained(f"RoPE: there must be one position for each time step of {t}; got {positions.type}.")
+        )
     return t, positions
 
 

@@ -1,7 +1,8 @@
 """Recurrent layers: cells for one step; `RNN` and `Bidirectional`, which run them over time.
 
 A cell is called as `state, y = cell(state, x)`. The part that depends only on the input, `prepared`, is computed for
-all steps at once; `stepped` is the rest. A custom cell needs `start` and `__call__`, or all of them.
+all steps at once; `stepped` is the rest. A custom cell needs `start` and `__call__`; `prepared` and `stepped` are
+optional.
 """
 
 from __future__ import annotations
@@ -207,8 +208,8 @@ class GRUCell(_Cell):
 class ConvLSTMCell(_Cell):
     """One step of an LSTM over images: (batch, *spatial, features), with convolutions for products (Shi et al., 2015).
 
-    As `LSTMCell`, with `input` and `state`, convolutions for all four gates, and without the paper's products of gates
-    with the cell.
+    Like `LSTMCell`, with `input` and `state`, convolutions for all four gates, but without the paper's products of
+    gates with the cell.
 
     Args:
         size: the lengths of the windows; one number for one axis.
@@ -388,7 +389,8 @@ class Bidirectional(Module):
         if forward is backward:
             raise ValueError(
                 errors.explained(
-                    "Bidirectional: forward and backward must be two cells; got one twice.", "two cells, of two keys."
+                    "Bidirectional: forward and backward must be two cells; got the same one twice.",
+                    "two cells, created with different keys.",
                 )
             )
         if not callable(merge) and merge not in _MERGES:
@@ -415,7 +417,7 @@ class Bidirectional(Module):
         """The merged outputs of all steps; with `return_state`, also the last states, a pair.
 
         Args:
-            state: a pair of states, for each of the two before its first step.
+            state: a pair: the state of each cell before its first step.
             lengths: how many steps each sequence has, as for `RNN`.
         """
         if state is not None and not (isinstance(state, (tuple, list)) and len(state) == 2):

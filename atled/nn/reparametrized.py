@@ -105,9 +105,9 @@ class WeightNorm(Reparametrized):
     """Weight normalization: the weight's norm and direction are separate parameters: `weight = scale * direction /
     norm(direction)`.
 
-    Norms are over all axes but one: with `axis=-1`, each output feature of `Linear` and `Conv` has its own norm.
-    Both are parameters, in place of the layer's own; initially, the weight is unchanged. A direction of zeros has no
-    norm to be divided by, and gives NaN. PyTorch's `parametrizations.weight_norm`.
+    Norms are over all axes but one: with `axis=-1`, each output feature of `Linear` and `Conv` has its own norm. Both
+    are parameters, in place of the layer's own; initially, the weight is unchanged. A direction of zeros has norm 0,
+    and gives NaN. Corresponds to PyTorch's `parametrizations.weight_norm`.
 
     Args:
         layer: any module; it is not changed.
@@ -143,10 +143,10 @@ class WeightNorm(Reparametrized):
 class SpectralNorm(Reparametrized):
     """Spectral normalization: the weight is divided by its largest singular value.
 
-    The weight is taken as a matrix, with one axis for its columns and all others for its rows. Each call while training
-    moves `u` and `v`, two vectors, by power iteration towards those that belong to the largest singular value, which
-    is `v @ weight @ u`; gradients treat these as constants. They are assigned, so the module must be returned.
-    PyTorch's `parametrizations.spectral_norm`.
+    The weight is treated as a matrix, with one axis for its columns and all others for its rows. Each call while
+    training moves `u` and `v`, two vectors, by power iteration towards those that belong to the largest singular value,
+    which is `v @ weight @ u`; gradients treat these as constants. They are assigned, so the module must be returned.
+    Corresponds to PyTorch's `parametrizations.spectral_norm`.
 
     Args:
         layer: any module; it is not changed.

@@ -73,7 +73,8 @@ def _unlike(a: tree.Structure, b: tree.Structure) -> tree.TreeError:
     path, was, other = difference(a, b) or ("", "", "")
     return tree.TreeError(
         errors.explained(
-            f"nn.merge: the parts must be of one model; at {path or 'the root'}, one has {was}, and another {other}.",
+            f"nn.merge: the parts must come from the same model; at {path or 'the root'}, one has {was}, and "
+            f"another {other}.",
             "both from the same model: nn.params(model), nn.buffers(model).",
         )
     )
@@ -178,7 +179,7 @@ def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
 
 
 def freeze(module: Any, pattern: str = "**") -> Any:
-    """A copy in which the parameters that match a pattern are frozen: `grad` does not differentiate them.
+    """A copy in which the parameters that match a pattern are frozen: `grad` computes no gradients for them.
 
     >>> from atled import nn, random
     >>> nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight")
@@ -203,8 +204,9 @@ def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[
         what = "no parameters" if of is Param else "nothing that is declared by itself"
         raise ValueError(
             errors.explained(
-                f"{where}: a pattern must name {of.__name__}s as they are declared; {pattern!r} names {what}.",
-                "the attribute: the arrays of a list are declared together.",
+                f"{where}: a pattern must match {of.__name__}s that are declared by themselves; {pattern!r} "
+                f"names {what}.",
+                "the whole attribute: the arrays of a list are declared together.",
             )
         )
     return copy

@@ -40,7 +40,7 @@ def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) ->
         if len(spec) > len(dims) - depth:
             raise ValueError(
                 errors.explained(
-                    f"nn.shardings: the spec of {path} must have an entry for each axis at most; got {spec} for "
+                    f"nn.shardings: the spec of {path} must have at most one entry for each axis; got {spec} for "
                     f"{dims[depth:]}."
                 )
             )

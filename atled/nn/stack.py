@@ -28,7 +28,8 @@ class Stacked(Module):
         if isinstance(make, Module):
             raise TypeError(
                 errors.explained(
-                    f"{name}: the first argument makes a layer from a key; got a {type(make).__name__}.",
+                    f"{name}: the first argument must be a function that makes a layer from a key; got a "
+                    f"{type(make).__name__}.",
                     f"lambda key: {type(make).__name__}(…, key=key).",
                 )
             )
@@ -74,7 +75,7 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
         path, was, now = difference(structure, structure_after) or ("", "", "")
         raise TypeError(
             errors.explained(
-                f"Stack: a layer must keep its tree in a call; layers{path} was {was}, and is {now}.",
+                f"Stack: a layer must keep its tree structure in a call; layers{path} was {was}, and is {now}.",
                 "Buffers that are created in __init__.",
             )
         )

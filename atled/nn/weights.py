@@ -60,7 +60,7 @@ class Part(NamedTuple):
 
 
 def _host(x: Any) -> np.ndarray:
-    """An array of any library as one of NumPy's."""
+    """Convert an array of any library to a NumPy array."""
     if hasattr(x, "detach"):  # PyTorch's, which may be of a dtype that NumPy lacks
         x = x.detach().cpu()
         return np.asarray(x.float()) if str(x.dtype) == "torch.bfloat16" else x.numpy()
@@ -235,7 +235,7 @@ def load_state(
             odd.append(f"{path} is {t}, and {full[0].name} gives {value.shape}")
         else:
             if value.dtype.kind == "c" and t.kind != "c":
-                raise TypeError(errors.explained(f"nn.load_state: {path} is {t}, and {full[0].name} is complex."))
+                raise TypeError(errors.explained(f"nn.load_state: {path} is {t}, but {full[0].name} is complex."))
             new_leaves.append(_placed_like(jnp.asarray(value, t.dtype), x))
     spare = [n for n in state if n not in asked and n.rpartition(".")[2] not in _COUNTERS]
     if missing or odd or spare:
@@ -244,7 +244,7 @@ def load_state(
         problems += [f"that nothing asks for: {_some(spare)}"] if spare else []
         raise ValueError(
             errors.explained(
-                f"nn.load_state: names and shapes must be those of the model; {'; '.join(problems)}.",
+                f"nn.load_state: names and shapes must match the model; {'; '.join(problems)}.",
                 "rules={'our/path': 'their.name'}, or leave the names out of the state.",
             )
         )
@@ -288,7 +288,9 @@ def state(
         for layer, (module, part) in zip(layers, there, strict=True):
             own, name = part.given(layer), _joined(module, part.name)
             if name in out and part.piece is None:
-                raise ValueError(errors.explained(f"nn.state: rules must lead to one name each; two give {name}."))
+                raise ValueError(
+                    errors.explained(f"nn.state: rules must give each array its own name; two arrays get {name}.")
+                )
             if part.piece is None:
                 out[name] = own
             else:
@@ -300,7 +302,7 @@ def state(
         if len({x.shape for x, _ in arrays}) > 1:
             raise ValueError(
                 errors.explained(
-                    f"nn.state: the pieces of {name} must have one shape; got {[x.shape for x, _ in arrays]}.",
+                    f"nn.state: the pieces of {name} must have the same shape; got {[x.shape for x, _ in arrays]}.",
                     "a custom layout for this class: layout={**weights.TORCH, MyLayer: {...}}.",
                 )
             )

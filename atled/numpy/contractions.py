@@ -27,7 +27,7 @@ _STATIC = ("precision", "preferred_element_type")
 
 
 def _product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, result: Any) -> Any:
-    """`dot_general` on operands of one dtype; bools are combined by `or`."""
+    """`dot_general` on operands of the same dtype; bools are combined by `or`."""
     result_dtype = None if result is None else dtypes.canonical(result)
     if type_of(x).kind == "b":
         x, y = (conversion.convert(v, dtypes.int32) for v in (x, y))
@@ -387,12 +387,12 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
             raise ValueError(
                 f"einsum: every axis must have a label; got {len(s.replace('...', ''))} labels {s!r} for {t}, which "
                 f"has {t.ndim} axes."
-                f"\n  try: {'ijklmnopqr'[: t.ndim]!r}, or '...' for the axes that are just kept."
+                f"\n  try: {'ijklmnopqr'[: t.ndim]!r}, or '...' for the axes that are kept."
             )
         for c, n in zip(labels, t.shape, strict=True):
             if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
                 raise ValueError(
-                    f"einsum: axes with one label must have one length; got {sizes[c]} and {n} for {c!r} in "
+                    f"einsum: axes with the same label must have the same length; got {sizes[c]} and {n} for {c!r} in "
                     f"{subscripts!r}.\n  try: the labels in the order of the axes of {' and '.join(map(str, types))}."
                 )
             sizes[c] = n if sizes[c] == 1 else sizes[c]
@@ -405,7 +405,7 @@ def parse_einsum(subscripts: str, types: Sequence[ArrayType]) -> tuple[list[str]
     unknown = [c for c in output if c not in sizes]
     if unknown or len(set(output)) != len(output):
         raise ValueError(
-            f"einsum: the result {output!r} of {subscripts!r} must use each label of the operands once at most."
+            f"einsum: the result {output!r} of {subscripts!r} must use each label of the operands at most once."
             f"\n  try: labels out of {''.join(dict.fromkeys(''.join(inputs)))!r} after the arrow."
         )
     return full, output

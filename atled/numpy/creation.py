@@ -53,7 +53,7 @@ def _dtype(name: str, dtype: Any) -> Any:
     if isinstance(dtype, int):
         raise TypeError(
             errors.explained(
-                f"{name}: the shape comes as one tuple, and then the dtype; got {dtype} as the dtype.",
+                f"{name}: the shape must be one tuple, followed by the dtype; got {dtype} as the dtype.",
                 rewriting.called_with("({0}, {1})", function=name) or f"{name}((2, 3)).",
             )
         )
@@ -166,7 +166,7 @@ def full(
     device: Any = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """An array with one value everywhere; the value may be an array that broadcasts.
+    """An array filled with one value; the value may be an array that broadcasts.
 
     >>> full((2,), 7)
     Array([7, 7], dtype=int32)
@@ -270,7 +270,7 @@ def full_like(
     device: Any = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """One value everywhere, with the shape and dtype of another array, and its sharding.
+    """An array filled with one value, with the shape and dtype of another array, and its sharding.
 
     >>> full_like(array([1, 2]), 7)
     Array([7, 7], dtype=int32)
@@ -318,7 +318,7 @@ def asarray(
     target_dtype = None if dtype is None else dtypes.canonical(dtype)
     if copy is False and not (isinstance(a, Array) and target_dtype in (None, a.dtype)):
         raise ValueError(
-            f"asarray: with copy=False, an array of the dtype that is asked for is needed; got {describe(a)}."
+            f"asarray: with copy=False, an array of the requested dtype is needed; got {describe(a)}."
             "\n  try: copy=None, which copies where it must."
         )
     out = located(_from_values(a, target_dtype), device, out_sharding)
@@ -457,7 +457,7 @@ def _stacked(a: Any, wanted: Any, items: list[Any]) -> Any:
         rows = [build(v) for v in x]
         dims = {r.shape for r in rows}
         if len(dims) > 1:
-            raise ValueError(f"asarray: arrays in a list must have one shape; got {sorted(dims)}.")
+            raise ValueError(f"asarray: arrays in a list must have the same shape; got {sorted(dims)}.")
         return _stack(rows)
 
     return build(a)

@@ -154,7 +154,7 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 
 def _triangle_name(name: str, uplo: str | None) -> bool:
-    """Whether the lower triangle is meant."""
+    """Whether `UPLO` selects the lower triangle."""
     if uplo not in (None, "L", "U"):
         raise ValueError(f"{name}: UPLO is 'L' or 'U'; got {uplo!r}.")
     return uplo != "U"

@@ -110,7 +110,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice | Sequence[int], values: Array
         new = broadcast_to(new, dims)
     except ValueError:
         raise ValueError(
-            f"insert: values of shape {new.shape} do not broadcast to the {dims} that are inserted."
+            f"insert: values of shape {new.shape} do not broadcast to the inserted shape {dims}."
         ) from None
     return _insert(x, positions, new, at)
 
@@ -234,7 +234,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
     if count == 0:
         return a
     if n == 0:
-        raise ValueError(f"put: an empty array has no places; got {t}.")
+        raise ValueError(f"put: an empty array has no positions; got {t}.")
     i = shape.reshape(ind, (count,))
     if mode == "wrap":
         i = remainder(conversion.convert(i, index_dtype(n)), np.asarray(n, index_dtype(n)))

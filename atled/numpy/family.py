@@ -62,7 +62,7 @@ def binary(
 
 
 def numbers(name: str, x1: Any, x2: Any) -> list[Any]:
-    """Operands of one dtype and shape, where bools count as integers."""
+    """Operands converted to the same dtype and shape; bools count as integers."""
     x, y = broadcast(name, promote_dtypes(name, x1, x2))
     return [conversion.convert(v, dtypes.default("i")) for v in (x, y)] if type_of(x).kind == "b" else [x, y]
 

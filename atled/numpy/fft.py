@@ -1,7 +1,7 @@
 """NumPy's Fourier transforms, over any number of axes.
 
 The compiler transforms up to three axes at a time; more are transformed in several steps. Results are complex64 or
-complex128 (float32 or float64 where they are real); half precision computes in float32.
+complex128 (float32 or float64 where they are real); 16-bit floats are computed in float32.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _transform(a: Any, kind: str, lengths: tuple[int, ...] | None, axes: tuple[i
     name = kind.lower()
     t = operand_type(name, a)
     if kind == "RFFT" and t.kind == "c":
-        raise ValueError(f"{name}: real numbers are needed; got {t}. For complex ones there is fft.")
+        raise ValueError(f"{name}: real numbers are needed; got {t}. Use fft for complex numbers.")
     (x,) = promote_inexact(name, a)
     if kind == "RFFT":
         x = cast(x, dtypes.float32) if dtypes.bits(type_of(x).dtype) < 32 else x
@@ -84,7 +84,7 @@ def _transform(a: Any, kind: str, lengths: tuple[int, ...] | None, axes: tuple[i
     else:
         lengths = tuple([d if m == -1 else m for m, d in zip(lengths, dims, strict=True)])
     if any(m < 1 for m in lengths) and t.size:
-        raise ValueError(f"{name}: transforms have at least one element; got lengths {lengths} for {t}.")
+        raise ValueError(f"{name}: a transform needs at least one element; got lengths {lengths} for {t}.")
     lengths = tuple([max(m, 0) for m in lengths])
     order = [i for i in range(n) if i not in axes] + list(axes)
     x = shape.transpose(x, order)
@@ -337,7 +337,7 @@ def _check_count(name: str, n: Any) -> int:
 def _frequency_dtype(name: str, d: Any, dtype: Any) -> Any:
     t = operand_type(name, d)
     if t.ndim:
-        raise ValueError(f"{name}: the distance of samples must be one number; got {t}.")
+        raise ValueError(f"{name}: the sample spacing must be a scalar; got {t}.")
     return dtypes.canonical(dtype) if dtype is not None else type_of(promote_inexact(name, d)[0]).dtype
 
 

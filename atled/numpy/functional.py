@@ -44,8 +44,8 @@ def _bind_lengths(lengths: dict[str, int], axes: CoreAxes, x: Any, signature: st
         want = int(name) if name.isdigit() else lengths.setdefault(name, n)
         if want != n:
             raise ValueError(
-                f"vectorize: core dimension {name!r} of signature {signature!r} must have one length; "
-                f"got {want} before, and {n} in {what}, {t}."
+                f"vectorize: core dimension {name!r} of signature {signature!r} must have the same length "
+                f"everywhere; got {want} before, and {n} in {what}, {t}."
             )
 
 
@@ -87,7 +87,7 @@ def vectorize(
     """
     excluded_set = frozenset(excluded)
     if any(not isinstance(e, (int, str)) for e in excluded_set):
-        raise TypeError(f"vectorize: excluded holds positions and names of arguments; got {set(excluded_set)}.")
+        raise TypeError(f"vectorize: excluded must hold positions and names of arguments; got {set(excluded_set)}.")
     if any(isinstance(e, int) and e < 0 for e in excluded_set):
         raise ValueError(f"vectorize: positions in excluded must not be negative; got {set(excluded_set)}.")
     parsed = None if signature is None else _parse(signature)

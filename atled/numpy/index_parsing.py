@@ -85,7 +85,7 @@ def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry,
         )
     dots = [i for i, e in enumerate(entries) if e is Ellipsis]
     if len(dots) > 1:
-        raise IndexError("index: an index can have one ellipsis ('...') at most.")
+        raise IndexError("index: an index can have at most one ellipsis ('...').")
     fill = [slice(None)] * (len(dims) - used)
     at = dots[0] if dots else len(entries)
     entries = entries[:at] + fill + entries[at + len(dots) :]

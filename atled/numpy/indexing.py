@@ -1,6 +1,6 @@
 """NumPy's indexing in full: reading. `index_parsing.py` parses, `updates.py` has `.at[...]`.
 
-Reads and writes work from one plan: each axis of the array is read as a window, or at points given by index arrays.
+Reads and writes follow the same plan: each axis of the array is read as a window, or at points given by index arrays.
 Each access is one launch: positions are operands, so a new position does not recompile.
 """
 
@@ -93,7 +93,7 @@ class _Layout(NamedTuple):
 def _laid_out(
     x: ArrayType, spec: Sequence[Entry], values: Sequence[Any], advanced: Sequence[int], lead: int, dtype: Any
 ) -> _Layout:
-    """Lay out the axes of the result. Index arrays share `lead` axes: in front if something stands between them."""
+    """Lay out the axes of the result. Index arrays share `lead` axes: in front if other entries are between them."""
     is_apart = bool(advanced) and advanced != list(range(advanced[0], advanced[-1] + 1))
     shared: list[tuple[Any, ...]] = [("lead", k) for k in range(lead)]
     layout = _Layout(shared if is_apart else [], {}, {}, list(x.shape))

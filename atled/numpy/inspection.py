@@ -1,4 +1,4 @@
-"""Questions about arrays and dtypes: promotion, kinds, shapes; and arrays as text and as files."""
+"""Queries about arrays and dtypes: promotion, kinds, shapes; and arrays as text and as files."""
 
 from __future__ import annotations
 

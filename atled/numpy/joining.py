@@ -62,7 +62,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, d
     if isinstance(axis, (Array, np.ndarray)) and type_of(axis).ndim:
         raise TypeError(
             errors.explained(
-                f"concatenate: the arrays come as one list, and then the axis; got {type_of(axis)} as the axis.",
+                f"concatenate: the arrays must be in one list, followed by the axis; got {type_of(axis)} as the axis.",
                 rewriting.called_with("[{0}, {1}]", function="concatenate") or "concatenate([x, y]).",
             )
         )
@@ -78,7 +78,7 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
     first = type_of(xs[0])
     if any(type_of(x).shape != first.shape for x in xs):
         raise ValueError(
-            f"stack: arrays must have one shape; got {', '.join(str(type_of(x)) for x in xs)}."
+            f"stack: arrays must have the same shape; got {', '.join(str(type_of(x)) for x in xs)}."
             "\n  try: concatenate to join them along an axis they have, or pad the shorter ones."
         )
     at = check_axis("stack", axis, first.ndim + 1)
@@ -89,7 +89,7 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
 def stack(
     arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Arrays of one shape stacked along a new axis.
+    """Stack arrays of the same shape along a new axis.
 
     >>> stack([asarray([1, 2]), asarray([3, 4])], axis=1)
     Array([[1, 3],
@@ -107,7 +107,7 @@ def _joined(arrays: Any, axis: int, dtype: Any = None) -> Any:
 
 
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Arrays one below another.
+    """Stack arrays vertically, along the first axis.
 
     >>> vstack((asarray([1, 2]), asarray([3, 4])))
     Array([[1, 2],
@@ -126,7 +126,7 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
 
 
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Arrays one behind another.
+    """Stack arrays along the third axis.
 
     >>> dstack((asarray([1, 2]), asarray([3, 4])))
     Array([[[1, 3],

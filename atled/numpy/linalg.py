@@ -1,7 +1,7 @@
 """NumPy's linear algebra, over the last two axes of arrays; leading axes are batches.
 
 Solving, determinants and products are here, the others in `decompositions.py` and `norms.py`. The functions choose,
-scale and combine the ops of `ops/linalg.py` and `ops/solvers.py`. Half precision computes in float32.
+scale and combine the ops of `ops/linalg.py` and `ops/solvers.py`. 16-bit floats are computed in float32.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def pinv(
     Array([[0.5, 0. ]], dtype=float32)
     """
     if rtol is not None and rcond is not None:
-        raise ValueError("pinv: rtol and rcond are two names for one thing; give one of them.")
+        raise ValueError("pinv: rtol and rcond are two names for the same parameter; give only one of them.")
     return _pinv(a, rcond if rtol is None else rtol, bool(hermitian))
 
 
@@ -186,7 +186,7 @@ def _tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None) -> Any:
         x = shape.transpose(x, [i for i in range(t.ndim) if i not in moved] + list(moved))
     dims = type_of(x).shape[at.ndim :]
     if prod(dims) != at.size or type_of(x).size != at.size**2:
-        raise ValueError(f"tensorsolve: {t} is not a square matrix between the shape of {at} and {dims}.")
+        raise ValueError(f"tensorsolve: {t} does not form a square matrix from shape {dims} to the shape of {at}.")
     out = solve(shape.reshape(x, (at.size, at.size)), shape.reshape(y, (at.size,)))
     return shape.reshape(out, dims)
 
@@ -202,7 +202,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 
 @library_function(static=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of a as a linear map from its axes `ind` and later to the axes before.
+    """The inverse of a as a linear map from its axes from `ind` on to the axes before.
 
     >>> import atled.numpy as jnp
     >>> a = jnp.eye(6).reshape(6, 2, 3) * 2

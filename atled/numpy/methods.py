@@ -108,7 +108,7 @@ def _iter(self: Any) -> Any:
     if self.ndim == 0:
         raise TypeError(
             errors.explained(
-                f"iteration: a 0-d array has no elements to go through; got {self.type}.",
+                f"iteration: a 0-d array has no elements to iterate over; got {self.type}.",
                 "range(n) or lax.fori_loop to count up to a number; x.reshape(1) for an array of one element.",
             )
         )

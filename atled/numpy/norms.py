@@ -54,7 +54,7 @@ def _reduced_vector_norm(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     if ord == 1:
         return reduction.reduce_sum(size, axes)
     if isinstance(ord, str):
-        raise ValueError(f"norm: {ord!r} is a norm of matrices; got vectors. Orders of vectors are numbers.")
+        raise ValueError(f"norm: {ord!r} is a matrix norm; got vectors. The order of a vector norm is a number.")
     power = np.asarray(ord, dtype)
     is_zero = ew.eq(size, 0)
     term = elementary.pow(ew.select(is_zero, np.ones((), dtype), size), power)

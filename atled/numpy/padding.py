@@ -138,7 +138,7 @@ def _lengths(value: Any, t: ArrayType) -> Widths:
         return tuple([(n, n) for n in t.shape])
     pairs = _pairs("stat_length", value, t.ndim)
     if any(0 in pair for pair in pairs):
-        raise ValueError("pad: stat_length must be positive, because no elements have no statistic; got 0.")
+        raise ValueError("pad: stat_length must be positive, because a statistic needs at least one element; got 0.")
     return tuple([(min(a, n), min(b, n)) for (a, b), n in zip(pairs, t.shape, strict=True)])
 
 

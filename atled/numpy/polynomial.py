@@ -445,7 +445,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     if t.ndim == 2 and t.shape[0] == t.shape[1] and t.size:
         (z,) = bind(spectral.Eig(False), conversion.convert(z, _solver_dtype(t.dtype)))
     elif t.ndim > 1:
-        raise ValueError(f"poly: zeros are a 1-d array, or a square matrix is given; got {t}.")
+        raise ValueError(f"poly: a 1-d array of roots or a square matrix is needed; got {t}.")
     elif t.size == 0:
         return shape.full(ArrayType((), t.dtype), 1)
     return _poly_of_zeros(shape.reshape(z, (type_of(z).size,)))

@@ -128,7 +128,7 @@ def _warn_once(message: str) -> None:
 
 
 def promote_dtypes(name: str, *operands: Any) -> list[Any]:
-    """Operands in one dtype."""
+    """Operands converted to a common dtype."""
     types = [operand_type(name, x) for x in operands]
     first = types[0]
     if all([t is first for t in types]) and all([isinstance(x, Array) for x in operands]):
@@ -138,7 +138,7 @@ def promote_dtypes(name: str, *operands: Any) -> list[Any]:
 
 
 def promote_compared(name: str, x: Any, y: Any) -> list[Any]:
-    """Operands in one dtype that holds both: a Python integer may be out of range for the dtype of the array."""
+    """Operands in a dtype that holds both: a Python integer may be out of range for the dtype of the array."""
     s, t = (operand_type(name, v) for v in (x, y))
     if s.weak != t.weak and s.kind in "iu" and t.kind in "iu":
         number, other = (x, t) if s.weak else (y, s)
@@ -173,7 +173,7 @@ def common_inexact(types: Sequence[ArrayType]) -> tuple[Any, bool]:
 
 
 def promote_inexact(name: str, *operands: Any) -> list[Any]:
-    """Operands in one dtype that is floating or complex."""
+    """Operands converted to a common floating or complex dtype."""
     types = [operand_type(name, x) for x in operands]
     for t in types:
         if t.kind == "k":
@@ -201,7 +201,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         sizes = {n for n in dims if n != 1}
         if len(sizes) > 1:
             text = " and ".join(str(tuple(s)) for s in shapes)
-            raise ValueError(f"broadcast: shapes {text} do not fit together; lengths must be equal, or 1.")
+            raise ValueError(f"broadcast: shapes {text} are not compatible; lengths must be equal, or 1.")
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)
 
@@ -224,7 +224,7 @@ def broadcast_to(x: Any, dims: tuple[int, ...]) -> Any:
 
 
 def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
-    """Operands in one shape; scalars stay scalars, because elementwise ops broadcast them."""
+    """Operands broadcast to a common shape; scalars stay scalars, because elementwise ops broadcast them."""
     shapes = [type_of(x).shape for x in operands]
     first = shapes[0]
     if all([s == first or s == () for s in shapes]) or (first == () and len({s for s in shapes if s != ()}) == 1):

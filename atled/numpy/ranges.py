@@ -44,7 +44,7 @@ def arange(
     device: Any = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers from start up to stop, without stop, in steps.
+    """Numbers from start up to, but not including, stop, in steps.
 
     >>> arange(3), arange(1.0, 2.0, 0.5)
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))

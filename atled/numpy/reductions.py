@@ -377,7 +377,7 @@ def average(
         x, w = cast(x, dtype), cast(w, dtype)
         if type_of(w).shape != t.shape:
             if len(axes) != 1 or type_of(w).shape != (t.shape[axes[0]],):
-                raise ValueError(f"average: weights {type_of(w)} fit neither {t} nor its axis {axis}.")
+                raise ValueError(f"average: weights {type_of(w)} match neither the shape of {t} nor its axis {axis}.")
             w = shape.broadcast(w, t.shape, axes)
         total = sum(w, axis=axis, keepdims=keepdims)
         out = ew.div(sum(ew.mul(x, w), axis=axis, keepdims=keepdims), total)

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def count_before(table: Any, values: Any, before: Callable[[Any, Any], Any]) -> Any:
-    """How many elements of a table's last axis stand before each value, by bisection.
+    """How many elements of a table's last axis precede each value, by bisection.
 
     `before(element, value)` is true up to some position and false from there on. The table is [*lead, n], the values
     are [*lead, m]; each of the log2(n) rounds reads one element for each value.
@@ -158,7 +158,7 @@ def as_size(name: str, size: Any) -> int:
     try:
         out = size.__index__()
     except (AttributeError, TypeError):
-        raise TypeError(f"{name}: size must be an integer that is known; got {size!r}.") from None
+        raise TypeError(f"{name}: size must be a static integer; got {size!r}.") from None
     if out < 0:
         raise ValueError(f"{name}: size must not be negative; got {out}.")
     return out
@@ -335,7 +335,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     Array([1, 2], dtype=int32)
     """
     if set(trim.lower()) - set("fb"):
-        raise ValueError(f"trim_zeros: trim is made of 'f' and 'b'; got {trim!r}.")
+        raise ValueError(f"trim_zeros: trim must consist of 'f' and 'b'; got {trim!r}.")
     x = asarray(filt)
     axes = check_axes("trim_zeros", axis, x.ndim)
     nonzero_indices = np.nonzero(concrete("trim_zeros", x, "keep the zeros, or trim outside of jit."))

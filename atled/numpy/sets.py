@@ -123,7 +123,7 @@ def _groups(name: str, ar: Any, axis: int | None, equal_nan: bool, size: Any, fi
     if size is not None:
         size = as_size(name, size)
         if n == 0 and size and fill_value is None:
-            raise ValueError(f"{name}: `fill_value` is needed to make {size} elements of none; got {t}.")
+            raise ValueError(f"{name}: `fill_value` is needed for {size} elements, because there are none; got {t}.")
         return _unique(ar, fill_value, size, at, equal_nan)
     if isinstance(ar, Tracer):
         concrete(name, ar)

@@ -33,7 +33,7 @@ def _resolved(dims: Sequence[Any], size: int) -> tuple[int, ...]:
     out = [d.__index__() for d in dims]
     if out.count(-1) > 1 or any(n < -1 for n in out):
         raise ValueError(
-            f"reshape: a shape holds one -1 at most, and no other negative length; got {tuple(out)}."
+            f"reshape: a shape has at most one -1, and no other negative length; got {tuple(out)}."
             "\n  try: -1 for one axis, and the lengths of the others."
         )
     if -1 in out:

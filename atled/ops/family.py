@@ -88,7 +88,7 @@ class Elementwise(Op):
 
 
 def widened(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f for every width: half precisions are computed in single precision."""
+    """f for every width: 16-bit floats are computed in float32."""
 
     def apply(*operands: Any) -> Any:
         dtype = type_of(operands[0]).dtype

@@ -42,7 +42,7 @@ def integer_dtype(name: str, dtype: Any) -> Any:
 
 
 def _wide(dtype: Any) -> Any:
-    """The dtype to make decisions in: half precisions have too few random bits."""
+    """The dtype to make decisions in: 16-bit floats have too few random bits."""
     return dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
 
 
@@ -277,7 +277,7 @@ def bernoulli(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """True with probability p; mode "high" resolves probabilities below 1e-7. Half precisions are compared in float32.
+    """True with probability p; mode "high" resolves probabilities below 1e-7. 16-bit floats are compared in float32.
 
     >>> from atled import random
     >>> bernoulli(random.key(0), 0.5, (3,)).dtype
@@ -379,7 +379,7 @@ def categorical(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Positions along an axis, with probabilities proportional to exp(logits). Half precisions are drawn in float32.
+    """Positions along an axis, with probabilities proportional to exp(logits). 16-bit floats are drawn in float32.
 
     >>> from atled import random
     >>> import atled.numpy as jnp

@@ -1,6 +1,6 @@
 """SciPy's cosine transforms, of types 1 to 4, over any number of axes; each is one FFT and phase factors.
 
-The real and imaginary parts of complex numbers are transformed separately. Half precision computes in float32.
+The real and imaginary parts of complex numbers are transformed separately. 16-bit floats are computed in float32.
 """
 
 from __future__ import annotations

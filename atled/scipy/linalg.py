@@ -1,7 +1,7 @@
 """SciPy's linear algebra, over the last two axes of arrays; leading axes are batches.
 
 Arguments that only control SciPy's memory use or checks (`overwrite_a`, `check_finite`, `lapack_driver`) are accepted
-and have no effect: a computation that fails gives NaN. Half precision computes in float32.
+and have no effect: a computation that fails gives NaN. 16-bit floats are computed in float32.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ SHAPES = [
         "concatenate-without-a-list",
         "`concatenate` without a list",
         "TypeError",
-        r"concatenate: the arrays come as one list, and then the axis; got f32\[3\] as the axis",
+        r"concatenate: the arrays must be in one list, followed by the axis; got f32\[3\] as the axis",
         r"try: z = jnp\.concatenate\(\[x, y\]\)",
         "The first argument is the list of all arrays; the second is the axis.",
         """
@@ -126,7 +126,7 @@ SHAPES = [
         "stack-of-different-shapes",
         "`stack` of different shapes",
         "ValueError",
-        r"stack: arrays must have one shape; got f32\[3\], f32\[4\]",
+        r"stack: arrays must have the same shape; got f32\[3\], f32\[4\]",
         r"try: concatenate to join them along an axis they have",
         "`stack` adds a new axis with one entry for each array, so all arrays must have the same shape.",
         """
@@ -281,7 +281,7 @@ SHAPES = [
         "einsum-of-lengths-that-differ",
         "`einsum` of lengths that differ",
         "ValueError",
-        r"einsum: axes with one label must have one length; got 3 and 4 for 'j' in 'ij,jk->ik'",
+        r"einsum: axes with the same label must have the same length; got 3 and 4 for 'j' in 'ij,jk->ik'",
         r"try: the labels in the order of the axes",
         "Axes with the same letter are indexed together, so they must have the same length.",
         """
@@ -371,7 +371,7 @@ SHAPES = [
         "shape-given-as-two-arguments",
         "A shape given as two arguments",
         "TypeError",
-        r"zeros: the shape comes as one tuple, and then the dtype; got 3 as the dtype",
+        r"zeros: the shape must be one tuple, followed by the dtype; got 3 as the dtype",
         r"try: x = jnp\.zeros\(\(2, 3\)\)",
         "The second argument is the dtype, as in NumPy.",
         """

@@ -368,7 +368,7 @@ TRACING = [
         "iterating-over-a-traced-number",
         "Iterating over a number",
         "TypeError",
-        r"iteration: a 0-d array has no elements to go through; got ~i32\[\]",
+        r"iteration: a 0-d array has no elements to iterate over; got ~i32\[\]",
         r"try: range\(n\) or lax\.fori_loop",
         "A 0-d array is one number, not a sequence: there is nothing to iterate over or to unpack.",
         """
