@@ -161,7 +161,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Port files; ends with 1 if names are missing."""
+    """Port files; the exit status is 1 if names are missing."""
     count = 0
     for path in options.files:
         try:

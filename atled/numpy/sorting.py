@@ -175,7 +175,7 @@ def partition(a: ArrayLike, kth: int, axis: int | None = -1) -> Array:
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int | None = -1) -> Array:
-    """The positions of the elements as `partition` arranges them; here those that sort.
+    """The positions of the elements as `partition` arranges them; here, the positions that sort them.
 
     >>> from atled.numpy import asarray
     >>> argpartition(asarray([3, 1, 2]), 1)

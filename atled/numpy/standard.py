@@ -32,7 +32,7 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}  # 64, as in NumPy
 
     def default_device(self) -> Any:
-        """The device that new arrays go to."""
+        """The device of new arrays."""
         return client.default_device()
 
     def devices(self) -> tuple[Any, ...]:

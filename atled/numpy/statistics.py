@@ -148,7 +148,7 @@ def _quantile_weights(
     w = operand_type(name, weights)
     if w.shape != dims:
         if len(axes) != 1 or w.shape != (dims[axes[0]],):
-            raise ValueError(f"{name}: weights {w} fit neither shape {dims} nor its axis {axes}.")
+            raise ValueError(f"{name}: weights {w} match neither shape {dims} nor its axis {axes}.")
         weights = shape.broadcast(weights, dims, axes)
     weights = reduction.merge_axes(cast(weights, dtype), axes)
     return ew.select(isnan(rows), np.zeros((), dtype), weights) if skips_nan else weights
@@ -269,7 +269,7 @@ def _variables(name: str, m: Any, rowvar: bool) -> Any:
     """Observations of variables as a matrix with one row for each variable."""
     t = operand_type(name, m)
     if t.ndim > 2:
-        raise ValueError(f"{name}: at most two axes are possible; got {t}.")
+        raise ValueError(f"{name}: at most two axes are allowed; got {t}.")
     if t.ndim < 2:
         return shape.reshape(m, (1, t.size))
     return m if rowvar else shape.transpose(m, (1, 0))

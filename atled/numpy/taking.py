@@ -50,7 +50,8 @@ def take(
     a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
-    """Elements along an axis at indices. Out of bounds: NaN or the extreme integer, or as `mode` 'clip' or 'wrap' says.
+    """Elements along an axis at indices. Indices out of bounds give NaN or the largest or smallest integer, unless
+    `mode` is 'clip' or 'wrap'.
 
     >>> import atled.numpy as jnp
     >>> jnp.take(jnp.arange(4.0), jnp.array([0, 3]))
@@ -96,8 +97,8 @@ def take_along_axis(
 ) -> Array:  # fmt: skip
     """Elements along an axis at per-element indices, such as those returned by `argsort`.
 
-    Out of bounds, the result is `fill_value`, or NaN or the extreme integer. Negative indices count from the end,
-    unless `wrap_negative_indices` is False.
+    Out of bounds, the result is `fill_value`: by default NaN, or the largest or smallest integer. Negative indices
+    count from the end, unless `wrap_negative_indices` is False.
 
     >>> x = asarray([[3, 1], [2, 4]])
     >>> take_along_axis(x, x.argsort(axis=1), axis=1)

@@ -50,7 +50,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 class _Kind(type):
-    """Functions that carry the methods of a ufunc count as one."""
+    """A metaclass: functions that have the methods of a ufunc count as ufuncs."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return type(x) is cls or (hasattr(x, "reduceat") and isinstance(x.reduceat.__self__, cls))
@@ -99,7 +99,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
                 f"got {self.nin} and {self.nout}."
             )
         if out is not None:
-            raise NotImplementedError(f"{self.__name__}.{method}: arrays are not written to, so `out` must be None.")
+            raise NotImplementedError(f"{self.__name__}.{method}: arrays are immutable, so `out` must be None.")
 
     def reduce(
         self,
@@ -127,7 +127,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         start = self.identity if initial is None else initial
         if start is None and (where is not None or 0 in [x.shape[i] for i in axes]):
             raise ValueError(
-                f"{self.__name__}.reduce: without an identity, no element can be missing; got {x.type}"
+                f"{self.__name__}.reduce: without an identity element, at least one element is needed; got {x.type}"
                 + (" and `where`." if where is not None else ".")
             )
         use_start = initial is not None or (start is not None and (where is not None or x.size == 0))
@@ -150,7 +150,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         """The array with the function applied at indices; a repeated index is applied repeatedly."""
         if inplace:
             raise NotImplementedError(
-                f"{self.__name__}.at: arrays are not written to; got inplace=True."
+                f"{self.__name__}.at: arrays are immutable; got inplace=True."
                 f"\n  try: x = {self.__name__}.at(x, indices, ..., inplace=False)"
             )
         if self.nin > 2 or self.nout != 1 or (b is None) != (self.nin == 1):
@@ -285,7 +285,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     """
     if not callable(func) or nin < 1 or nout < 1:
         raise TypeError(
-            f"frompyfunc: a function and how many operands and results it has; got {func!r}, {nin}, {nout}."
+            f"frompyfunc: a function and its numbers of operands and results are needed; got {func!r}, {nin}, {nout}."
         )
     return ufunc(func, nin, nout, identity=identity)
 

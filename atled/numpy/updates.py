@@ -242,7 +242,7 @@ def _as_data(e: Any) -> Any:
 def _check_mask(mask: Any, x: Any) -> None:
     m, t = type_of(mask), type_of(x)
     if m.shape != t.shape[: m.ndim]:
-        raise IndexError(f"index: a mask {m} does not fit the leading axes of {t}.")
+        raise IndexError(f"index: a mask {m} does not match the leading axes of {t}.")
 
 
 def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any:

@@ -1,8 +1,8 @@
 """First-order primitives, one file per family. An op's class holds all its rules.
 
-Imports point down: `family` and `masking`, which all use, then `elementwise`, `conversion`, `elementary`, `shape`,
-`approximation`, `complex_functions`, and the rest. Functions that a rule needs from a later file are in
-`core/arithmetic.py`.
+Files import only earlier ones in this order: `family` and `masking`, which all others use, then `elementwise`,
+`conversion`, `elementary`, `shape`, `approximation`, `complex_functions`, and the rest. Functions that a rule needs
+from a later file are in `core/arithmetic.py`.
 """
 
 from atled.ops import approximation as approximation  # registers implementations of ops in `elementary`

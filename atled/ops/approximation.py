@@ -1,8 +1,8 @@
 """Implementations of real functions for which the compiler's own are off by more than four ulps.
 
-An op lowers to one of these functions, which are written with other ops, for single and double precision. Half
-precisions compute in single precision (`widened`). The pattern is the same everywhere: each part of the range has its
-own formula, all are evaluated on arguments clamped to their range, and one is selected. Polynomials are near-minimax;
+An op lowers to one of these functions, which are written with other ops, for single and double precision. 16-bit floats
+are computed in float32 (`widened`). The pattern is the same everywhere: each part of the range has its own formula, all
+are evaluated on arguments clamped to their range, and one is selected. Polynomials are near-minimax;
 `scripts/fit-polynomials` computes their coefficients. A number that is needed in extended precision is split in two by
 masking bits, which the compiler cannot undo.
 """
@@ -59,7 +59,7 @@ def top_half(x: Any) -> Any:
 
 
 def with_sign(size: Any, x: Any) -> Any:
-    """size, which is not negative, with the sign of x, that of a zero, too."""
+    """`size`, which is not negative, with the sign of x, even if x is a zero."""
     return _from_bits(ew.logical_or(_bits(size), _sign_bit(x)), x)
 
 
@@ -325,7 +325,7 @@ def lgamma(x: Any) -> Any:
 
 
 def digamma(x: Any) -> Any:
-    """The derivative of lgamma: its zero times a polynomial, steps to there, the asymptotic series, reflection."""
+    """The derivative of lgamma: a polynomial around its zero, steps to there, the asymptotic series, reflection."""
     is_negative = ew.lt(x, 0)
     size = ew.select(is_negative, ew.sub(1, x), x)
     is_small, is_far = ew.lt(size, 1), ew.ge(size, _FAR)
@@ -358,7 +358,7 @@ def digamma(x: Any) -> Any:
 
 
 def _bessel(x: Any, series: Sequence[float], far: Sequence[float]) -> tuple[Any, Any, Any]:
-    """exp(-x) times a sum of positive terms in x**2; whether x is below 8; else a polynomial in 16 / x - 1."""
+    """Three values: exp(-x) times a sum of positive terms in x**2; whether x is below 8; a polynomial in 16 / x - 1."""
     near, safe = ew.minimum(x, value(x, 8.0)), ew.maximum(x, value(x, 8.0))
     low = ew.mul(polynomial(ew.mul(near, near), series), elementary.exp(ew.neg(near)))
     high = ew.div(polynomial(ew.sub(ew.div(16.0, safe), 1.0), far), elementary.sqrt(safe))

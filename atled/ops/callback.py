@@ -32,7 +32,7 @@ class Host:
     def __call__(self, *arrays: Any) -> tuple[np.ndarray, ...]:
         out = self.function(*arrays)
         if len(out) != len(self.types):
-            raise TypeError(f"callback: {self.name} must give {len(self.types)} arrays; it gave {len(out)}.")
+            raise TypeError(f"callback: {self.name} must return {len(self.types)} arrays; it returned {len(out)}.")
         return tuple([self._checked(x, t) for x, t in zip(out, self.types, strict=True)])
 
     def _checked(self, x: Any, t: ArrayType) -> np.ndarray:
@@ -45,7 +45,7 @@ class Host:
             except TypeError:
                 got = f"{type(x).__name__}"
             raise TypeError(
-                f"callback: {self.name} must return {t}, as it was announced; it returned {got}."
+                f"callback: {self.name} must return {t}, as declared; it returned {got}."
                 + (
                     f"\n  try: np.asarray(result, {t.dtype.name!r})"
                     if host.shape == t.shape

@@ -20,7 +20,7 @@ _UNIT = "#unit"
 
 
 class Collective(Op):
-    """The family: ops that combine values of an array along named axes. A "place" is a position along such an axis."""
+    """The family: ops that combine values of an array along named axes."""
 
     is_collective = True
     is_same_for_all = False  # whether results of `batch_named` have no batch axis
@@ -43,7 +43,7 @@ class Collective(Op):
 
 
 class AllReduce(Collective):
-    """The family of reductions over named axes: every place gets the result."""
+    """The family of reductions over named axes: every position gets the result."""
 
     is_same_for_all = True
 
@@ -126,7 +126,7 @@ class AssumeReplicated(Pvary):
 
 
 class Pextremum(AllReduce):
-    """The largest or smallest value over named axes; places that tie share the derivative."""
+    """The largest or smallest value over named axes; positions that tie share the derivative."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -168,7 +168,7 @@ class AxisIndex(Collective):
 
 
 class AllGather(Collective):
-    """The values along a named axis side by side, on a new axis or, if `is_tiled`, joined along an old one."""
+    """The values along a named axis, stacked on a new axis or, if `is_tiled`, concatenated along an existing one."""
 
     is_same_for_all = True
     linear_in = ((0,),)
@@ -215,7 +215,7 @@ class AllGather(Collective):
 
 
 class PsumScatter(Collective):
-    """The sum over a named axis, of which every place keeps its own slice along `axis`."""
+    """The sum over a named axis, of which every position keeps its own slice along `axis`."""
 
     linear_in = ((0,),)
     axis: int
@@ -266,7 +266,7 @@ class PsumScatter(Collective):
 
 
 class Ppermute(Collective):
-    """Values sent from place to place along a named axis: `pairs` of (source, target). Places not sent to get zero."""
+    """Values sent along a named axis: `pairs` of (source, target). Positions that receive nothing get zero."""
 
     linear_in = ((0,),)
     pairs: tuple[tuple[int, int], ...]
@@ -300,7 +300,7 @@ class Ppermute(Collective):
 
 
 class AllToAll(Collective):
-    """Slices along `split` dealt out to the places of a named axis, and those received joined along `join`."""
+    """Slices along `split` sent to the positions of a named axis, and the received ones joined along `join`."""
 
     linear_in = ((0,),)
     split_axis: int
@@ -354,7 +354,7 @@ def names(axes: Any) -> tuple[Any, ...]:
 
 
 def axis_size(axes: Any) -> int:
-    """How many places a named axis, or several together, have."""
+    """The size of a named axis, or of several together."""
     return prod([named_axis(n).size for n in names(axes)])
 
 
@@ -373,7 +373,7 @@ def pvary(x: Any, axes: Any) -> Any:
 
 
 def pbroadcast(x: Any, axes: Any, source: int) -> Any:
-    """Broadcast the value at one place of a named axis to all of them."""
+    """Broadcast the value at one position of a named axis to all of them."""
     is_source = elementwise.eq(axis_index(axes), np.int32(source))
     t = type_of(x)
     zero = shape.zeros(t)
@@ -402,18 +402,18 @@ def axis_index(axes: Any) -> Any:
 def _single(axes: Any) -> Any:
     axis_names = names(axes)
     if len(axis_names) != 1 and any([named_axis(n).interpreter is not None for n in axis_names]):
-        raise NotImplementedError(f"collective: this one runs over a single axis of a vmap; got {axis_names}.")
+        raise NotImplementedError(f"collective: this op runs over a single axis of a vmap; got {axis_names}.")
     return axis_names
 
 
 def all_gather(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
-    """The values of all places of a named axis side by side."""
+    """The values of all positions of a named axis, stacked or concatenated."""
     axis = check_axis("all_gather", axis, type_of(x).ndim + (not is_tiled))
     return bind(AllGather(_single(axes), axis, axis_size(axes), is_tiled), x)
 
 
 def psum_scatter(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
-    """The sum over a named axis, of which every place keeps its slice."""
+    """The sum over a named axis, of which every position keeps its slice."""
     axis = check_axis("psum_scatter", axis, type_of(x).ndim)
     return bind(PsumScatter(_single(axes), axis, axis_size(axes), is_tiled), x)
 
@@ -425,8 +425,8 @@ def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
     for place in [p for pair in permutation for p in pair]:
         if not 0 <= place < size:
             raise ValueError(
-                f"ppermute: place {place} is out of bounds for the axis {axes!r} of size {size}; got {list(pairs)}."
-                f"\n  try: places from 0 to {size - 1}, such as (i + 1) % {size}."
+                f"ppermute: position {place} is out of bounds for the axis {axes!r} of size {size}; got {list(pairs)}."
+                f"\n  try: positions from 0 to {size - 1}, such as (i + 1) % {size}."
             )
     if len({s for s, _ in permutation}) != len(permutation) or len({t for _, t in permutation}) != len(permutation):
         raise ValueError(f"ppermute: each index may send and receive at most once; got {list(pairs)}.")
@@ -434,6 +434,6 @@ def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
 
 
 def all_to_all(x: Any, axes: Any, split_axis: int, join: int) -> Any:
-    """Slices along one axis dealt out to the places of a named axis, joined along another."""
+    """Slices along one axis sent to the positions of a named axis, and joined along another axis."""
     split_axis, join = [check_axis("all_to_all", a, type_of(x).ndim) for a in (split_axis, join)]
     return bind(AllToAll(_single(axes), split_axis, join, axis_size(axes)), x)

@@ -362,13 +362,13 @@ def atan(z: Any) -> Any:
 
 
 def absolute(z: Any, size: Any) -> Any:
-    """The size of z, which is infinite if one of its parts is, whatever the other one."""
+    """The magnitude of z, which is infinite if either part is infinite."""
     x, y = _parts(z)
     return ew.select(ew.logical_or(_is_infinite(x), _is_infinite(y)), _infinity(x), size)
 
 
 def sign(z: Any) -> Any:
-    """z / abs(z), and 0 at 0; divided by the larger part first, so that the size is never lost."""
+    """z / abs(z), and 0 at 0; divided by the larger part first, so that the magnitude is never lost."""
     x, y = _parts(z)
     top = ew.maximum(elementary.absolute(x), elementary.absolute(y))
     one, zero = value(x, 1.0), value(x, 0.0)

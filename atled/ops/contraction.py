@@ -44,7 +44,7 @@ class DotAlgorithm(NamedTuple):
             _SPELLED.get("tf32" if isinstance(v, str) and v == "tf32" else dtypes.canonical(v).name) for v in self[:3]
         ]
         if None in kinds:
-            raise ValueError(f"precision: an algorithm works in floating numbers; got {self}.")
+            raise ValueError(f"precision: an algorithm needs floating-point dtypes; got {self}.")
         counts = ", ".join([f"{n} = {v}" for n, v in zip(self._fields[3:6], self[3:6], strict=True)])
         types = ", ".join([f"{n} = {v}" for n, v in zip(self._fields[:3], kinds, strict=True)])
         return f"<{types}, {counts}, {self._fields[6]} = {str(bool(self[6])).lower()}>"
@@ -137,7 +137,7 @@ class DotGeneral(LinearOp):
         if (build.platform == "cpu" and not is_on_cpu) or name in _OF_EIGHT_BITS:
             raise ValueError(f"precision: {name!r} is not supported on {build.platform}.")
         if x.type.kind == "c" or y.type.kind == "c":
-            raise TypeError(f"precision: {name!r} is of real numbers; got {x.type} and {y.type}.")
+            raise TypeError(f"precision: {name!r} is for real numbers; got {x.type} and {y.type}.")
         sums = dtypes.canonical(given.accumulation_type) if given else self.result
         target_dtype = self.result or x.type.dtype
         x, y = (build.apply(lambda v: conversion.convert(v, stored), v) for v in (x, y))
@@ -253,7 +253,7 @@ def _kernel(build: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _cpu_dtype(x: Any, y: Any, out: Any) -> Any:
-    """The dtype in which a CPU multiplies: half precision is slow and rounds every step there, so it widens."""
+    """The dtype in which a CPU multiplies: 16-bit floats are slow there and round every step, so they are widened."""
     kinds = {dtypes.kind(d) for d in (x, y)}
     if kinds == {"f"}:
         widest = max((x, y, out), key=lambda d: dtypes.bits(d) if dtypes.kind(d) == "f" else 0)

@@ -49,7 +49,7 @@ class Convert(LinearElementwise):
 
 
 class BitcastConvert(Op):
-    """The bits of x read as another dtype; a narrower one adds a trailing axis, a wider one takes it away."""
+    """The bits of x read as another dtype; a narrower one adds a trailing axis, a wider one removes it."""
 
     dtype: Any
 
@@ -162,7 +162,7 @@ real, imag, complex, conj = map(function, (Real(), Imag(), Complex(), Conj()))
 
 
 def convert(x: ArrayLike, dtype: Any, weak: bool = False) -> Any:
-    """x in another dtype; nothing happens if it has it already."""
+    """x in another dtype; unchanged if it already has that dtype."""
     dtype = dtypes.canonical(dtype)
     t = type_of(x)
     if t.dtype is dtype and t.weak == weak and isinstance(x, Array):

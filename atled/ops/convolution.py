@@ -1,8 +1,7 @@
 """Convolution in any number of dimensions, with strides, padding, dilation of either side, and groups.
 
-With feature groups, block g of the output features sees block g of the input features; with batch groups, block g of
-the output features sees block g of the batch. Transposes and batches of one kind of group are convolutions with the
-other.
+With feature groups, block g of the output features depends on block g of the input features; with batch groups, it
+depends on block g of the batch. Transposes and batches of one kind of group are convolutions with the other.
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ class Convolution(LinearOp):
 
 
 def dilated(length: int, dilation: int) -> int:
-    """The length of an axis with holes put between its elements."""
+    """The length of an axis after dilation."""
     return (length - 1) * dilation + 1 if length > 0 else 0
 
 

@@ -175,7 +175,7 @@ class Logarithm(Analytic):
     """A logarithm, whose tangent is a quotient; at infinity the tangent is NaN, because inf / inf is."""
 
     def under(self, x: Any) -> Any:
-        """What a tangent is divided by."""
+        """The divisor of the tangent."""
         return x
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -416,7 +416,7 @@ class Atanh(Analytic):
 
 
 class Atan2(Elementwise):
-    """The angle of the point (y, x): the arc tangent of x / y in the right quadrant."""
+    """The angle of the point (y, x): the arc tangent of x / y in the correct quadrant."""
 
     hlo = "stablehlo.atan2"
     takes = "fc"

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, logic and choice."""
+"""Arithmetic, comparison, logic and selection."""
 
 from __future__ import annotations
 
@@ -385,7 +385,7 @@ class Select(LinearElementwise):
 
 
 class StopGradient(Flat):
-    """x, as a constant for derivatives."""
+    """x, treated as a constant by derivatives."""
 
     takes = "biufck"
 

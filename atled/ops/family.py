@@ -1,6 +1,6 @@
 """The elementwise family: what all elementwise ops share.
 
-Operands have one shape, or are scalars, which are broadcast: so `x * 2.0` is one equation. Dtypes agree; Python
+Operands have the same shape, or are scalars, which are broadcast: so `x * 2.0` is one equation. Dtypes agree; Python
 numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`).
 """
 
@@ -25,7 +25,7 @@ KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "co
 
 
 class Elementwise(Op):
-    """The family: one shape, scalars are broadcast, dtypes agree."""
+    """The elementwise family: operands of the same shape and dtype; scalars are broadcast."""
 
     is_fusible = True
     hlo: ClassVar[str] = ""
@@ -69,7 +69,7 @@ class Elementwise(Op):
         return build.emit(self.hlo, spread, (out,))
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
-        """The partial derivative by operand i, given the result; None if it is zero everywhere."""
+        """The partial derivative with respect to operand i, given the result; None if it is zero everywhere."""
         raise NotImplementedError(f"{type(self).__name__} has no 'derivative' rule; differentiation needs it.")
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -119,7 +119,7 @@ def spread_tangent(tangent: Any, out: Any) -> Any:
 
 
 def align(batched: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
-    """Operands of an elementwise op with a leading batch axis on some of them, brought to one shape."""
+    """Operands of an elementwise op with a leading batch axis on some of them, broadcast to a common shape."""
     types = [type_of(x) for x in operands]
     size = next(t.shape[0] for t, b in zip(types, batched, strict=True) if b)
     dims = [t.shape[1:] if b else t.shape for t, b in zip(types, batched, strict=True)]
@@ -168,7 +168,7 @@ class LinearElementwise(Elementwise, LinearOp):
 
 
 def spread_all(build: Any, op: Elementwise, operands: Sequence[Any]) -> list[Any]:
-    """Operands being lowered, with scalars broadcast to the shape of the result."""
+    """The operands of an op that is being lowered, with scalars broadcast to the shape of the result."""
     out = op.result_type(*[x.type for x in operands])
     return [build.spread(x, out.shape) for x in operands]
 

@@ -1,4 +1,4 @@
-"""Reading and writing at positions that are data: dynamic slices, gather and scatter.
+"""Reading and writing at positions that are run-time values: dynamic slices, gather and scatter.
 
 `mode` says what happens out of bounds. Reads: "clip" moves the window inside, "fill" gives a fill value. Writes: "clip"
 moves the window inside, "drop" skips the write. "promise" means that all indices are in bounds.
@@ -181,7 +181,9 @@ class Scatter(Op):
         if updates.dtype is not x.dtype:
             raise TypeError(f"scatter: operand and updates must have the same dtype; got {x} and {updates}.")
         if updates.ndim != len(self.axes.window) + indices.ndim - 1:
-            raise TypeError(f"scatter: updates {updates} do not fit indices {indices} and windows {self.axes.window}.")
+            raise TypeError(
+                f"scatter: updates {updates} do not match indices {indices} and windows {self.axes.window}."
+            )
         return x
 
     def sizes(self, x: ArrayType, updates: ArrayType) -> tuple[int, ...]:
@@ -320,7 +322,7 @@ class Scatter(Op):
 
 
 class DynamicSlice(masking.Moving):
-    """A window of x of fixed sizes at a position given by scalars, moved inside if it reaches out."""
+    """A window of x of fixed sizes at a position given by scalars, clamped so that it stays in bounds."""
 
     selects = True
     sizes: tuple[int, ...]
@@ -347,7 +349,7 @@ class DynamicSlice(masking.Moving):
 
 
 class DynamicUpdateSlice(masking.Moving):
-    """x with a window overwritten at a position given by scalars, moved inside if it reaches out."""
+    """x with a window overwritten at a position given by scalars, clamped so that it stays in bounds."""
 
     selects = True
     linear_in = ((0, 1),)
@@ -410,7 +412,7 @@ def _stack_starts(batched: Sequence[bool], starts: Sequence[Any]) -> Any:
 
 
 def _starts(starts: Sequence[Any]) -> list[Any]:
-    """Positions as integer arrays of one dtype."""
+    """Positions as integer arrays of the same dtype."""
     indices = [s if hasattr(s, "dtype") else np.asarray(s, np.int32) for s in starts]
     if not indices:
         return indices
@@ -419,12 +421,12 @@ def _starts(starts: Sequence[Any]) -> list[Any]:
 
 
 def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """A window of x of fixed sizes; the position may be data, and is moved inside if the window reaches out."""
+    """A window of x of fixed sizes; the position may be traced, and is clamped so that the window stays in bounds."""
     return bind(DynamicSlice(tuple(sizes)), x, *_starts(starts))
 
 
 def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Any:
-    """x with a window overwritten; the position may be data, and is moved inside if the window reaches out."""
+    """x with a window overwritten; the position may be traced, and is clamped so that the window stays in bounds."""
     return bind(DynamicUpdateSlice(), x, update, *_starts(starts))
 
 

@@ -130,14 +130,14 @@ def _padded_unit(lu: Any, size: int, k: int, lower: bool) -> Any:
 
 
 class HouseholderProduct(Matrices):
-    """The orthogonal matrix that the reflectors below the diagonal of a, with scales taus, multiply to."""
+    """The orthogonal matrix that is the product of the reflectors below the diagonal of a, with scales taus."""
 
     gives_tuple = False
 
     def result_type(self, a: ArrayType, taus: ArrayType) -> ArrayType:
         self.check(a, taus)
         if taus.shape[:-1] != a.shape[:-2] or a.shape[-2] < a.shape[-1] or taus.shape[-1] > a.shape[-1]:
-            raise TypeError(f"householder_product: reflectors {a} and scales {taus} do not fit.")
+            raise TypeError(f"householder_product: reflectors {a} and scales {taus} have incompatible shapes.")
         return a.strong()
 
     def lower(self, build: Any, a: Any, taus: Any) -> Any:

@@ -91,7 +91,7 @@ def as_array(mask: Mask | None, x: Any) -> Any:
 
 
 def are_cheap(masks: Sequence[Any]) -> bool:
-    """Whether all masks are."""
+    """Whether all masks are cheap to compute."""
     return all([m is None or m.is_cheap for m in masks])
 
 

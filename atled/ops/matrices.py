@@ -167,7 +167,7 @@ class TriangularSolve(LinearOp):
     def result_type(self, a: ArrayType, b: ArrayType) -> ArrayType:
         fits = a.ndim == b.ndim >= 2 and a.shape[:-2] == b.shape[:-2] and a.shape[-1] == a.shape[-2]
         if not fits or a.shape[-1] != b.shape[-2 if self.is_left else -1] or a.dtype is not b.dtype:
-            raise TypeError(f"triangular_solve: {a} cannot be solved for {b}.")
+            raise TypeError(f"triangular_solve: {a} and {b} have incompatible shapes.")
         if a.dtype not in _LETTER:
             raise TypeError(f"triangular_solve: float32, float64, complex64 or complex128 are needed; got {a}.")
         return b.strong()
@@ -235,7 +235,7 @@ class TridiagonalSolve(LinearOp):
     def result_type(self, dl: ArrayType, d: ArrayType, du: ArrayType, b: ArrayType) -> ArrayType:
         fits = dl is d is du and b.ndim == d.ndim + 1 and b.shape[:-1] == d.shape and b.dtype is d.dtype
         if not fits or d.dtype not in _LETTER:
-            raise TypeError(f"tridiagonal_solve: diagonals {dl}, {d}, {du} do not fit {b}.")
+            raise TypeError(f"tridiagonal_solve: diagonals {dl}, {d}, {du} do not match {b}.")
         return b
 
     def lower(self, build: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:

@@ -27,7 +27,9 @@ class Threefry2x32(Op):
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ArrayType]:
         dims = max([t.shape for t in types], key=len)
         if any(t.dtype is not dtypes.uint32 or t.shape not in ((), dims) for t in types):
-            raise TypeError(f"threefry2x32: four operands of uint32 and one shape, or scalars; got {list(types)}.")
+            raise TypeError(
+                f"threefry2x32: four uint32 operands of the same shape, or scalars, are needed; got {list(types)}."
+            )
         out = ArrayType(dims, dtypes.uint32)
         return out, out
 
@@ -116,7 +118,7 @@ class RngUniform(Op):
 
     def result_type(self, low: ArrayType, high: ArrayType) -> ArrayType:
         if low.dtype is not high.dtype or low.shape != () or high.shape != () or low.kind not in "iuf":
-            raise TypeError(f"rng_uniform: bounds must be two real numbers of one dtype; got {low} and {high}.")
+            raise TypeError(f"rng_uniform: bounds must be two real numbers of the same dtype; got {low} and {high}.")
         return ArrayType(self.shape, low.dtype, low.weak and high.weak)
 
     def lower(self, build: Any, low: Any, high: Any) -> Any:

@@ -20,7 +20,7 @@ from atled.ops import conversion, cumulative, elementwise, shape
 
 
 class Reduction(Op):
-    """The family: a commutative, associative op over `axes`, which disappear."""
+    """The family: a commutative, associative op over `axes`, which are removed."""
 
     hlo: ClassVar[str]
     takes: ClassVar[str] = "iufc"
@@ -34,7 +34,7 @@ class Reduction(Op):
         return x.with_shape(tuple([n for a, n in enumerate(x.shape) if a not in self.axes]))
 
     def identity(self, dtype: Any) -> Any:
-        """The value that changes nothing."""
+        """The identity element."""
         raise NotImplementedError
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -252,7 +252,7 @@ class ReduceXor(Logical):
 
 
 class ArgExtremum(Op):
-    """The position of the first extremum along an axis, which disappears. NaN counts as extreme."""
+    """The position of the first extremum along an axis, which is removed. NaN counts as extreme."""
 
     hlo: ClassVar[str]
     axis: int

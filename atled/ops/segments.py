@@ -19,7 +19,7 @@ def _segments(
 ) -> Any:  # fmt: skip
     t, i = type_of(data), type_of(ids)
     if i.kind not in "iu" or i.shape != t.shape[: i.ndim]:
-        raise TypeError(f"segments: segment_ids must be integers that fit the leading axes of {t}; got {i}.")
+        raise TypeError(f"segments: segment_ids must be integers that match the leading axes of {t}; got {i}.")
     if count is None:
         count = int(np.max(np.asarray(ids), initial=-1)) + 1
     start = {
@@ -62,12 +62,12 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, i
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
                 out_sharding: Any = None) -> Any:  # fmt: skip
-    """The largest element of each segment; the lowest number there is for an empty one."""
+    """The largest element of each segment; the lowest value of the dtype for an empty one."""
     return _segments("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)
 
 
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
                 out_sharding: Any = None) -> Any:  # fmt: skip
-    """The smallest element of each segment; the highest number there is for an empty one."""
+    """The smallest element of each segment; the highest value of the dtype for an empty one."""
     return _segments("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)

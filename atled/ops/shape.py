@@ -32,7 +32,7 @@ class Reshape(Moving):
             raise TypeError(
                 f"reshape: the number of elements must stay the same; got {x} (shape {x.shape}, {x.size} elements) "
                 f"for shape {self.shape}, {prod(self.shape)} elements."
-                "\n  try: -1 for one of the lengths, which is then worked out from the others."
+                "\n  try: -1 for one of the lengths, which is then inferred from the others."
             )
         return x.with_shape(self.shape)
 
@@ -105,7 +105,7 @@ def _fit_along(axis: int, x: ArrayType, y: ArrayType) -> bool:
 
 
 class Concatenate(Moving):
-    """Arrays one after another along an axis."""
+    """Arrays concatenated along an axis."""
 
     is_fusible = True
     selects = True
@@ -127,7 +127,8 @@ class Concatenate(Moving):
                 line = rewriting.called_with("{0}", f"axis={axes[0]}", function="concatenate")
                 way_out = line or f"axis={axes[0]}, along which they fit."
             raise TypeError(
-                f"concatenate: operands must agree but for axis {self.axis}; got {shapes}.\n  try: {way_out}"
+                f"concatenate: operands must have equal shapes except along axis {self.axis}; got {shapes}.\n "
+                f" try: {way_out}"
             )
         length = sum([x.shape[self.axis] for x in xs])
         dims = (*first.shape[: self.axis], length, *first.shape[self.axis + 1 :])
@@ -230,7 +231,7 @@ class Pad(Moving):
 
 
 class Reverse(Moving):
-    """x with the order along some axes turned around."""
+    """x with the order along some axes reversed."""
 
     is_fusible = True
     axes: tuple[int, ...]
@@ -371,7 +372,7 @@ def add_axis(x: Any, size: int) -> Any:
 
 
 def full(type: ArrayType, value: Any) -> Any:
-    """An array of a type with one value everywhere."""
+    """An array of a type, filled with one value."""
     return broadcast(np.asarray(value, type.dtype), type.shape, ())
 
 
@@ -396,7 +397,7 @@ def move_axis(x: Any, source: int, target: int) -> Any:
 
 
 def concatenate(xs: Sequence[Any], axis: int) -> Any:
-    """Arrays one after another along an axis."""
+    """Arrays concatenated along an axis."""
     xs = list(xs)
     return xs[0] if len(xs) == 1 else bind(Concatenate(axis), *xs)
 
@@ -408,7 +409,7 @@ def split(x: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...]:
 
 
 def pad(x: Any, value: Any, padding: Sequence[tuple[int, int, int]]) -> Any:
-    """x with (low, high, interior) elements added on each axis; negative low and high take away."""
+    """x with (low, high, interior) elements added on each axis; negative low and high remove elements."""
     padding = tuple([(int(lo), int(hi), int(i)) for lo, hi, i in padding])
     if not any([any(p) for p in padding]) and isinstance(x, Array):
         return x
@@ -416,7 +417,7 @@ def pad(x: Any, value: Any, padding: Sequence[tuple[int, int, int]]) -> Any:
 
 
 def reverse(x: Any, axes: Sequence[int]) -> Any:
-    """x with the order along some axes turned around."""
+    """x with the order along some axes reversed."""
     return bind(Reverse(tuple(axes)), x) if axes else x
 
 
@@ -438,7 +439,7 @@ def slice_in_axis(x: Any, start: int, limit: int, axis: int, stride: int = 1) ->
 
 
 def index_in_axis(x: Any, index: int, axis: int, keep: bool = False) -> Any:
-    """One element along an axis, which disappears unless kept."""
+    """One element along an axis, which is removed unless kept."""
     out = slice_in_axis(x, index, index + 1, axis)
     dims = type_of(out).shape
     return out if keep else reshape(out, (*dims[:axis], *dims[axis + 1 :]))
@@ -450,7 +451,7 @@ def iota(dtype: Any, shape: Sequence[int], axis: int) -> Any:
     if not 0 <= axis < len(shape):
         raise TypeError(f"iota: shape {shape} has no axis {axis}.")
     if dtypes.kind(dtype) not in "iufc":
-        raise TypeError(f"iota: numbers cannot be counted in {dtype.name}.")
+        raise TypeError(f"iota: a numeric dtype is needed; got {dtype.name}.")
     return bind(Iota(shape, dtype, axis))
 
 

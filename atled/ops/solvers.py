@@ -35,7 +35,7 @@ class Solve(LinearOp):
     def result_type(self, a: ArrayType, b: ArrayType, lu: ArrayType, permutation: ArrayType) -> ArrayType:
         fits = a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2] and a.shape[-2] == a.shape[-1] == b.shape[-2]
         if not fits or a.dtype is not b.dtype or lu.shape != a.shape or permutation.shape != a.shape[:-1]:
-            raise TypeError(f"solve: {a} cannot be solved for {b}.")
+            raise TypeError(f"solve: {a} and {b} have incompatible shapes.")
         return b.strong()
 
     def lower(self, build: Any, a: Any, b: Any, lu: Any, permutation: Any) -> Any:
@@ -122,9 +122,9 @@ class Determinant(Op):
 
 
 def _cofactors(a: Any, s: Any, u: Any, vt: Any) -> Any:
-    """The derivative of det by a, itself with its first derivative, whatever the rank of a = u diag(s) vt.
+    """The derivative of det with respect to a, with its own first derivative, for any rank of a = u diag(s) vt.
 
-    u* a v is diagonal here, but its derivative is not: what is off the diagonal enters a cofactor to first order.
+    u* a v is diagonal here, but its derivative is not: off-diagonal elements contribute to a cofactor to first order.
     """
     t = type_of(a)
     last = t.ndim - 2
@@ -158,7 +158,7 @@ def _products_of_others(x: Any) -> Any:
 
 
 class PseudoInverse(Op):
-    """The pseudoinverse of a, which is given, with its derivative by a: that of Golub and Pereyra, for fixed rank."""
+    """The pseudoinverse of a, which is an operand, with its derivative for fixed rank (Golub and Pereyra)."""
 
     def result_type(self, a: ArrayType, inverse: ArrayType) -> ArrayType:
         return inverse
@@ -195,7 +195,7 @@ class Reflectors(Matrices):
 
 
 def fixed(x: Any) -> Any:
-    """x as a constant for derivatives."""
+    """x, treated as a constant by derivatives."""
     return bind(ew.StopGradient(), x)
 
 
@@ -208,7 +208,7 @@ def _trace(a: Any) -> Any:
 
 
 def factored(a: Any) -> tuple[Any, Any, Any]:
-    """L and U in one matrix, row exchanges, and the permutation they come to, as constants for derivatives."""
+    """L and U in one matrix, row exchanges, and the resulting permutation, treated as constants by derivatives."""
     lu, pivots, permutation = bind(ops.Lu(), fixed(a))
     return lu, pivots, permutation
 
@@ -226,7 +226,7 @@ def solve_factored(lu: Any, permutation: Any, b: Any, form: str = "N") -> Any:
 
 
 def solve_matrices(a: Any, b: Any) -> Any:
-    """x such that a x = b, for operands of one dtype with the same leading axes."""
+    """x such that a x = b, for operands of the same dtype with the same leading axes."""
     lu, _, permutation = factored(a)
     return bind(Solve(), a, b, lu, permutation)
 

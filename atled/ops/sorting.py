@@ -50,7 +50,7 @@ class Sort(Op):
         return out if type(out) is tuple else (out,)
 
     def _as_bytes(self, *xs: Any) -> tuple[Any, ...]:
-        """The same with operands that are narrower than a byte in wider dtypes."""
+        """Sort operands that are narrower than a byte in wider dtypes."""
         kinds = [type_of(x) for x in xs]
         wide = [
             conversion.convert(x, _BYTE[t.kind] if dtypes.bits(t.dtype) < 8 else t.dtype) for x, t in zip(xs, kinds)
@@ -64,7 +64,7 @@ class Sort(Op):
         return fits and x.shape[self.axis] >= _MANY and (len(types) > 1 or x.kind == "f")
 
     def _packed(self, *xs: Any) -> tuple[Any, ...]:
-        """The same by sorting integers, which is several times as fast as with a custom comparator.
+        """Sort packed integers instead, which is several times as fast as a custom comparator.
 
         The key is the upper half of 64 bits and the position is the lower one, so equal keys stay in order.
         """

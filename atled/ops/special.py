@@ -105,14 +105,16 @@ class Digamma(Special):
 
 
 class Polygamma(Special):
-    """Derivative number m + 1 of lgamma at x, for whole m."""
+    """The derivative of order m + 1 of lgamma at x, for integer m."""
 
     hlo = "chlo.polygamma"
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (m, x), (s, t) = primals, tangents
         if type(s) is not Zero:
-            raise NotImplementedError("Polygamma has no derivative with respect to its order; differentiate by x only.")
+            raise NotImplementedError(
+                "Polygamma has no derivative with respect to its order; differentiate with respect to x only."
+            )
         out = bind(self, m, x)
         factor = bind(self, elementwise.add(m, 1), x)
         return out, spread_tangent(elementwise.mul(t, factor), out)
@@ -127,7 +129,7 @@ class Zeta(Special):
         (x, q), (s, t) = primals, tangents
         if type(s) is not Zero:
             raise NotImplementedError(
-                "Zeta has no derivative with respect to its first operand; differentiate by q only."
+                "Zeta has no derivative with respect to its first operand; differentiate with respect to q only."
             )
         out = bind(self, x, q)
         factor = elementwise.neg(elementwise.mul(x, bind(self, elementwise.add(x, 1), q)))
@@ -166,5 +168,5 @@ polygamma, zeta, bessel_i0e, bessel_i1e = map(function, (Polygamma(), Zeta(), Be
 
 
 def logaddexp(x: Any, y: Any, refined: bool = True) -> Any:
-    """log(exp(x) + exp(y)), elementwise; not `refined`, results near zero have the rounding error of x and y."""
+    """log(exp(x) + exp(y)), elementwise; if not `refined`, results near zero have the rounding error of x and y."""
     return bind(LogAddExp(refined), *match(x, y))

@@ -118,7 +118,7 @@ class Tridiagonal(Matrices):
         self.check(a, square=True)
         if a.shape[-1] == 0:
             raise TypeError(
-                f"tridiagonal: expected square matrices on the last two axes, of one row at least; got {a}."
+                f"tridiagonal: expected square matrices on the last two axes, with at least one row; got {a}."
             )
         lead, n, real = a.shape[:-2], a.shape[-1], dtypes.real_part(a.dtype)
         return (

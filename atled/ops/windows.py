@@ -30,7 +30,7 @@ def identity(combine: str, dtype: Any) -> Any:
 
 
 def window_shape(name: str, x: ArrayType, op: Any) -> tuple[int, ...]:
-    """The shape that windows of an op over x make."""
+    """The result shape of a window op over x."""
     n = len(op.window)
     if x.ndim != n or any(len(v) != n for v in (op.strides, op.padding)):
         raise TypeError(f"{name}: window, strides and padding need one entry for each axis of {x}.")
@@ -128,7 +128,7 @@ class ReduceWindow(Op):
 
 
 class _Selection(LinearOp):
-    """Ops that look at the extremum of each window of x. Piecewise linear in the other operand."""
+    """Ops that select the extremum of each window of x. Piecewise linear in the other operand."""
 
     selects = True
     combine: str

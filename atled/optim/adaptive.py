@@ -151,8 +151,8 @@ class Adadelta(Rule):
 class RMSprop(Rule):
     """Gradients divided by the root of the running mean of their squares (Hinton, 2012), with momentum if it is not 0.
 
-    `v = b v + (1 - b) |g|**2`, `d = g / sqrt(v + eps)`, `p -= rate d`. If `centered`, the square of the running mean
-    is taken from v. With momentum, `u = momentum u + rate d`, and `p -= u`.
+    `v = b v + (1 - b) |g|**2`, `d = g / sqrt(v + eps)`, `p -= rate d`. If `centered`, the square of the running mean is
+    subtracted from v. With momentum, `u = momentum u + rate d`, and `p -= u`.
 
     >>> from atled import optim
     >>> optim.RMSprop(1e-3, momentum=0.9, centered=True).slots

@@ -22,7 +22,7 @@ def _dtype(model: Any) -> Any:
 
 @struct
 class Noise(Optimizer):
-    """Gradients with noise that gets weaker.
+    """Gradients with noise that decreases over time.
 
     >>> from atled import optim
     >>> optim.noise(0.1, seed=1)
@@ -139,8 +139,8 @@ def plateau(
 ) -> Plateau:  # fmt: skip
     """Multiplies updates by `factor` after `patience` steps without a decrease of the loss; the last part of a `chain`.
 
-    The loss has decreased if it is below `(1 - rtol) best - atol`. After a change, `cooldown` values do not count.
-    With `every` above 1, means of that many values are compared. The scale, which is in the state, is at least
+    The loss has decreased if it is below `(1 - rtol) best - atol`. After each change, the next `cooldown` values are
+    ignored. With `every` above 1, means of that many values are compared. The scale, which is in the state, is at least
     `least`. The value of the loss is needed: `optimizer.step(model, grads, state, value=value)`.
 
     >>> from atled import optim

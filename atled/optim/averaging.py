@@ -113,7 +113,7 @@ def _check_alone(optimizer: Any) -> None:
         name = type(optimizer).__name__
         raise ValueError(
             errors.explained(
-                f"{name}: the optimizer inside must not keep its own copy of the weights, since its steps are "
+                f"{name}: the inner optimizer must not keep its own copy of the weights, since its steps are "
                 "modified; got "
                 f"{type(optimizer.inner).__name__}.",
                 f"optim.average(optim.{name}(optimizer)).",
@@ -133,8 +133,8 @@ def average(
 ) -> Average:
     """Keeps an average of the weights, from step `begin` on every `every` steps; training itself does not change.
 
-    With a `decay`, the running average `a = decay a + (1 - decay) p` without the bias of its start (EMA); without one,
-    the mean of all (SWA, Polyak). `optimizer.evaluated(model, state)` is the model with it.
+    With a `decay`, the running average `a = decay a + (1 - decay) p` with bias correction (EMA); without one, the mean
+    of all (SWA, Polyak). `optimizer.evaluated(model, state)` is the model with the averaged weights.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -280,7 +280,7 @@ def _rate(state: Any) -> Any:
     if len(rates) != 1:
         raise ValueError(
             errors.explained(
-                f"ScheduleFree: the optimizer inside must have one rate; got {len(rates)}.",
+                f"ScheduleFree: the inner optimizer must have one rate; got {len(rates)}.",
                 "optim.ScheduleFree(optim.SGD(0.1)).",
             )
         )

@@ -29,7 +29,7 @@ class Chain(Optimizer):
             if not isinstance(part, Optimizer):
                 raise TypeError(
                     errors.explained(
-                        f"optim.chain: the parts must be optimizers; got {describe(part)} in place {i}.",
+                        f"optim.chain: the parts must be optimizers; got {describe(part)} at position {i}.",
                         "optim.chain(optim.clip(1.0), optim.AdamW(1e-3)).",
                     )
                 )
@@ -64,7 +64,8 @@ class Chain(Optimizer):
         if not isinstance(state, tuple) or len(state) != len(self.parts):
             raise TypeError(
                 errors.explained(
-                    f"Chain: the state must be its own, of {len(self.parts)} parts; got {describe(state)}.",
+                    f"Chain: the state must be that of this chain, with {len(self.parts)} parts; got "
+                    f"{describe(state)}.",
                     "optimizer.init(model).",
                 )
             )
@@ -92,16 +93,16 @@ def _check_place(part: Optimizer, before: Sequence[Optimizer]) -> None:
     name, i = type(part).__name__, len(before)
     keeping = [type(p).__name__ for p in before if p.keeps_weights]
     if isinstance(part, Decay) and any([p.is_step for p in before]):
-        problem = f"decay adds to gradients, so it goes before the optimizer; got it in place {i}."
+        problem = f"decay adds to gradients, so it goes before the optimizer; got it at position {i}."
         way_out = "optim.chain(optim.decay(1e-4), optimizer)."
     elif keeping:
         problem = f"{keeping[0]} keeps weights of its own, so nothing may change its steps; got {name} behind it."
         way_out = "put it inside: optim.average(optim.chain(optim.SGD(0.1), optim.plateau()))."
     elif part.has_scale and before:
-        problem = f"LossScale goes around everything, or first, since it makes gradients smaller; got it in place {i}."
+        problem = f"LossScale goes around everything, or first, since it makes gradients smaller; got it at position {i}."
         way_out = "optim.LossScale(optim.chain(optim.clip(1.0), optimizer))."
     elif "loss" in part.takes and before:
-        problem = f"{name} looks at the loss itself, so what comes before it has no effect there; got it in place {i}."
+        problem = f"{name} looks at the loss itself, so what comes before it has no effect there; got it at position {i}."
         way_out = "put the other parts inside: optim.SAM(optim.chain(optim.clip(1.0), optimizer))."
     else:
         return

@@ -21,7 +21,7 @@ def _trusted(step: Any, p: Any, trust: Any = 1.0, eps: Any = 0.0) -> Any:
 class LARS(Decaying):
     """SGD with momentum whose steps are a fixed fraction of each array's norm (You et al., 2017), for large batches.
 
-    `d = g + decay p`, made `trust |p| / (|d| + eps)` times as long, `u = momentum u + rate d`, `p -= u`.
+    `d = g + decay p`, scaled by `trust |p| / (|d| + eps)`, `u = momentum u + rate d`, `p -= u`.
 
     >>> from atled import optim
     >>> optim.LARS(0.1, decay=1e-4).slots
@@ -70,7 +70,7 @@ class LAMB(AdamW):
 
 @struct
 class Adafactor(Decaying):
-    """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices factored into row and column.
+    """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices factored into rows and columns.
 
     In step t, the running mean of squares has decay `b = 1 - t**-power`. If the two longest axes of an array both have
     at least `least` entries, only row and column means of the squares are stored; otherwise all squares. Steps are

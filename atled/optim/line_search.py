@@ -226,12 +226,12 @@ def minimize(
             where = "".join(map(str, path)) or "the start"
             raise TypeError(
                 errors.explained(
-                    f"optim.minimize: the start must be of floating-point arrays; got {type_of(x)} at {where}.",
+                    f"optim.minimize: x0 must consist of floating-point arrays; got {type_of(x)} at {where}.",
                     "x0.astype(float).",
                 )
             )
     if not tree.leaves(x0):
-        raise ValueError(errors.explained("optim.minimize: the start must have arrays; got none."))
+        raise ValueError(errors.explained("optim.minimize: x0 must have arrays; got none."))
     return _minimized(f, x0, args, tolerance, steps, memory, searches)
 
 

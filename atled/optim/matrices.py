@@ -40,10 +40,9 @@ class Muon(AdamW):
     """Muon: orthogonalized momentum for matrices (Jordan et al., 2024); other arrays follow NAdamW.
 
     `m = momentum m + (1 - momentum) g`, corrected and with Nesterov's step as in `NAdam`; a matrix of m inputs and n
-    outputs moves by `rate sqrt(max(1, n / m))` along the orthogonal matrix next to it. Matrices are arrays with two
-    axes, in a `Stack` with one more. Embeddings and the last layer are better left to Adam, by `optim.groups`.
-
-    `adam_rate` is the rate of the others, if it is not the same; `decay` is for matrices, `adam_decay` for the others.
+    outputs moves by `rate sqrt(max(1, n / m))` along the nearest orthogonal matrix. Matrices are arrays with two axes,
+    in a `Stack` with one more. Embeddings and the last layer should use Adam, by `optim.groups`. `adam_rate` is the
+    rate of other arrays, if it differs; `decay` is for matrices, `adam_decay` for other arrays.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -68,12 +67,12 @@ class Muon(AdamW):
         return ("rate", "momentum", "b1", "b2", "eps", "decay", "adam_decay", *own)
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
-        """The numbers for the parameter at a path."""
+        """The hyperparameters of the parameter at a path."""
         leaf_numbers = AdamW.leaf(self, path, h)
         return leaf_numbers if leaf_numbers is h else {**leaf_numbers, "adam_decay": 0.0}
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Matrices have no squares."""
+        """Matrices have no slot for squares."""
         every = tuple(range(len(dims)))
         return {"first": every} if len(dims) == 2 else {"first": every, "second": every}
 
@@ -103,8 +102,8 @@ class SOAP(AdamW):
 
     `L = b L + (1 - b) g g*` and `R = b R + (1 - b) g* g` with `b = shampoo`. Q and P are their eigenvectors: those of
     the first gradient at first, then every `every` steps one step of orthogonal iteration, `Q = qr(L Q)`. The step is
-    Adam's for `Q* g P`, turned back, with no entry larger than Adam's can be: squares are those of older bases.
-    Matrices with an axis longer than `longest` follow AdamW.
+    Adam's for `Q* g P`, transformed back, with entries clipped to Adam's largest possible step, because the squares are
+    those of older bases. Matrices with an axis longer than `longest` follow AdamW.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -135,7 +134,8 @@ class SOAP(AdamW):
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
         """Bias corrections, what to do with the bases (0: keep, 1: iterate, 2: compute), and the largest step.
 
-        In one basis, no mean is longer than `most` times the root of its mean square; in a turned one it may be.
+        In a fixed basis, no mean is longer than `most` times the root of its mean square; after the basis has changed,
+        it may be.
         """
         turn = jnp.where(t == 1, 2, jnp.where(t % self.every == 0, 1, 0))
         corrections, ratio = Adam.derived(self, h, t), h.b1**2 / h.b2
@@ -166,7 +166,7 @@ class SOAP(AdamW):
 
 
 def _basis(turn: Any, x: Any, basis: Any) -> Any:
-    """Eigenvectors of x, largest eigenvalues first: unchanged, after one orthogonal iteration, or computed anew."""
+    """Eigenvectors of x, largest eigenvalues first: unchanged, after one orthogonal iteration, or recomputed."""
 
     def turned() -> Any:
         q, r = jnp.linalg.qr(x @ basis)

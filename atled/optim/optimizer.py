@@ -185,15 +185,17 @@ class Rule(Optimizer):
     is_elementwise: ClassVar[bool] = True
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
-        """The update of a parameter p with gradient g and slots s, and its new slots. `h` has the numbers by name."""
+        """The update of a parameter p with gradient g and slots s, and its new slots. `h` has the hyperparameters by
+        name.
+        """
         raise NotImplementedError
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """Numbers that follow from the others in step t, from 1; they are computed once for all parameters."""
+        """Values that follow from the hyperparameters in step t, counted from 1; computed once for all parameters."""
         return {}
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
-        """The numbers for the parameter at a path."""
+        """The hyperparameters of the parameter at a path."""
         return h
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
@@ -257,13 +259,13 @@ class Rule(Optimizer):
         return structure.unflatten(updates), State(t, state.hyper, new_slots, scheduled, state.of)
 
     def _check(self, path: str, g: Any, dims: tuple[int, ...], depth: int, own: dict[str, Any]) -> None:
-        """Raise an error for a gradient or slot whose shape does not fit the parameter."""
+        """Raise an error for a gradient or slot whose shape does not match the parameter."""
         name, axes = type(self).__name__, self.axes(dims[depth:])
         if set(axes) != set(own):
             raise ValueError(
                 errors.explained(
-                    f"{name}: there is a gradient for {path}, and no state.",
-                    "optimizer.init(model) of the model as it is now.",
+                    f"{name}: there is a gradient for {path}, but no state.",
+                    "optimizer.init(model) with the current model.",
                 )
             )
         expected = [("the gradient", g, dims)]
@@ -277,14 +279,15 @@ class Rule(Optimizer):
 
 
 def _check_state(name: str, state: Any, numbers: Sequence[str]) -> None:
-    """Raise an error for a state that is not one of an optimizer with these numbers."""
+    """Raise an error for a state that does not belong to an optimizer with these hyperparameters."""
     if isinstance(state, State) and {*state.hyper, *state.scheduled} == set(numbers):
         return
     is_other = isinstance(state, State)
     has = f"one with {', '.join([*state.hyper, *state.scheduled])}" if is_other else describe(state)
     raise TypeError(
         errors.explained(
-            f"{name}: the state must be its own, with {', '.join(numbers)}; got {has}.", "optimizer.init(model)."
+            f"{name}: the state must be that of this optimizer, with {', '.join(numbers)}; got {has}.",
+            "optimizer.init(model).",
         )
     )
 
@@ -390,8 +393,8 @@ def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
         path, was, got = difference(structure, tree.structure(other)) or ("", "", "")
         raise tree.TreeError(
             errors.explained(
-                f"{what}: the tree must be that of the model; at {path or 'the root'}, the model has {was}, and it has "
-                f"{got}.",
+                f"{what}: the tree must match that of the model; at {path or 'the root'}, the model has "
+                f"{was}, but the tree has {got}.",
                 "both from the same model.",
             )
         ) from None
@@ -436,7 +439,9 @@ def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> Name
         return where
     if split is not None and split not in mesh.shape:
         raise ValueError(
-            errors.explained(f"optim: split is an axis of the mesh, {', '.join(map(str, mesh.shape))}; got {split!r}.")
+            errors.explained(
+                f"optim: split must be an axis of the mesh, {', '.join(map(str, mesh.shape))}; got {split!r}."
+            )
         )
     for a in axes:
         spec.append([n for n in where.spec.axes(a) if n not in used])
@@ -515,7 +520,7 @@ def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, 
         names = [f"{c or 'another optimizer'}.{name}" for c in classes]
         raise ValueError(
             errors.explained(
-                f"optim.change: {name} must be one number; got {' and '.join(names)}.",
+                f"optim.change: {name} is ambiguous; got {' and '.join(names)}.",
                 f"optim.change(state, **{{{names[-1]!r}: …}}).",
             )
         )
@@ -525,7 +530,7 @@ def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, 
             both = " and ".join([f"state{tree.keystr(places[k][0])}" for k in (i, j)])
             raise ValueError(
                 errors.explained(
-                    f"optim.change: {name} must be one number; got those of {both}.",
+                    f"optim.change: {name} is ambiguous; got those of {both}.",
                     "optim.change of the state of one part, put back in its place.",
                 )
             )

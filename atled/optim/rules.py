@@ -95,7 +95,7 @@ class Decaying(Rule):
             checked(f"{type(self).__name__}, decays", [self.decays], paths)
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
-        """The numbers for the parameter at a path."""
+        """The hyperparameters of the parameter at a path."""
         is_meant = self.decays is None or matches(self.decays, path)
         return h if is_meant else {**h, "decay": 0.0}
 

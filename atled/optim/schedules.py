@@ -33,7 +33,7 @@ class Schedule:
 
 @struct
 class Falling(Schedule):
-    """From `start` to `peak` in `warmup` steps, then to `end` at step `steps`, and so on."""
+    """From `start` to `peak` in `warmup` steps, then to `end` at step `steps`, and constant afterwards."""
 
     shape: str = static()
     peak: float = static()
@@ -238,8 +238,8 @@ def one_cycle(
     if shape not in ("cosine", "linear") or not 0 < warmup < 1 or not 0 <= tail < 1 - warmup:
         raise ValueError(
             errors.explained(
-                "optim.one_cycle: the shape must be 'cosine' or 'linear', and warmup and tail shares of the steps, "
-                f"together below 1; got {shape!r}, {warmup}, {tail}."
+                f"optim.one_cycle: the shape must be 'cosine' or 'linear', and warmup and tail fractions of "
+                f"the steps, together below 1; got {shape!r}, {warmup}, {tail}."
             )
         )
     low, top = start * peak, int(warmup * steps)

@@ -62,8 +62,8 @@ class Wrapper(Optimizer):
         if self.inner.has_scale and not self.hands_on:
             raise ValueError(
                 errors.explained(
-                    f"{type(self).__name__}: LossScale goes around it, because it needs gradients as they are; got "
-                    "LossScale inside.",
+                    f"{type(self).__name__}: LossScale must be outside, because this wrapper needs unscaled "
+                    f"gradients; got LossScale inside.",
                     f"optim.LossScale(optim.{type(self).__name__}(optimizer)), in lower case if it is a function.",
                 )
             )
@@ -108,12 +108,12 @@ class Wrapper(Optimizer):
         return self.inner.scaled(value, state.inner)
 
     def own(self, state: Any) -> tuple[State, Any]:
-        """Both states; raises if there are not two, or if they are of another optimizer."""
+        """Both states; raises if there are not two, or if they belong to another optimizer."""
         if not isinstance(state, Wrapped) or state.own.of not in ("", type(self).__name__):
             got = f"that of {state.own.of}" if isinstance(state, Wrapped) else describe(state)
             raise TypeError(
                 errors.explained(
-                    f"{type(self).__name__}: the state must be its own; got {got}.",
+                    f"{type(self).__name__}: the state must be that of this wrapper; got {got}.",
                     "optimizer.init(model).",
                 )
             )
@@ -161,8 +161,8 @@ class Accumulate(Wrapper):
         if "loss" in self.inner.takes:
             raise ValueError(
                 errors.explained(
-                    "optim.accumulate: the optimizer inside must not need the loss as a function, which is that of the "
-                    f"last batch alone; got {type(self.inner).__name__}.",
+                    f"optim.accumulate: the inner optimizer must not need the loss as a function, which would "
+                    f"be that of the last batch only; got {type(self.inner).__name__}.",
                     "larger batches; or optim.SAM(optim.accumulate(optimizer, every)): perturbs the weights for "
                     "each batch.",
                 )
@@ -362,7 +362,7 @@ def uphills(loss: Any) -> Any:
 class SAM(Wrapper):
     """SAM: steps along the gradients at the worst point nearby (Foret et al., 2021): sharpness-aware minimization.
 
-    `inner` gets the gradients at `p + rho g / |g|`, with |g| the length of all gradients together. They are computed in
+    `inner` gets the gradients at `p + rho g / |g|`, with |g| the global norm of the gradients. They are computed in
     the step, so it needs the loss of the batch as a function of the model.
 
     >>> from atled import optim

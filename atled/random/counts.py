@@ -48,7 +48,7 @@ def rademacher(
     """
     target_dtype = dtypes.canonical(int if dtype is None else dtype)
     if dtypes.kind(target_dtype) not in "ifc":
-        raise ValueError(f"random.rademacher: the dtype must have a sign; got {target_dtype.name}.")
+        raise ValueError(f"random.rademacher: the dtype must be signed; got {target_dtype.name}.")
     return placed(
         _rademacher(use("rademacher", key), sample_shape("rademacher", shape), target_dtype),
         out_sharding,
@@ -78,7 +78,7 @@ def geometric(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Geometric numbers: trials until the first success, each with probability p; at least 1.
+    """Geometrically distributed numbers of trials until the first success, each with probability p; at least 1.
 
     >>> from atled import random
     >>> abs(float(geometric(random.key(0), 0.25, (1000,)).mean()) - 4) < 0.4
@@ -168,7 +168,7 @@ def poisson(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Poisson numbers with mean `lam`; -1 where that is negative or nan.
+    """Poisson-distributed counts with mean `lam`; -1 where that is negative or nan.
 
     >>> from atled import random
     >>> abs(float(poisson(random.key(0), 40.0, (10000,)).mean()) - 40) < 0.5
@@ -182,7 +182,7 @@ def poisson(
 
 
 def _few_successes(key: Any, n: Any, p: Any) -> Any:
-    """Binomial numbers for small n p, by summing geometric gaps between successes."""
+    """Binomially distributed counts for small n p, by summing geometric gaps between successes."""
     dims, dtype = type_of(p).shape, type_of(p).dtype
     log_failure = jnp.log1p(-p)
 
@@ -223,7 +223,7 @@ def _many_successes(key: Any, n: Any, p: Any) -> Any:
 
 
 def binomial_floats(key: Any, n: Any, p: Any) -> Any:
-    """Binomial numbers for n and p of one shape and dtype."""
+    """Binomially distributed counts for n and p of the same shape and dtype."""
     q = jnp.where(p < 0.5, p, 1 - p)
     is_bad = ~(n >= 0) | ~(q >= 0)
     is_endless = jnp.isinf(n)
@@ -251,7 +251,7 @@ def binomial(
     shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Binomial numbers: successes in n trials with probability p; nan for invalid n or p.
+    """Binomially distributed counts of successes in n trials with probability p; nan for invalid n or p.
 
     >>> from atled import random
     >>> abs(float(binomial(random.key(0), 100, 0.3, (10000,)).mean()) - 30) < 0.3

@@ -73,7 +73,7 @@ class Expn(Looped):
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
         if i == 0:
             raise NotImplementedError(
-                "expn: the derivative with respect to its order is not defined; differentiate by x only."
+                "expn: the derivative with respect to its order is not defined; differentiate with respect to x only."
             )
         return super().derivative(i, out, *operands)
 

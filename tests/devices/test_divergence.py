@@ -119,8 +119,8 @@ def test_those_who_know_better_can_say_so():
 @pytest.mark.parametrize(
     ("f", "said"),
     [
-        (lambda x: lax.ppermute(x, "a", [(0, 4)]), "ppermute: place 4 is out of bounds for the axis 'a' of size 4"),
-        (lambda x: lax.ppermute(x, "a", [(-1, 0)]), "ppermute: place -1"),
+        (lambda x: lax.ppermute(x, "a", [(0, 4)]), "ppermute: position 4 is out of bounds for the axis 'a' of size 4"),
+        (lambda x: lax.ppermute(x, "a", [(-1, 0)]), "ppermute: position -1"),
         (lambda x: lax.all_gather(x, "a", axis=2), "all_gather: axis 2 is out of bounds"),
         (lambda x: lax.all_gather(x, "a", axis=1, tiled=True), "all_gather: axis 1"),
         (lambda x: lax.psum_scatter(x, "a", scatter_dimension=-2, tiled=True), "psum_scatter: axis -2"),

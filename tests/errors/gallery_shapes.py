@@ -88,7 +88,7 @@ SHAPES = [
         "concatenate-along-the-wrong-axis",
         "`concatenate` along the wrong axis",
         "TypeError",
-        r"concatenate: operands must agree but for axis 0; got f32\[2,3\], f32\[2,4\]",
+        r"concatenate: operands must have equal shapes except along axis 0; got f32\[2,3\], f32\[2,4\]",
         r"try: z = jnp\.concatenate\(\[x, y\], axis=1\)",
         "The arrays are put one after another along one axis, so all the other axes must have the same length.",
         """

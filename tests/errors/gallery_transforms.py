@@ -356,7 +356,7 @@ TRANSFORMS = [
         "callback-of-another-dtype",
         "A callback that returns another dtype",
         "TypeError",
-        r"callback: totals must return f32\[3\], as it was announced; it returned f64\[3\]",
+        r"callback: totals must return f32\[3\], as declared; it returned f64\[3\]",
         r"try: np\.asarray\(result, 'float32'\)",
         "The program was compiled for the declared type, so the result buffer has that size. NumPy "
         "computes in float64 by default.",

@@ -61,8 +61,8 @@ def test_trees_of_arguments_and_results():
 
 
 BAD = {
-    "shape": (lambda x: np.ones(2, "f4"), r"must return f32\[\], as it was announced; it returned f32\[2\]"),
-    "dtype": (lambda x: np.ones((), "f8"), r"must return f32\[\], as it was announced; it returned f64\[\]"),
+    "shape": (lambda x: np.ones(2, "f4"), r"must return f32\[\], as declared; it returned f32\[2\]"),
+    "dtype": (lambda x: np.ones((), "f8"), r"must return f32\[\], as declared; it returned f64\[\]"),
     "tree": (lambda x: (x, x), "must return the tree"),
     "nothing": (lambda x: None, "must return the tree"),
     "text": (lambda x: np.array("a"), r"must return f32\[\]"),

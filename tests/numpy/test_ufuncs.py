@@ -115,7 +115,7 @@ def test_derivatives_and_batches():
 @pytest.mark.parametrize(
     "bad, kind, message",
     [
-        (lambda: jnp.add.at(FLOATS, 0, 1.0), NotImplementedError, "add.at: arrays are not written to"),
+        (lambda: jnp.add.at(FLOATS, 0, 1.0), NotImplementedError, "add.at: arrays are immutable"),
         (lambda: jnp.add.reduce(FLOATS, out=FLOATS), NotImplementedError, "out"),
         (lambda: jnp.subtract.reduce(FLOATS[:0]), ValueError, "subtract.reduce: without an identity"),
         (lambda: jnp.subtract.reduce(FLOATS, where=TRUTH), ValueError, "subtract.reduce: without an identity"),

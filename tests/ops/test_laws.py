@@ -376,7 +376,7 @@ BAD = [
     ("Add", (2, 3), (3, 2), r"add: operands must have the same shape.*f32\[2,3\] and f32\[3,2\]"),
     ("Reshape", (2, 3), (4,), r"reshape: the number of elements must stay the same"),
     ("DotGeneral", (2, 3), (4, 5), r"dot: axis 1 of f32\[2,3\] and axis 0 of f32\[4,5\]"),
-    ("Concatenate", (2, 2), (3, 3), r"concatenate: operands must agree but for axis 0"),
+    ("Concatenate", (2, 2), (3, 3), r"concatenate: operands must have equal shapes except along axis 0"),
     ("ReduceSum", (2, 3), (), r"reduce_sum: .* does not have the axes"),
     ("Cholesky", (2, 3), (), r"cholesky: expected square matrices"),
 ]

@@ -237,7 +237,7 @@ def test_import_loads_nothing():
 
 
 MESSAGES = {
-    r"optim\.chain: the parts must be optimizers; got SGD|got float in place 1": lambda: optim.chain(optim.SGD(), 0.1),
+    r"optim\.chain: the parts must be optimizers; got SGD|got float at position 1": lambda: optim.chain(optim.SGD(), 0.1),
     r"optim\.chain: decay adds to gradients, so it goes before the optimizer": (
         lambda: optim.chain(optim.SGD(0.1), optim.decay(0.1))
     ),
