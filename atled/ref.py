@@ -60,11 +60,11 @@ class Ref:
 
     def _check(self) -> Array:
         if self._value is None:
-            raise ValueError(errors.explained("ref: it was frozen and can no longer be used."))
+            raise ValueError(errors.explained("ref: the reference was frozen and can no longer be used."))
         if state.base is not self._home:
             raise NotImplementedError(
                 errors.explained(
-                    "ref: a function that is compiled or repeated uses a reference from outside.",
+                    "ref: a jitted function or loop body uses a reference from outside.",
                     "pass ref[...] to the function, return the new array, and write that to the ref outside.",
                 )
             )
@@ -97,7 +97,7 @@ class Ref:
 
     @property
     def sharding(self) -> Any:
-        """Where the array is."""
+        """The sharding of the array."""
         return self._value.sharding
 
     def unsafe_buffer_pointer(self) -> int:

@@ -192,12 +192,12 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = ..., out_axes
         raise TypeError(f"smap: one axis of the mesh is needed; got {axis_name}.")
     if in_axes is ...:
         raise TypeError(
-            "smap: in_axes must say which dimensions are cut, because types do not say how arrays are split."
+            "smap: in_axes must say which dimensions are split, because types do not say how arrays are split."
         )
 
     def spec(axis: Any) -> PartitionSpec:
         if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool) or axis < 0):
-            raise TypeError(f"smap: an axis is None or a number from 0 on; got {axis!r}.")
+            raise TypeError(f"smap: an axis must be None or a non-negative number; got {axis!r}.")
         return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
 
     ins, outs = (tree.map(spec, axes, is_leaf=lambda x: x is None) for axes in (in_axes, out_axes))

@@ -1,4 +1,4 @@
-"""Hardware that is not attached, by name: compile for it, and see what a program needs of each chip.
+"""Hardware that is not attached, by name: compile for it, and see what a program needs on each chip.
 
 >>> from atled import topologies
 >>> topologies.chips()["cuda"][:3]
@@ -19,7 +19,7 @@ __all__ = ["Topology", "chips", "get"]
 
 def get(name: str, **options: Any) -> Topology:
     """A machine by its name: `tpu`, a chip and how many there are along each axis; or `cuda`, a chip and slices x hosts
-    x GPUs of a host.
+    x GPUs per host.
 
     Its `.devices` can form meshes as attached devices do, and programs whose arguments are `ShapeDtypeStruct`s over
     such a mesh are compiled for them by `jit(f).lower(...).compile()`. That needs the `libtpu` or the CUDA plugin's
@@ -58,7 +58,7 @@ def parsed(name: str) -> tuple[str, str, tuple[int, ...]]:
 
 
 def chips() -> dict[str, list[str]]:
-    """The chips that are known, by platform.
+    """The known chips, by platform.
 
     >>> "v5p" in chips()["tpu"], "h100" in chips()["cuda"]
     (True, True)

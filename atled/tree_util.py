@@ -195,7 +195,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 class _Registry:
-    """The pytree registry. There is only one."""
+    """The pytree registry, of which there is only one."""
 
     def flatten(self, tree: Any, leaf_predicate: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
         return tree_flatten(tree, leaf_predicate)

@@ -50,7 +50,7 @@ def test_values_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("ATLED_PLATFORMS", "tpu", "ATLED_PLATFORMS asks for tpu, and no plugin"),
+        ("ATLED_PLATFORMS", "tpu", "ATLED_PLATFORMS asks for tpu, but no plugin"),
         ("ATLED_NUM_CPU_DEVICES", "none", "ATLED_NUM_CPU_DEVICES must be a positive number; got 'none'"),
     ],
 )

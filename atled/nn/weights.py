@@ -241,7 +241,7 @@ def load_state(
     if missing or odd or spare:
         problems = [f"missing: {_some(missing)}"] if missing else []
         problems += [f"of another shape: {_some(odd)}"] if odd else []
-        problems += [f"that nothing asks for: {_some(spare)}"] if spare else []
+        problems += [f"unused: {_some(spare)}"] if spare else []
         raise ValueError(
             errors.explained(
                 f"nn.load_state: names and shapes must match the model; {'; '.join(problems)}.",

@@ -96,13 +96,15 @@ def _check_place(part: Optimizer, before: Sequence[Optimizer]) -> None:
         problem = f"decay adds to gradients, so it goes before the optimizer; got it at position {i}."
         way_out = "optim.chain(optim.decay(1e-4), optimizer)."
     elif keeping:
-        problem = f"{keeping[0]} keeps weights of its own, so nothing may change its steps; got {name} behind it."
+        problem = (
+            f"{keeping[0]} keeps its own copy of the weights, so its steps must not be changed; got {name} after it."
+        )
         way_out = "put it inside: optim.average(optim.chain(optim.SGD(0.1), optim.plateau()))."
     elif part.has_scale and before:
-        problem = f"LossScale goes around everything, or first, since it makes gradients smaller; got it at position {i}."
+        problem = f"LossScale must be outermost, or first, since it scales gradients; got it at position {i}."
         way_out = "optim.LossScale(optim.chain(optim.clip(1.0), optimizer))."
     elif "loss" in part.takes and before:
-        problem = f"{name} looks at the loss itself, so what comes before it has no effect there; got it at position {i}."
+        problem = f"{name} evaluates the loss itself, so parts before it have no effect; got it at position {i}."
         way_out = "put the other parts inside: optim.SAM(optim.chain(optim.clip(1.0), optimizer))."
     else:
         return
@@ -212,7 +214,7 @@ def _check_group(pattern: str, part: Any) -> None:
     if part.has_scale:
         problem, way_out = "LossScale goes around all groups", "optim.LossScale(optim.groups(parts))."
     elif "loss" in part.takes:
-        problem = "an optimizer that looks at the loss needs the whole model"
+        problem = "an optimizer that evaluates the loss needs the whole model"
         way_out = "optim.SAM(optim.groups(parts)), or nn.freeze for what is to stay."
     else:
         return

@@ -1,7 +1,7 @@
 """Distributions whose draws are an explicit function of one uniform number, by inverting the distribution function.
 
-Parameters broadcast against the shape, and gradients go through them. A draw has the resolution of its dtype: half
-precisions use 10 (float16) or 7 (bfloat16) random bits, as in JAX, so that the numbers are the same. `gammas`,
+Parameters broadcast against the shape, and draws are differentiable in them. A draw has the resolution of its dtype:
+16-bit floats use 10 (float16) or 7 (bfloat16) random bits, as in JAX, so that the numbers are the same. `gammas`,
 `normals` and `counts` have the other distributions.
 """
 
@@ -36,7 +36,7 @@ def parameter(x: Any, dims: tuple[int, ...], dtype: Any) -> Any:
 
 @library_function(static=("dims", "dtype"))
 def exponential_floats(key: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    """Exponential numbers of rate 1."""
+    """Exponentially distributed numbers with rate 1."""
     return -jnp.log1p(-unit(key, dims, dtype))
 
 
@@ -164,7 +164,8 @@ def rayleigh(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Rayleigh: lengths of 2-d normal vectors with standard deviation `scale`; JAX's numbers, but never inf.
+    """Rayleigh: lengths of 2-d normal vectors with standard deviation `scale`; the same numbers as JAX's, but never
+    inf.
 
     >>> from atled import random
     >>> bool((rayleigh(random.key(0), 2.0, (1000,)) > 0).all())
@@ -193,7 +194,7 @@ def triangular(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Triangular numbers: between `left` and `right`, with a density that peaks linearly at `mode`.
+    """Numbers between `left` and `right` with a triangular density that peaks at `mode`.
 
     >>> from atled import random
     >>> x = triangular(random.key(0), 0.0, 1.0, 3.0, (1000,))
@@ -219,7 +220,7 @@ def weibull_min(
     shape: SupportsIndex | Sequence[SupportsIndex] = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Weibull numbers, which exceed x with probability `exp(-(x / scale) ** concentration)`.
+    """Weibull-distributed numbers, which exceed x with probability `exp(-(x / scale) ** concentration)`.
 
     Every element is an independent draw, also along axes of the parameters that `shape` lacks.
 

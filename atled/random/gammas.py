@@ -1,9 +1,9 @@
 """The gamma distribution by rejection sampling, and others built on it: beta, Student's t, F, Dirichlet, points
 in a ball.
 
-The numbers are JAX's for the same key, up to rounding: every element has its own key, and retries until accepted. Half
-precisions are drawn in float32 and rounded, where JAX computes in the half precision itself. Draws are differentiable
-in the parameters, by implicit reparametrisation (Figurnov et al., 2018).
+The numbers are JAX's for the same key, up to rounding: every element has its own key, and retries until accepted.
+16-bit floats are drawn in float32 and rounded, where JAX computes in 16 bits. Draws are differentiable in the
+parameters, by implicit reparametrisation (Figurnov et al., 2018).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from atled.transforms.vmap import vmap
 
 
 def _boosted(key: Any, a: Any) -> tuple[Any, Any]:
-    """A gamma number of shape a, or a + 1 where a < 1: d and v, whose product it is (Marsaglia and Tsang, 2000)."""
+    """Factors d and v of a gamma-distributed number of shape a, or a + 1 where a < 1 (Marsaglia and Tsang, 2000)."""
     dtype = type_of(a).dtype
     d = jnp.where(a >= 1, a, a + 1) - np.asarray(1 / 3, dtype)
     c = np.asarray(1 / 3, dtype) / jnp.sqrt(d)
@@ -69,7 +69,7 @@ def _gamma_one(key: Any, a: Any, in_logs: bool) -> Any:
 
 @custom_jvp
 def _gammas(key: Any, a: Any) -> Any:
-    """A gamma number for each element of a vector, each from its own key."""
+    """A gamma-distributed number for each element of a vector, each from its own key."""
     return vmap(lambda k, v: _gamma_one(k, v, False))(split_key(key, type_of(a).shape), a)
 
 
@@ -101,7 +101,7 @@ def _slope(a: Any, x: Any) -> Any:
 
 
 def gamma_floats(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = False) -> Any:
-    """Gamma numbers, or their logarithms, which do not underflow where the shape is small."""
+    """Gamma-distributed numbers, or their logarithms, which do not underflow where the shape is small."""
     work = dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
     a = parameter(a, dims, work)
     if 0 in dims:
@@ -140,7 +140,7 @@ def loggamma(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Logarithms of gamma numbers, finite also where those would underflow.
+    """Logarithms of gamma-distributed numbers, finite also where those would underflow.
 
     >>> from atled import random
     >>> bool(jnp.isfinite(loggamma(random.key(0), 1e-4, (1000,))).all())
@@ -276,7 +276,7 @@ def dirichlet(
     """
     alpha = jnp.asarray(alpha)
     if alpha.ndim < 1:
-        raise ValueError(f"random.dirichlet: alpha needs an axis for the parts; got {alpha.type}.")
+        raise ValueError(f"random.dirichlet: alpha must have at least one axis; got {alpha.type}.")
     lead = alpha.shape[:-1]
     dims = lead if shape is None else sample_shape("dirichlet", shape, np.broadcast_to(0, lead))
     return placed(

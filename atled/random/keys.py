@@ -45,7 +45,7 @@ def check_key(name: str, key: Any) -> Any:
         raise TypeError(
             errors.explained(
                 f"random.{name}: the first argument must be a key; got {describe(key)}.",
-                line or "random.key(0), which makes a key of a seed.",
+                line or "random.key(0), which makes a key from a seed.",
             )
         )
     t = type_of(key)
@@ -54,7 +54,7 @@ def check_key(name: str, key: Any) -> Any:
             raise TypeError(
                 errors.explained(
                     f"random.{name}: the first argument must be a key; got {t}.",
-                    "random.key(0), which makes a key of a seed.",
+                    "random.key(0), which makes a key from a seed.",
                 )
             )
         key = wrap_key_data(key)
@@ -98,7 +98,7 @@ def _words_of_seed(seed: Any) -> Any:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, np.bool_):
         n = int(seed)
         if not -(2**63) <= n < 2**64:
-            raise OverflowError(f"random.key: a seed has 64 bits at most; got {n}.")
+            raise OverflowError(f"random.key: a seed has at most 64 bits; got {n}.")
         high = 0 if -(2**31) <= n < 0 else (n >> 32) & 0xFFFFFFFF
         return np.array([high, n & 0xFFFFFFFF], np.uint32)
     if not isinstance(seed, (Array, np.ndarray)):

@@ -1,7 +1,7 @@
 """Distributions built on normal numbers: truncated, multivariate, Maxwell, log-normal, Wald.
 
-The numbers are JAX's for the same key, up to rounding. Two differences are intentional: `wald` does not cancel where
-the mean is large, and the result of `double_sided_maxwell` always has the shape asked for, followed by that of the
+The numbers are JAX's for the same key, up to rounding. Two differences are intentional: `wald` avoids cancellation for
+large means, and the result of `double_sided_maxwell` always has the requested shape, followed by that of the
 parameters.
 """
 

@@ -47,14 +47,14 @@ def _wide(dtype: Any) -> Any:
 
 
 def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
-    """The shape of a draw: as asked for, or that of the parameters."""
+    """The shape of a draw: as requested, or that of the parameters."""
     common_shape = broadcast_shapes(*[type_of(p).shape for p in parameters]) if parameters else ()
     if dims is None:
         return common_shape
     asked = static_shape(name, dims)
     tail = asked[len(asked) - len(common_shape) :]
     if len(common_shape) > len(asked) or any([n not in (1, m) for n, m in zip(common_shape, tail)]):
-        raise ValueError(f"random.{name}: shape {asked} does not fit parameters of shape {common_shape}.")
+        raise ValueError(f"random.{name}: shape {asked} is not compatible with parameters of shape {common_shape}.")
     return asked
 
 
@@ -294,7 +294,7 @@ def bernoulli(
 
 
 def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
-    """Gumbel numbers; mode "high" resolves the upper tail better, and "highest" both, from 64 bits."""
+    """Gumbel-distributed numbers; mode "high" resolves the upper tail better, and "highest" both, from 64 bits."""
     if mode == "highest" and dtype is dtypes.float32:
         pair = random_bits(key, (2, *dims), 32)
         high, low = (conversion.convert(shape.index_in_axis(pair, i, 0), dtypes.uint64) for i in (0, 1))
@@ -396,7 +396,10 @@ def categorical(
     if broadcast_shapes(lead, dims[len(dims) - len(lead) :]) != dims[len(dims) - len(lead) :]:
         raise ValueError(f"random.categorical: shape {dims} does not end with the batch shape {lead} of the logits.")
     if not replace and prod(dims[: len(dims) - len(lead)]) > x.shape[at]:
-        raise ValueError(f"random.categorical: more draws than the {x.shape[at]} categories, without replacement.")
+        raise ValueError(
+            f"random.categorical: at most {x.shape[at]} draws, the number of categories, are "
+            f"possible without replacement."
+        )
     mode = gumbel_mode("categorical", mode)
     return placed(_categorical(use("categorical", key), x, dims, at, replace, mode), out_sharding, "random.categorical")
 
@@ -453,7 +456,7 @@ def permutation(
     at = check_axis("permutation", axis, t.ndim or 1)
     if t.ndim == 0:
         if t.kind not in "iu":
-            raise TypeError(f"random.permutation: an array with axes, or how many numbers; got {t}.")
+            raise TypeError(f"random.permutation: an integer or an array with at least one axis is needed; got {t}.")
         return placed(_permutation_of(use("permutation", key), int(operand)), out_sharding, "random.permutation")
     return placed(_permutation(use("permutation", key), operand, at, independent), out_sharding, "random.permutation")
 
@@ -502,7 +505,7 @@ def choice(
     if n <= 0:
         raise ValueError("random.choice: there is nothing to choose from.")
     if not replace and count > n:
-        raise ValueError(f"random.choice: {count} draws from {n} things need replace=True.")
+        raise ValueError(f"random.choice: {count} draws from {n} elements need replace=True.")
     if p is None:
         if not replace:
             mixed = permutation(key, n if source is None else source, at)
@@ -513,7 +516,7 @@ def choice(
         weights = p if isinstance(p, Array) else asarray(p)
         weights = weights.astype(_wide(inexact_dtype(weights.dtype)))
         if weights.shape != (n,):
-            raise ValueError(f"random.choice: p needs one entry for each of {n} things; got shape {weights.shape}.")
+            raise ValueError(f"random.choice: p needs one entry for each of {n} elements; got shape {weights.shape}.")
         used = use("choice", key)
         indices = (
             _weighted(used, weights, dims)

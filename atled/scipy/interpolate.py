@@ -93,7 +93,9 @@ class RegularGridInterpolator:
                     f"got {type_of(p)}."
                 )
         if fill_value is not None and operand_type("RegularGridInterpolator", fill_value).kind == "c" != v.kind:
-            raise ValueError(f"RegularGridInterpolator: fill_value must fit {v}; got {type_of(fill_value)}.")
+            raise ValueError(
+                f"RegularGridInterpolator: fill_value must be compatible with {v}; got {type_of(fill_value)}."
+            )
 
     def __call__(self, xi: Any, method: str | None = None) -> Any:
         """The values at points: an array with coordinates on its last axis, or a tuple of arrays of coordinates."""

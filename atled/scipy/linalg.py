@@ -68,7 +68,7 @@ def _columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     t = type_of(b)
     is_vector = t.ndim == 1
     if t.ndim == 0 or t.shape[-1 if is_vector else -2] != type_of(a).shape[-2]:
-        raise ValueError(f"{name}: {type_of(a)} cannot be solved for {t}.")
+        raise ValueError(f"{name}: {type_of(a)} and {t} have incompatible shapes.")
     b = shape.reshape(b, (*t.shape, 1)) if is_vector else b
     return (*broadcast_leading(name, a, b), is_vector)
 
@@ -338,7 +338,7 @@ def _multiply(q: Any, c: Any, mode: str, conjugate: bool) -> Any:
     x = conversion.conj(x) if conjugate and type_of(x).kind == "c" else x
     m, k = type_of(x).shape[-2:]
     if t.ndim == 0 or type_of(y).shape[-2 if is_left else -1] != (k if is_left else m):
-        raise ValueError(f"qr_multiply: Q is {m} by {k}, which does not fit on the {mode} of {t}.")
+        raise ValueError(f"qr_multiply: Q is {m} by {k}, which cannot be multiplied on the {mode} of {t}.")
     x, y = broadcast_leading("qr_multiply", x, y)
     out = in_dtype(matmul(x, y) if is_left else matmul(y, x), result_dtype)
     return (
@@ -428,7 +428,7 @@ def _eigh_tridiagonal(d: Any, e: Any, first: int, last: int | None, eigvals_only
     s, t = type_of(x), type_of(y)
     result_dtype, n = s.dtype, s.shape[-1] if s.ndim else 0
     if s.ndim == 0 or t.shape != (*s.shape[:-1], max(n - 1, 0)):
-        raise ValueError(f"eigh_tridiagonal: e must have one element less than d; got {type_of(d)} and {type_of(e)}.")
+        raise ValueError(f"eigh_tridiagonal: e must have one element fewer than d; got {type_of(d)} and {type_of(e)}.")
     x, y = (cast(v, work_dtype(result_dtype)) for v in (x, y))
     x = conversion.complex(conversion.real(x), shape.zeros(type_of(conversion.real(x)))) if s.kind == "c" else x
     like = ArrayType((*s.shape, n), type_of(x).dtype)
@@ -537,7 +537,7 @@ def polar(
 ) -> tuple[Array, Array]:
     """U with orthonormal columns (or rows) and positive semidefinite P with U P = a, or P U = a for side "left".
 
-    It is computed from a singular value decomposition, whatever `method` says.
+    It is computed from a singular value decomposition, regardless of `method`.
 
     >>> u, p = polar(asarray([[0.0, -2.0], [3.0, 0.0]]))
     >>> p.round() + 0.0

@@ -84,7 +84,7 @@ def _by_eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def _sylvester(a: Any, b: Any, c: Any, method: str, tol: Any) -> Any:
-    """X with A X + X B = C for matrices of one dtype; every transform treats it as linear in C."""
+    """X with A X + X B = C for matrices of the same dtype; every transform treats it as linear in C."""
 
     def solve(left: Any, right: Any, y: Any) -> Any:
         if type_of(y).size == 0:
@@ -233,7 +233,7 @@ def funm(A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True) ->
     values = jnp.asarray(func(points))
     if type_of(values).shape != type_of(points).shape:
         raise ValueError(
-            f"funm: the function must give one number for each of {type_of(points)}; got {type_of(values)}."
+            f"funm: the function must return one number for each of {type_of(points)}; got {type_of(values)}."
         )
     out, error = _parlett(form, vectors, values)
     return out if disp else (out, error)
@@ -244,7 +244,7 @@ def _rsf2csf(form: Any, vectors: Any) -> tuple[Any, Any]:
     (t, z), _ = matrices("rsf2csf", form, vectors, square=True)
     if type_of(z).shape[-2:] != type_of(t).shape[-2:]:
         raise ValueError(
-            f"rsf2csf: T and Z must be square matrices of one size; got {type_of(form)} and {type_of(vectors)}."
+            f"rsf2csf: T and Z must be square matrices of the same size; got {type_of(form)} and {type_of(vectors)}."
         )
     lead, n = broadcast_shapes(type_of(t).shape[:-2], type_of(z).shape[:-2]), type_of(t).shape[-1]
     dtype = dtypes.complex_of(type_of(t).dtype)

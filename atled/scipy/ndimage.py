@@ -64,7 +64,7 @@ def _coefficients(x: Any, axis: int, order: int, mode: str) -> Any:
 
 
 def _weights(share: Any, order: int) -> list[Any]:
-    """The B-splines that are not zero between two knots, `share` of the way from one to the other (Cox, de Boor)."""
+    """The B-splines that are nonzero between two knots, at the fraction `share` of that interval (Cox, de Boor)."""
     basis = [jnp.ones_like(share)]
     for p in range(1, order + 1):
         padded = [0, *basis, 0]

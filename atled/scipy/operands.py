@@ -13,7 +13,7 @@ from atled.ops import elementwise as ew
 
 
 def real_operands(name: str, *operands: Any) -> list[Any]:
-    """Operands in one floating dtype and one shape; scalars stay scalars."""
+    """Operands converted to a common floating dtype and shape; scalars stay scalars."""
     promoted = promote_inexact(name, *operands)
     if dtypes.kind(type_of(promoted[0]).dtype) == "c":
         raise TypeError(f"{name}: real numbers are needed; got {' and '.join(str(type_of(x)) for x in operands)}.")
@@ -21,7 +21,9 @@ def real_operands(name: str, *operands: Any) -> list[Any]:
 
 
 def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """Real operands in one shape, in float32 or wider, and the function that converts a result to their dtype."""
+    """Real operands broadcast to a common shape, in float32 or wider, and the function that converts a result to their
+    dtype.
+    """
     promoted = real_operands(name, *operands)
     dtype = type_of(promoted[0]).dtype
     if dtypes.bits(dtype) >= 32:

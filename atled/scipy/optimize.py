@@ -211,7 +211,7 @@ _OPTIONS = {
 def _start(x0: Any, method: str) -> Any:
     t = operand_type("minimize", x0)
     if t.ndim != 1:
-        raise ValueError(f"minimize: the start must have one axis; got {t}.\n  try: x0.ravel(), and reshape in fun.")
+        raise ValueError(f"minimize: x0 must have one axis; got {t}.\n  try: x0.ravel(), and reshape in fun.")
     if t.kind == "c" and method == "bfgs":
         raise ValueError(f"minimize: BFGS takes real numbers; got {t}.\n  try: real and imaginary parts, concatenated.")
     return cast(jnp.asarray(x0), inexact_dtype(t.dtype))

@@ -33,7 +33,7 @@ _INT = dtypes.int32
 def _block_diag(arrays: list[Any]) -> Any:
     xs = promote_dtypes("block_diag", *arrays)
     if any(type_of(x).ndim > 2 for x in xs):
-        raise ValueError(f"block_diag: at most two axes are needed; got {', '.join(str(type_of(x)) for x in xs)}.")
+        raise ValueError(f"block_diag: at most two axes are allowed; got {', '.join(str(type_of(x)) for x in xs)}.")
     blocks = [shape.reshape(x, (1,) * (2 - type_of(x).ndim) + type_of(x).shape) for x in xs]
     width, before, rows = sum([type_of(x).shape[1] for x in blocks]), 0, []
     for x in blocks:
@@ -158,7 +158,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """
     x, y = _vectors("leslie", f, s)
     if type_of(y).shape[-1] != type_of(x).shape[-1] - 1:
-        raise ValueError(f"leslie: s must have one element less than f; got {type_of(f)} and {type_of(s)}.")
+        raise ValueError(f"leslie: s must have one element fewer than f; got {type_of(f)} and {type_of(s)}.")
     return _with_subdiagonal(x, y)
 
 

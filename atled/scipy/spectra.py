@@ -64,7 +64,7 @@ def _named_window(name: str, window: Any, n: int) -> Any:
 def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any) -> tuple[Any, int]:
     """The window, and the length of the segments."""
     if nperseg is not None and int(nperseg) < 1:
-        raise ValueError(f"{name}: pieces have at least one element; got nperseg={nperseg}.")
+        raise ValueError(f"{name}: segments have at least one element; got nperseg={nperseg}.")
     if isinstance(window, (str, tuple)):
         n = min(256, length) if nperseg is None else int(nperseg)
         if n > length:
@@ -74,7 +74,7 @@ def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any
     t = operand_type(name, window)
     if t.ndim != 1 or t.size > length or (nperseg is not None and int(nperseg) != t.size):
         raise ValueError(
-            f"{name}: a window has one axis, no longer than the signal, {length}, and as long as the pieces "
+            f"{name}: a window has one axis, no longer than the signal, {length}, and as long as the segments "
             f"(nperseg={nperseg}); got {t}."
         )
     return cast(window, dtype), t.size
@@ -123,7 +123,7 @@ def without_trend(x: Any, kind: str) -> Any:
 
 
 def _prepared(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
-    """Signals of equal length on the last axis, in one dtype."""
+    """Signals of equal length on the last axis, in a common dtype."""
     (x,) = promote_inexact(name, x) if y is None else (x,)
     if y is not None:
         x, y = promote_inexact(name, x, y)
@@ -201,7 +201,8 @@ def _call(
     overlap, nfft = n // 2 if noverlap is None else int(noverlap), n if nfft is None else int(nfft)
     if nfft < n or overlap >= n:
         raise ValueError(
-            f"{name}: a piece must fit into a transform and be longer than the overlap; got nperseg={n}, nfft={nfft}, "
+            f"{name}: a segment must fit into a transform and be longer than the overlap; got nperseg={n}, "
+            f"nfft={nfft}, "
             f"noverlap={overlap}."
         )
     is_onesided = bool(return_onesided) and not is_complex
@@ -337,7 +338,7 @@ def istft(
     overlap = n // 2 if noverlap is None else int(noverlap)
     if n < 1 or nfft < n or overlap >= n:
         raise ValueError(
-            f"istft: a piece must fit into a transform and be longer than the overlap; got nperseg={n}, nfft={nfft}, "
+            f"istft: a segment must fit into a transform and be longer than the overlap; got nperseg={n}, nfft={nfft}, "
             f"noverlap={overlap}."
         )
     real = dtypes.real_part(dtypes.complex_of(type_of(promote_inexact("istft", Zxx)[0]).dtype))

@@ -182,7 +182,7 @@ class Lowered(_Stage):
         return self._traced
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The StableHLO module itself, an object of MLIR; for "hlo", the same as a computation of XLA."""
+        """The StableHLO module itself, an object of MLIR; for "hlo", the corresponding XLA computation."""
         if dialect == "hlo":
             from atled.engine import stablehlo
 
@@ -240,7 +240,7 @@ class Lowered(_Stage):
         if there is not None:
             return Compiled(topologies.unloaded(program, where, self._donated, module, effort), self._traced)
         if effort is not None:
-            raise ValueError("compile: effort is for topologies; the devices here have no such choice.")
+            raise ValueError("compile: effort is supported only for topologies, not for attached devices.")
         return Compiled(executable(program, where, self._committed, self._donated, module), self._traced)
 
     def compile_anew(self) -> Compiled:
@@ -259,7 +259,7 @@ def refuse_options(name: str, options: dict[str, Any] | None) -> None:
         raise NotImplementedError(
             errors.explained(
                 f"{name}: compiler_options must be None or empty; got {options}.",
-                "XLA_FLAGS in the environment, for all that is compiled.",
+                "XLA_FLAGS in the environment, for all programs.",
             )
         )
 
@@ -355,7 +355,7 @@ class Compiled(_Stage):
         ready = self._executable
         if not isinstance(ready, Executable):
             raise RuntimeError(
-                f"{traced.name}: compiled for {ready.topology.name}, and no such device is attached, so it cannot run."
+                f"{traced.name}: compiled for {ready.topology.name}, but no such device is attached, so it cannot run."
                 "\n  try: as_text(), memory_analysis(), cost_analysis() or serialize()."
             )
         call = Arguments(signature, self._with_statics(args), kwargs)

@@ -1,8 +1,8 @@
 """What a call of a compiled function does, and what is kept for the next one.
 
 A call goes one of three ways. *Launch*: generated code (`launch.py`) runs the executable it finds for the arguments.
-*Trace*: under another transformation, the program becomes a `Call`, or is spliced in if `inline`. *Slow*: all that
-is new, odd or wrong.
+*Trace*: under another transformation, the program becomes a `Call`, or is inlined if `inline`. **Slow*: new signatures,
+special cases and errors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`jit`: a function traced once for each signature, compiled, and launched with as little Python as possible.
 
-`calls.py` says what becomes of a call. The library's own functions are `jit(inline=True)`: one launch when called on
+`calls.py` handles the calls. The library's own functions are `jit(inline=True)`: one launch when called on
 arrays, their equations when traced.
 """
 
@@ -188,7 +188,8 @@ def library_function(
 def library_function(f: Any = None, *, static: Sequence[str] = (), is_thin: bool = False) -> Any:
     """A function of the library: one launch on arrays, its equations under a trace.
 
-    Composite functions are traced once and inlined; those that are hardly more than one op (`is_thin`) are not jitted.
+    Composite functions are traced once and inlined; those that consist of little more than one op (`is_thin`) are not
+    jitted.
     """
     if f is None:
         return lambda g: library_function(g, static=static, is_thin=is_thin)

@@ -195,7 +195,7 @@ def _leaf(x: Any) -> Any:
 
 
 def _wide_leaf(x: Any) -> Any:
-    """The same, with 64-bit numbers, because another argument is a 64-bit array."""
+    """Like `_leaf`, with 64-bit Python numbers, because another argument is a 64-bit array."""
     if isinstance(x, Tracer) or hasattr(x, "__jax_array__"):
         raise Mismatch
     return as_array(x, wide(type_of(x)))
@@ -226,8 +226,8 @@ def failure_of(buffers: Sequence[Any], error: Exception, names: Sequence[str] = 
                 both = " and ".join([labels[i] for i in same[:2]]) if names else "two arguments"
                 return errors.located(
                     RuntimeError(
-                        f"donation: {both} are one array, {buffers[same[0]].aval.type}; memory that is taken over "
-                        "must belong to one argument."
+                        f"donation: {both} are the same array, {buffers[same[0]].aval.type}; a donated array "
+                        f"must be passed only once."
                         "\n  try: numpy.copy(x) for one of them, or leave one out of donate_argnums."
                     )
                 )

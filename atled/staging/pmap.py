@@ -85,7 +85,7 @@ def _mapped_axes(in_axes: Any, static: tuple[int, ...], args: Any) -> list[Any]:
 def _over_devices(
     fun: Callable[..., Any], name: Any, axes_of: Any, out_axes: Any, static: tuple[int, ...], mesh_of: Any
 ) -> Callable[..., Any]:
-    """The function of a whole batch: a `shard_map` whose parts are one example each."""
+    """The function of a whole batch: a `shard_map` whose shards are one example each."""
 
     def whole(*args: Any, **kwargs: Any) -> Any:
         dynamic, fixed = _without(args, static)
@@ -138,8 +138,8 @@ def _mesh(name: Any, devices: Sequence[Any] | None, backend: str | None, size: i
         return Mesh(candidates, (name,))  # each process gives the examples of its own devices
     if size > len(candidates):
         raise ValueError(
-            f"pmap: each example needs a device; got {size} examples, and there are {len(candidates)} devices."
-            "\n  try: vmap inside of pmap, for several examples a device, or a batch that is split: x.reshape(n, -1)."
+            f"pmap: each example needs a device; got {size} examples, but there are {len(candidates)} devices."
+            "\n  try: vmap inside of pmap, for several examples per device, or a batch that is split: x.reshape(n, -1)."
         )
     return Mesh(candidates[:size], (name,))
 

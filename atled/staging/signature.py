@@ -184,7 +184,7 @@ class Arguments:
         except TypeError as error:
             raise TypeError(
                 f"{signature.name}: the static data of pytree nodes must be hashable, or dicts, "
-                f"lists, sets, arrays and dataclasses of such; got {error}."
+                f"lists, sets, arrays and dataclasses of hashable values; got {error}."
                 "\n  try: a frozen dataclass, a tuple, or a class with __eq__ and __hash__."
             ) from None
         for x in self.leaves:
@@ -208,7 +208,7 @@ class Arguments:
         return types_of(self.leaves, is_wide)
 
     def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments again, with other leaves."""
+        """The arguments, rebuilt with other leaves."""
         dynamic, rest = self.structure.unflatten(list(leaves))
         if not self.statics:
             return dynamic, rest

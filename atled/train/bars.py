@@ -46,7 +46,7 @@ class Progress:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is anything to see."""
+        """Whether the bar is displayed."""
         return self._screen is not None
 
     def __iter__(self) -> Iterator[Any]:
@@ -85,7 +85,7 @@ class Progress:
             self._screen.draw(self)
 
     def back_to(self, step: int) -> None:
-        """The run continues from an earlier step."""
+        """Continue from an earlier step."""
         self.step = step
         self.begin()
 
@@ -142,8 +142,8 @@ def progress(
         start: the number of the first step.
         stop: the number of steps at the end; iteration ends there.
         tokens: tokens per step, or a function of the batch.
-        label: a word in front.
-        show: whether to show anything; on one process of several, for example.
+        label: a label in front of the bar.
+        show: whether to show the bar; for example, only on one of several processes.
 
     `bar.show(loss=…)` sets values; arrays are read when the bar is drawn, if they are ready.
 
@@ -223,7 +223,7 @@ class _Lines:
 
 
 class _Notebook:
-    """An output of a notebook, which is replaced."""
+    """A notebook output that is updated in place."""
 
     pause = 2 * REDRAW
 

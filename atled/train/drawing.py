@@ -57,7 +57,7 @@ def curves(log: Any, path: Any = None, *, names: Any = None) -> Any:
 
 
 class Curves:
-    """A figure of matplotlib, `figure`, that notebooks show whatever backend there is."""
+    """A matplotlib figure, `figure`, that notebooks display with any backend."""
 
     def __init__(self, figure: Any) -> None:
         self.figure = figure

@@ -70,7 +70,7 @@ def _metrics(measure: Callable[..., Any], model: Any, batch: tuple[Any, ...]) ->
     if not isinstance(measured, dict):
         raise TypeError(
             errors.explained(
-                f"train.evaluate: measure must give a dict of metrics; got {describe(measured)}.",
+                f"train.evaluate: measure must return a dict of metrics; got {describe(measured)}.",
                 'return {"accuracy": metrics.Accuracy().update(scores, labels)}.',
             )
         )

@@ -15,7 +15,7 @@ from atled.data.pipeline import Pipeline
 
 
 def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept: bool) -> tuple[Any, int | None]:
-    """Batches on devices, without end unless there are `epochs`; and how many there are, if that is known.
+    """Batches on devices, infinitely many unless `epochs` is given; and their number, if known.
 
     Args:
         is_kept: whether the position in the data must be saved, so that a run can be resumed.
@@ -29,7 +29,11 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
         raise TypeError(errors.explained("train.fit: workers are for pipelines of atled.data.", "data.source(list)."))
     iterator = iter(batches)
     if epochs not in (None, 1) and iterator is batches:
-        raise TypeError(errors.explained("train: an iterator has one epoch.", "what it iterates over."))
+        raise TypeError(
+            errors.explained(
+                "train: an iterator can be used for one epoch only.", "the iterable itself instead of its iterator."
+            )
+        )
     if not hasattr(iterator, "state"):
         if is_kept:
             raise TypeError(
@@ -44,7 +48,7 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
 
 
 def _repeated(batches: Pipeline, epochs: int | None) -> tuple[Pipeline, int | None]:
-    """A pipeline repeated for `epochs`, or longer, and the number of batches, if known.
+    """A pipeline repeated for at least `epochs`, and the number of batches, if known.
 
     If known, the pipeline is repeated without end, so that a run can be resumed with more epochs.
     """
@@ -60,9 +64,9 @@ def _repeated(batches: Pipeline, epochs: int | None) -> tuple[Pipeline, int | No
     if epochs is None:
         return (batches.repeat() if has_end and batches.epochs == 1 else batches), None
     if not has_end:
-        raise ValueError(errors.explained("train: the batches have no end.", "steps=…, not epochs."))
+        raise ValueError(errors.explained("train: the pipeline is infinite.", "steps=…, not epochs."))
     if epochs > 1 and batches.epochs != 1:
-        raise ValueError(errors.explained("train: the pipeline is repeated already.", "repeat or epochs, one of them."))
+        raise ValueError(errors.explained("train: the pipeline is already repeated.", "either repeat or epochs."))
     if batches.epochs == 1 and length is not None:
         return batches.repeat(), length * epochs
     return (batches.repeat(epochs) if epochs > 1 else batches), length
@@ -95,7 +99,7 @@ def sharding_of(where: Any) -> Any:
 
 
 def fitting(where: Any) -> Any:
-    """The same for batches of different sizes: those that cannot be split evenly are replicated."""
+    """Like `sharding_of`, for batches of different sizes: those that cannot be split evenly are replicated."""
     sharding = sharding_of(where)
     if not isinstance(sharding, NamedSharding) or not sharding.is_fully_addressable:
         return sharding

@@ -61,7 +61,7 @@ def fit(
     Args:
         model: a model, or a `State`, which includes the optimizer and key.
         batches: a pipeline of `atled.data`, which is repeated as long as needed; or any other iterable of batches.
-        steps: how many steps in all; or `epochs`, how often to go through the batches. Without either, once.
+        steps: the total number of steps; or `epochs`, the number of passes over the batches. Without either, once.
         key: for losses with a parameter `key`.
         has_aux: whether the loss returns (value, dict of more metrics).
         evaluate: held-out batches; `measure(model, *batch)`, a function as for `train.evaluate`, is applied to them
@@ -76,12 +76,12 @@ def fit(
         tokens: tokens per step, or a function of the batch, to show tokens per second.
         sharding: how batches are split: a `NamedSharding`, or a mesh, whose first axis splits them.
         workers: the number of data-loading processes.
-        micro: parts of a batch that are computed one after the other, for less memory.
+        micro: the number of microbatches, which are computed one after the other to save memory.
         precision: the compute dtype of layers: "bfloat16", or "float16", with loss scaling.
         average: the decay of a running average of weights, with which the model is evaluated.
         nans: what to do if a loss or gradient is not finite. "stop" raises FloatingPointError with the line where it
             comes from. "skip" skips the batch. "back" restores the last checkpoint and continues after the batch. None
-            does not check.
+            disables the check.
 
     SIGTERM and, with a checkpoint, Ctrl-C save after the step and end the program.
 
@@ -127,7 +127,7 @@ def _check_nans(nans: str | None, checkpoint: Any) -> None:
 
 def _check_lengths(steps: int | None, epochs: int | None, every: int, patience: int | None) -> None:
     if steps is not None and epochs is not None:
-        raise TypeError(errors.explained("train.fit: give steps or epochs, one of them."))
+        raise TypeError(errors.explained("train.fit: give either steps or epochs."))
     for name, n in (("steps", steps), ("epochs", epochs), ("every", every), ("patience", patience)):
         if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
             raise ValueError(errors.explained(f"train.fit: {name} must be a positive integer; got {n!r}."))
@@ -145,7 +145,7 @@ def _check_evaluation(evaluate: Any, measure: Any, patience: int | None, best: s
     if evaluate is None and (measure is not None or patience is not None or (best or "").startswith("eval/")):
         raise TypeError(
             errors.explained(
-                "train.fit: measure, patience and a best metric of evaluation need batches.", "evaluate=…."
+                "train.fit: measure, patience and a best metric of evaluation need evaluate=batches.", "evaluate=…."
             )
         )
     if patience is not None and best is None:
@@ -175,7 +175,7 @@ def _state(model: Any, optimizer: Any, key: Any, precision: Any, average: float 
     if isinstance(model, State):
         if any([x is not None for x in (optimizer, key, precision, average)]):
             raise TypeError(
-                errors.explained("train.fit: a State brings its optimizer, key, precision and average with it.")
+                errors.explained("train.fit: a State already has an optimizer, a key, a precision and an average.")
             )
         return _spread(model, sharding)
     if optimizer is None:
@@ -193,7 +193,7 @@ def _state(model: Any, optimizer: Any, key: Any, precision: Any, average: float 
 
 
 def _spread(x: Any, sharding: Any) -> Any:
-    """A tree, replicated over the devices of the batches if it is on one of them only."""
+    """A tree, replicated over the devices of the batches if it is on only one of them."""
     some = next((s for s in tree.leaves(sharding, is_leaf=lambda s: isinstance(s, NamedSharding))), None)
     if some is None or any([isinstance(leaf.sharding, NamedSharding) for leaf in tree.leaves(x)]):
         return x
@@ -211,7 +211,7 @@ def _saver(checkpoint: Any, every: int, best: str | None, mode: str | None) -> c
     for name, value in (("best", best), ("mode", mode)):
         if value is not None and value != getattr(checkpoint, name):
             raise TypeError(
-                errors.explained(f"train.fit: {name}={value!r} must be told to the saver.", f"Saver(…, {name}=…).")
+                errors.explained(f"train.fit: {name}={value!r} must be an option of the saver.", f"Saver(…, {name}=…).")
             )
     return checkpoint
 

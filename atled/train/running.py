@@ -103,7 +103,7 @@ class Run:
         self._is_over = True
 
     def log(self, **values: Any) -> None:
-        """Numbers to log with this step, too."""
+        """Add numbers to this step's log entry."""
         if RESERVED & set(values):
             raise ValueError(errors.explained(f"train.fit: {', '.join(sorted(RESERVED))} are reserved names."))
         self._extra.setdefault(self.step, {}).update({k: float(v) for k, v in values.items()})
@@ -177,7 +177,7 @@ class Run:
         return True
 
     def _keep(self, sent: _Sent, values: dict[str, float]) -> None:
-        """Process the values of a step. They are logged when its evaluation is done, too."""
+        """Process the values of a step. They are logged once the step's evaluation is also done."""
         self.values = {**values, **self._extra.pop(sent.step, {})}
         self.bar.show(**{k: v for k, v in self.values.items() if k == "loss" or self.has_aux})
         self.bar.advance(sent.batch)
@@ -231,7 +231,7 @@ class Run:
         return True
 
     def _evaluate(self) -> bool:
-        """Measure the model; whether it is the best so far."""
+        """Measure the model; returns whether it is the best so far."""
         results = evaluate(
             self.state.evaluated(), self.measure, self.held_out, sharding=self.sharding, progress=self.bar.is_shown
         )
@@ -382,7 +382,7 @@ class Run:
             whole = gradients(self.loss, has_aux=self.has_aux)
             origin = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
         except Exception as error:  # errors here must not stop the run
-            return f" Where it comes from could not be found: {error}"
+            return f" Its origin could not be found: {error}"
         return f"\n{origin}" if origin is not None else " Op by op, everything is finite."
 
     def _skip(self, sent: _Sent, values: dict[str, float], says: str) -> None:

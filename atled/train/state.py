@@ -91,9 +91,9 @@ def gradients(
     """A function that returns the value of a loss, the model with updated state, and the gradients.
 
     State that layers assign, such as statistics, is in the returned model. With `has_aux`, the loss returns (value,
-    more), and so does the result as its first element. With `scale`, the gradients are those of
-    `scale(value)`: see `optim.LossScale`. Gradients of complex parameters are conjugates of those of `grad`, so that a
-    step against them decreases the loss.
+    aux), and this pair is the first element of the result. With `scale`, the gradients are those of `scale(value)`: see
+    `optim.LossScale`. Gradients of complex parameters are conjugates of those of `grad`, so that a step against them
+    decreases the loss.
 
     >>> from atled import nn, random, train
     >>> import atled.numpy as jnp

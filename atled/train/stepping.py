@@ -24,7 +24,7 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
     """A compiled function `state, metrics = step(state, *batch)`: one step of training.
 
     The loss is `loss(model, *batch)`; if it has a parameter `key`, it gets the key of the step. `metrics` is a dict
-    with `loss` and `norm`, that of the gradients, and, with `has_aux`, the dict that the loss returns.
+    with `loss` and `norm`, the global norm of the gradients, and, with `has_aux`, the dict that the loss returns.
 
     Args:
         donate: whether the state is donated.
@@ -113,7 +113,8 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
             if not isinstance(extra, dict) or not all([is_array_like(x) for x in extra.values()]):
                 raise TypeError(
                     errors.explained(
-                        f"train.step: with has_aux, the loss must give (value, dict of arrays); got {describe(extra)}.",
+                        f"train.step: with has_aux, the loss must return (value, dict of arrays); got "
+                        f"{describe(extra)}.",
                         "return value, {'accuracy': accuracy}.",
                     )
                 )
@@ -174,8 +175,8 @@ def _cut(x: Any, micro: int) -> Any:
     if not shape or shape[0] % micro:
         raise ValueError(
             errors.explained(
-                f"train.step: micro={micro} parts need a first axis that is a multiple of it; got {shown(x)}.",
-                "another size of batch.",
+                f"train.step: micro={micro} needs a first axis whose length is a multiple of it; got {shown(x)}.",
+                "another batch size.",
             )
         )
     return jnp.swapaxes(jnp.reshape(x, (shape[0] // micro, micro, *shape[1:])), 0, 1)

@@ -72,7 +72,7 @@ def jvp(
 ) -> tuple[Any, ...]:
     """The value of `f(*primals)`, and how it changes when the primals change along the tangents.
 
-    A tangent of None means zero; so are, as in `grad`, the tangents of leaves that `wrt` does not select.
+    A tangent of None means zero. The tangents of leaves that `wrt` (see `grad`) does not select are zero, too.
 
     >>> import atled.numpy as jnp
     >>> y, dy = jvp(jnp.sin, (0.0,), (1.0,))
@@ -308,7 +308,7 @@ class _Chosen:
 
     @property
     def moving(self) -> list[Any]:
-        """The leaves to differentiate by."""
+        """The leaves to differentiate with respect to."""
         return self.leaves if self.is_active is None else [x for x, a in zip(self.leaves, self.is_active) if a]
 
     def __call__(self, *values: Any, **kwargs: Any) -> Any:
@@ -324,7 +324,7 @@ class _Chosen:
         return self.structure.unflatten([next(rest) if a else None for a in flags])
 
     def moving_in(self, made: Any) -> list[Any]:
-        """The values in such a tree at the differentiated leaves."""
+        """The values of a tree of arguments at the differentiated leaves."""
         flags = self.is_active or [True] * len(self.leaves)
         return [x for x, a in zip(self.structure.flatten_up_to(made), flags, strict=True) if a]
 
@@ -367,7 +367,7 @@ def _check_differentiable(x: Any, holomorphic: bool, allow_int: bool) -> None:
         raise TypeError(f"grad: holomorphic=True needs complex arguments; got {t}.")
     if t.kind in "biu" and not allow_int:
         raise TypeError(
-            f"grad: derivatives are by real or complex (inexact) arguments; got {t}."
+            f"grad: derivatives are with respect to real or complex (inexact) arguments; got {t}."
             + describe_source(here())
             + "\n  try: a float argument such as 3.0, argnums= to choose others, or allow_int=True."
         )

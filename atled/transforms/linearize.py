@@ -46,7 +46,7 @@ class Tape(Interpreter):
         return self.write(op, operands)
 
     def write(self, op: Any, operands: Sequence[Any]) -> Any:
-        """Write an equation down."""
+        """Record an equation."""
         inputs = tuple([self.operand(x) for x in operands])
         types = op.result_type(*[v.type if type(v) is Var else type_of(v) for v in inputs])
         where: Any = state.source or source.here()

@@ -172,7 +172,7 @@ def linear_map(
     linear: Linearized, leaves: Sequence[Any], structure: tree.Structure, is_active: Sequence[bool] | None,
     out: Sequence[Any], out_structure: tree.Structure,
 ) -> LinearMap:  # fmt: skip
-    """The function that `linearize` gives."""
+    """The function that `linearize` returns."""
     program, values = linear_program(linear)
     return LinearMap(_LinearForm(program, linear, _Trees(leaves, structure, is_active, out, out_structure)), values)
 
@@ -242,7 +242,7 @@ def pull_back(
     linear: Linearized, leaves: Sequence[Any], structure: tree.Structure, is_active: Sequence[bool] | None,
     out: Sequence[Any], out_structure: tree.Structure,
 ) -> PullBack:  # fmt: skip
-    """The function that `vjp` gives."""
+    """The function that `vjp` returns."""
     return PullBack(linear, _Trees(leaves, structure, is_active, out, out_structure))
 
 

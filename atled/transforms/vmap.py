@@ -256,7 +256,7 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | Non
         sizes.setdefault(axis_size, f"{axis_size} for axis_size")
     if len(sizes) > 1:
         raise ValueError(
-            f"vmap: mapped axes must have one size; got {', and '.join(sizes.values())}."
+            f"vmap: mapped axes must have the same size; got {', and '.join(sizes.values())}."
             "\n  try: in_axes=(0, None) for an argument that is the same for all, or two vmaps for all pairs."
         )
     if not sizes:

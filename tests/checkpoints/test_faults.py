@@ -102,13 +102,13 @@ def test_a_saver_passes_over_what_is_damaged_and_says_so(tmp_path):
         assert saver.restore(like=tree_for(2)).step == 2
     newest.write_bytes(data[:100])
     assert saver.latest() == 2 and saver.steps() == [1, 2]
-    with pytest.warns(UserWarning, match="its file .* is gone or of another size"):
+    with pytest.warns(UserWarning, match="its file .* is missing or has a different size"):
         assert saver.restore(like=tree_for(2)).step == 2
     with pytest.raises(CheckpointError, match="is damaged"):
         saver.restore(like=tree_for(3), step=3)
     for step in (1, 2):
         shutil.rmtree(tmp_path / f"step-{step:08d}")
-    with pytest.raises(CheckpointError, match=r"no checkpoint in .* is whole"):
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .* is intact"):
         saver.restore(like=tree_for(3))
 
 
@@ -116,7 +116,7 @@ def test_a_tree_that_does_not_fit_is_no_damage(tmp_path):
     saver = checkpoints.Saver(tmp_path, wait=True)
     saver.save(1, {"x": 1})
     saver.save(2, {"y": 1})
-    with pytest.raises(CheckpointError, match="not one of this tree"):  # and not step 1
+    with pytest.raises(CheckpointError, match="does not match the tree"):  # and not step 1
         saver.restore(like={"x": 0})
 
 
@@ -291,7 +291,7 @@ def test_files_of_others_stay(tmp_path):
     for step in (1, 2):
         checkpoints.save(tmp_path, tree_for(step))
     assert (tmp_path / "train.py").exists() and len(list(tmp_path.iterdir())) == 3
-    with pytest.raises(TypeError, match="must be that of a directory; got ''"):
+    with pytest.raises(TypeError, match="must be a directory; got ''"):
         checkpoints.save("", {"x": 1})
 
 

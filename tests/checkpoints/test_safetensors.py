@@ -186,7 +186,7 @@ def test_shards_without_their_index_are_not_read(tmp_path):
     "tree, kind, says",
     [
         (np.ones(3), TypeError, "must have names"),
-        ({"a.b": np.ones(1), "a": {"b": np.ones(1)}}, ValueError, "'a.b' comes twice"),
+        ({"a.b": np.ones(1), "a": {"b": np.ones(1)}}, ValueError, "'a.b' appears twice"),
         ({"__metadata__": np.ones(1)}, ValueError, "cannot be written"),
         ({"\ud800": np.ones(1)}, ValueError, "cannot be written"),
         ({"a": 1.0}, TypeError, "leaves must be arrays; a is float"),
@@ -206,7 +206,7 @@ def test_what_cannot_be_written(tmp_path, tree, kind, says):
 
 def test_arguments(tmp_path):
     x = {"a": np.ones(1)}
-    with pytest.raises(ValueError, match="that ends in"):
+    with pytest.raises(ValueError, match="must end in"):
         safetensors.save(tmp_path / "a.bin", x)
     with pytest.raises(ValueError, match="shard_bytes must be at least 1"):
         safetensors.save(tmp_path / "a.safetensors", x, shard_bytes=0)
@@ -226,7 +226,7 @@ GOOD = raw({"a": entry()}, b"1234")
 BAD = {
     "empty": (b"", "it has 0 bytes"),
     "short": (b"\1\0\0", "it has 3 bytes"),
-    "header cut off": (GOOD[:30], "it is cut off: its header claims"),
+    "header cut off": (GOOD[:30], "it is truncated: its header claims"),
     "data cut off": (GOOD[:-1], "1 bytes are missing"),
     "long header": ((10**8 + 1).to_bytes(8, "little") + b"{}", "100000000 is the limit"),
     "longest header": (b"\xff" * 8 + b"{}", "100000000 is the limit"),
@@ -238,9 +238,9 @@ BAD = {
     "nothing": (raw(b""), "JSON is not valid"),
     "deep": (raw(b"[" * 10**5), "nested too deep"),
     "deep object": (raw(b'{"a":' * 10**5), "nested too deep"),
-    "twice": (raw(b'{"a":%b,"a":%b}' % ((json.dumps(entry()).encode(),) * 2), b"1234"), "'a' comes twice"),
+    "twice": (raw(b'{"a":%b,"a":%b}' % ((json.dumps(entry()).encode(),) * 2), b"1234"), "'a' appears twice"),
     "twice inside": (raw(b'{"a":{"dtype":"F32","dtype":"F32","shape":[],"data_offsets":[0,4]}}', b"1234"), "twice"),
-    "half a character": (raw({"\ud800": entry()}, b"1234"), "half of a character"),
+    "half a character": (raw({"\ud800": entry()}, b"1234"), "a lone surrogate"),
     "no object": (raw({"a": [1]}), "'a' must have dtype"),
     "null": (raw({"a": None}), "'a' must have dtype"),
     "missing": (raw({"a": {"dtype": "F32", "shape": [1]}}), "'a' must have dtype"),
@@ -259,24 +259,24 @@ BAD = {
     "overflow to 4": (raw({"a": entry([2**32 + 1, 2**32 - 1, 1])}, b"1234"), "too large"),
     "overflow, empty": (raw({"a": entry([2**40, 2**40, 0], [0, 0])}), "too large"),
     "digits": (raw(b'{"a":{"dtype":"F32","shape":[%b],"data_offsets":[0,4]}}' % (b"9" * 9999), b"1234"), "less than 2"),
-    "axes": (raw({"a": entry([1] * 80)}, b"1234"), "NumPy cannot hold"),
-    "size": (raw({"a": entry([2])}, b"1234"), r"'a' is F32\[2\], 8 bytes, and has 4"),
-    "size, empty": (raw({"a": entry([0])}, b"1234"), "0 bytes, and has 4"),
+    "axes": (raw({"a": entry([1] * 80)}, b"1234"), "NumPy does not support"),
+    "size": (raw({"a": entry([2])}, b"1234"), r"'a' is F32\[2\], 8 bytes, but has 4"),
+    "size, empty": (raw({"a": entry([0])}, b"1234"), "0 bytes, but has 4"),
     "three offsets": (raw({"a": entry([1], [0, 4, 4])}, b"1234"), "two offsets"),
-    "backwards": (raw({"a": entry([1], [4, 0])}, b"1234"), "and has -4"),
+    "backwards": (raw({"a": entry([1], [4, 0])}, b"1234"), "but has -4"),
     "past the end": (raw({"a": entry([2], [0, 8])}, b"1234"), "4 bytes are missing"),
     "overlap": (raw({"a": entry(), "b": entry([1], [2, 6])}, b"123456"), "'b' begins at 2 and overlaps"),
     "twice the same": (raw({"a": entry(), "b": entry()}, b"1234"), "overlaps"),
     "inside": (raw({"a": entry(), "b": entry([0], [2, 2])}, b"1234"), "overlaps"),
     "hole": (raw({"a": entry(), "b": entry([1], [8, 12])}, b"1" * 12), "'b' begins at 8 and leaves out 4 bytes"),
     "hole before": (raw({"a": entry([1], [4, 8])}, b"12345678"), "leaves out 4 bytes"),
-    "trailing": (raw({"a": entry()}, b"12345"), "1 bytes are of no array"),
-    "only trailing": (raw({}, b"1"), "1 bytes are of no array"),
+    "trailing": (raw({"a": entry()}, b"12345"), "1 bytes belong to no array"),
+    "only trailing": (raw({}, b"1"), "1 bytes belong to no array"),
     "half a byte": (raw({"a": entry([3], [0, 2], "F4")}, b"12"), "1.5 bytes"),
     "half a byte less": (raw({"a": entry([3], [0, 1], "F4")}, b"1"), "1.5 bytes"),
-    "four bits": (raw({"a": entry([4], [0, 2], "F4")}, b"12"), "'a' is F4, which NumPy cannot hold"),
+    "four bits": (raw({"a": entry([4], [0, 2], "F4")}, b"12"), "'a' is F4, which NumPy cannot represent"),
     "six bits": (raw({"a": entry([4], [0, 3], "F6_E2M3")}, b"123"), "'a' is F6_E2M3"),
-    "bool": (raw({"a": entry([2], [0, 2], "BOOL")}, b"\1\2"), "bytes must be 0 or 1"),
+    "bool": (raw({"a": entry([2], [0, 2], "BOOL")}, b"\1\2"), "bytes are not all 0 or 1"),
     "metadata of numbers": (raw({"__metadata__": {"a": 1}}), "object of strings"),
     "metadata no object": (raw({"__metadata__": "a"}), "object of strings"),
     "metadata null": (raw({"__metadata__": None}), "object of strings"),
@@ -308,7 +308,7 @@ def test_what_cannot_be_held_hinders_nothing_else(tmp_path):
         (b'{"weight_map": {"a": 1}}', "'a' must be in a file of the same directory"),
         (b'{"weight_map": {"a": "../m.safetensors"}}', "same directory"),
         (b'{"weight_map": {"a": "/etc/passwd"}}', "same directory"),
-        (b'{"weight_map": {"a": "x", "a": "y"}}', "'a' comes twice"),
+        (b'{"weight_map": {"a": "x", "a": "y"}}', "'a' appears twice"),
         (b'{"weight_map": {"a": "absent.safetensors"}}', "'absent.safetensors' .for 'a'., and there is no such file"),
         (b'{"weight_map": {"c": "m-00001-of-00002.safetensors"}}', "it has no 'c'"),
     ],

@@ -203,7 +203,7 @@ def test_partial_rename_and_cast(tmp_path):
     assert float(got["HEAD"][0]) == 3
     with pytest.raises(CheckpointError, match="'tail', which the checkpoint does not have"):
         checkpoints.load(tmp_path, like=like, rename={"tail": "head"}, partial=True)
-    with pytest.raises(CheckpointError, match="makes head of both"):
+    with pytest.raises(CheckpointError, match=r"maps both .* to head"):
         checkpoints.load(tmp_path, like=like, rename={"n": "head"}, partial=True)
     with pytest.raises(CheckpointError, match="only in the checkpoint: 1"):
         checkpoints.load(tmp_path, like={"body": {"w": jnp.zeros(2)}, "n": jnp.zeros(1, "int32")}, partial=["body"])
@@ -219,11 +219,11 @@ def test_an_integer_never_becomes_a_float_in_silence(tmp_path):
 
 
 def test_mistakes(tmp_path):
-    with pytest.raises(CheckpointError, match="no checkpoint: there is no manifest"):
+    with pytest.raises(CheckpointError, match="no checkpoint: it contains no manifest"):
         checkpoints.load(tmp_path / "nowhere")
     with pytest.raises(TypeError, match="a/0 is str 'text'"):
         checkpoints.save(tmp_path, {"a": ["text"]})
-    with pytest.raises(TypeError, match="must be that of a directory; got 3"):
+    with pytest.raises(TypeError, match="must be a directory; got 3"):
         checkpoints.save(3, {})
     with pytest.raises(TypeError, match=r"x is ~f32\[\] of a function that is being traced"):
         atled.jit(lambda x: checkpoints.save(tmp_path, {"x": x}))(1.0)
@@ -248,7 +248,7 @@ def test_casts_that_lose_integers_are_refused(tmp_path):
         {"f": jnp.zeros(2, "int32")},
         {"f": np.zeros(2, bool)},
     ):
-        with pytest.raises(CheckpointError, match=r"has numbers that .* cannot hold"):
+        with pytest.raises(CheckpointError, match=r"has values that .* cannot represent"):
             load(**like)
     for like in ({"k": jnp.zeros((), "uint32")}, {"n": random.split(random.key(0), 2)}):
         with pytest.raises(CheckpointError, match="of another shape"):
@@ -342,7 +342,7 @@ def test_manifests_that_are_wrong(tmp_path, change):
         piece["file"] = "other"
     text = json.dumps(content).encode()
     (tmp_path / "manifest").write_bytes(f"atled checkpoint 1 {zlib.crc32(text):08x} {len(text)}\n".encode() + text)
-    with pytest.raises(CheckpointError, match="the manifest is wrong"):
+    with pytest.raises(CheckpointError, match="the manifest is invalid"):
         checkpoints.load(tmp_path)
 
 

@@ -36,7 +36,9 @@ def test_the_best_is_kept(tmp_path, mode, best):
     for step, value in enumerate([3.0, float("nan"), 1.0, 2.0, 9.0, 5.0, 4.0]):
         saver.save(step, {"x": step}, metrics={"loss": jnp.asarray(value)})
     assert steps(saver) == sorted({best, 6})
-    with pytest.raises(ValueError, match="metrics must have 'loss', by which the best is kept; got other"):
+    with pytest.raises(
+        ValueError, match="metrics must contain 'loss', which decides which checkpoint is best; got other"
+    ):
         saver.save(9, {"x": 1}, metrics={"other": 1.0})
 
 
@@ -154,8 +156,8 @@ def test_memory_of_copies_is_kept(tmp_path):
         (lambda d: checkpoints.Saver(d, keep=1.5), "keep must be a positive integer; got 1.5"),
         (lambda d: checkpoints.Saver(d, mode="least"), "mode must be 'min' or 'max'; got 'least'"),
         (lambda d: checkpoints.Saver(d, every=None), "every must be a positive integer; got None"),
-        (lambda d: checkpoints.Saver(d).save(3, {}, metrics=3.0), "metrics must be numbers by name; got 3.0"),
-        (lambda d: checkpoints.Saver(d).save(3, {}, metrics={"a": "b"}), "metrics must be numbers by name"),
+        (lambda d: checkpoints.Saver(d).save(3, {}, metrics=3.0), "metrics must be a dict of numbers; got 3.0"),
+        (lambda d: checkpoints.Saver(d).save(3, {}, metrics={"a": "b"}), "metrics must be a dict of numbers"),
         (lambda d: checkpoints.Saver(d).save(3, {}, more={"a": {1}}), "more must be JSON-serializable"),
         (lambda d: checkpoints.Saver(d).save("3", {}), "the step must be an integer; got '3'"),
         (lambda d: checkpoints.Saver(d).save(-1, {}), "the step must not be negative; got -1"),

@@ -167,7 +167,7 @@ def test_too_little_shared_memory(monkeypatch):
 
 
 def test_functions_that_cannot_be_sent():
-    with pytest.raises(TypeError, match=r"sent to other processes; map\(.*<lambda>\) cannot"):
+    with pytest.raises(TypeError, match=r"must be picklable; map\(.*<lambda>\) cannot"):
         next(rows(60).map(f.to_float).map(lambda e: e).shuffle(0).batch(5).iterator(workers=1))
     with pytest.raises(TypeError, match=r"source\(Unsent, 3\) cannot"):
         next(data.source(Unsent()).batch(3).iterator(workers=1))

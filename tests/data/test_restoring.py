@@ -189,7 +189,7 @@ def test_packing_cannot_be_split_within_an_example():
     iterator = packed.iterator()
     next(iterator)
     assert iterator.state()["offset"] > 0
-    with pytest.raises(ValueError, match=r"data.restore: a pipeline that packs cannot be split while"):
+    with pytest.raises(ValueError, match=r"data.restore: a packing pipeline cannot be redistributed"):
         packed.sharded(0, 2).iterator().restore(iterator.state())
     for p in range(2):
         check_all_states(packed.sharded(p, 2))
@@ -212,7 +212,7 @@ def test_another_pipeline_is_refused():
         rows(61).shuffle(0).batch(4),
         rows(60).shuffle(0).map(f.named).batch(4),
     ):
-        with pytest.raises(ValueError, match=r"data.restore: the state is that of another pipeline"):
+        with pytest.raises(ValueError, match=r"data.restore: the state belongs to a different pipeline"):
             other.iterator().restore(state)
     with pytest.raises(ValueError, match=r"It has \.shuffle\(0\) where this one has \.shuffle\(1\)"):
         rows(60).shuffle(1).batch(4).iterator().restore(state)
@@ -309,7 +309,7 @@ def test_pads_and_packs_with_another_fill_are_other_pipelines():
     make = lambda fill: data.source([[1, 2], [3]]).pad(4, fill=fill).batch(1)
     iterator = make(0).iterator()
     next(iterator)
-    with pytest.raises(ValueError, match="another pipeline"):
+    with pytest.raises(ValueError, match="different pipeline"):
         make(9).iterator().restore(iterator.state())
     with pytest.raises(TypeError, match="an example must be one sequence, or a dict of them; got a tuple of 2"):
         list(data.arrays((np.ones((2, 3)), np.ones((2, 3)))).pad(4))

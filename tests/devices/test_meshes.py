@@ -217,7 +217,7 @@ def test_what_is_refused(mesh):
     ns = lambda *parts: NamedSharding(mesh, P(*parts))
     with pytest.raises(ValueError, match=r"dimension 0 of shape \[7, 8\] must be a multiple of 4 \('a'=4\); got 7"):
         atled.device_put(X[:7], ns("a"))
-    with pytest.raises(ValueError, match=r"splits 2 dimensions, and an array of shape \[8\] has 1"):
+    with pytest.raises(ValueError, match=r"splits 2 dimensions, but an array of shape \[8\] has 1"):
         atled.device_put(X[0], ns("a", "b"))
     with pytest.raises(ValueError, match="the mesh has no axis 'q'; its axes are 'a', 'b'"):
         ns("q")
@@ -231,9 +231,9 @@ def test_what_is_refused(mesh):
         atled.jit(jnp.add)(atled.device_put(X, ns("a")), atled.device_put(X, atled.devices()[0]))
     with pytest.raises(ValueError, match="committed to different devices"):
         _ = atled.device_put(X, ns("a")) + atled.device_put(X, NamedSharding(Mesh(atled.devices()[:4], "z"), P("z")))
-    with pytest.raises(ValueError, match="a mesh is needed, and none is set"):
+    with pytest.raises(ValueError, match="a mesh is needed, but none is set"):
         atled.jit(lambda x: lax.with_sharding_constraint(x, P("a")))(X)
-    with pytest.raises(ValueError, match="the callback gave"):
+    with pytest.raises(ValueError, match="the callback returned"):
         atled.make_array_from_callback((8, 8), ns("a"), lambda i: X)
     with pytest.raises(ValueError, match="one array is needed for each device"):
         atled.make_array_from_single_device_arrays((8, 8), ns("a"), [jnp.asarray(X[:2])])

@@ -77,5 +77,5 @@ def test_what_cannot_be():
         jnp.reshape(jnp.ones(8), (2, 4), out_sharding="x")
     with pytest.raises(ValueError, match="must be a multiple of 8"):
         jnp.zeros((3,), out_sharding=NamedSharding(mesh, P("x")))
-    with pytest.raises(ValueError, match="tensordot: a mesh is needed, and none is set"):
+    with pytest.raises(ValueError, match="tensordot: a mesh is needed, but none is set"):
         jnp.tensordot(X, X.T, 1, out_sharding=P("x"))

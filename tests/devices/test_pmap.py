@@ -74,9 +74,9 @@ def test_nested_and_devices():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="got 9 examples, and there are 8 devices"):
+    with pytest.raises(ValueError, match="got 9 examples, but there are 8 devices"):
         atled.pmap(lambda x: x)(np.ones(9))
-    with pytest.raises(ValueError, match="mapped axes must have one size"):
+    with pytest.raises(ValueError, match="mapped axes must have the same size"):
         atled.pmap(lambda x, y: x)(np.ones(8), np.ones(4))
     with pytest.raises(NameError, match="no axis named 'k'"):
         atled.pmap(lambda x: lax.psum(x, "k"), axis_name="i")(np.ones(8))

@@ -271,7 +271,7 @@ def test_results_that_are_shared(mesh, name):
 @pytest.mark.parametrize("name", DIFFER)
 def test_results_that_differ(mesh, name):
     f = DIFFER[name]
-    with pytest.raises(ValueError, match="on each device and differs along 'x', which its spec P\\(\\) leaves out"):
+    with pytest.raises(ValueError, match="on each device and differs along 'x', which its spec P\\(\\) omits"):
         atled.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones((8, 3)))
     atled.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)(np.ones((8, 3)))
 
@@ -288,15 +288,15 @@ def test_what_is_refused(mesh):
         run(ins=P("q"))(np.ones(8))
     with pytest.raises(ValueError, match="must be a prefix of the tree it describes"):
         run(ins=(P("x"), P("x")))(np.ones(8))
-    with pytest.raises(ValueError, match="whose part is f32\\[\\], with 0 dimensions"):
+    with pytest.raises(ValueError, match="whose shard is f32\\[\\], with 0 dimensions"):
         run(lambda v: v.sum().astype("float32"))(np.ones(8))
     with pytest.raises(ValueError, match="the mesh has no axis 'q'"):
         run(axis_names={"q"})(np.ones(8))
-    with pytest.raises(ValueError, match="a mesh is needed, and none is set"):
+    with pytest.raises(ValueError, match="a mesh is needed, but none is set"):
         atled.shard_map(lambda v: v, in_specs=P("x"), out_specs=P("x"))(np.ones(8))
     with pytest.raises(NotImplementedError, match="collectives over part of an axis are not supported"):
         run(lambda v: lax.psum(v, "x", axis_index_groups=[[0, 1], [2, 3]]))(np.ones(8))
     with pytest.raises(NameError, match="nowhere"):
         run(lambda v: lax.psum(v, "nowhere"))(np.ones(8))
-    with pytest.raises(ValueError, match="in_specs must say how the arguments are cut"):
+    with pytest.raises(ValueError, match="in_specs must say how the arguments are split"):
         atled.shard_map(lambda v: v, mesh=mesh, out_specs=P("x"))(np.ones(8))

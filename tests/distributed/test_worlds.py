@@ -42,8 +42,8 @@ def test_broadcast_and_gather():
         assert said["all"] == [[[0, 1, 2], [1, 2, 3]], [0, 1]]
         assert said["big"] == [1, 1]
         assert said["different"]["text"] == (
-            "distributed.gather: all processes must give trees of the same structure and types; "
-            "rank 0 gave f64[2], and rank 1 gave f64[3]."
+            "distributed.gather: all processes must pass trees of the same structure and types; "
+            "rank 0 passed f64[2], and rank 1 passed f64[3]."
         )
         assert said["source"]["text"] == "distributed.broadcast: source must be one of the 2 ranks; got 2."
 
@@ -67,7 +67,7 @@ def test_generations():
 
 def test_what_is_held_over_worlds_can_be_read():
     for used, again, old, values in run("held", 2):
-        assert used["used"]["text"].startswith("distributed.initialize: the devices are in use already")
-        assert again["again"]["text"].startswith("distributed.initialize: this process is in a world already.")
+        assert used["used"]["text"].startswith("distributed.initialize: the devices are already in use")
+        assert again["again"]["text"].startswith("distributed.initialize: this process has already joined a run.")
         assert old["old"]["kind"] != "nothing"
         assert values == {"x": [0, 1, 2], "y": [0, 2, 4]}

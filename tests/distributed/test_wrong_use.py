@@ -69,8 +69,8 @@ def test_those_who_do_not_come():
             worker.kill()
             service.shutdown()
     reasons = (
-        "nobody answers there (connection refused)",
-        "what answers there is no coordinator of atled, or has another token (see ATLED_TOKEN)",
+        "no process listens there (connection refused)",
+        "the server there is not a coordinator of atled, or has another token (see ATLED_TOKEN)",
         "missing: ranks 0, 2",
     )
     for address, reason, heard in zip(addresses, reasons, said, strict=True):
@@ -102,7 +102,9 @@ def test_without_a_world():
         lambda: distributed.gather(1),
         lambda: distributed.store.get("k"),
     ):
-        with pytest.raises(RuntimeError, match=r"^distributed\.[a-z.]+: this process is not one of several.\n  try: "):
+        with pytest.raises(
+            RuntimeError, match=r"^distributed\.[a-z.]+: this process is not part of a multi-process run.\n  try: "
+        ):
             call()
 
 
@@ -111,4 +113,4 @@ def test_launches_after_the_end():
     for (said,) in run("after_the_end", 2):
         for how in ("known", "new", "eager"):
             assert said[how]["kind"] == "PeerLost", (how, said[how])
-            assert said[how]["text"].startswith("distributed: the world of this program has ended")
+            assert said[how]["text"].startswith("distributed: the multi-process run of this program has ended")

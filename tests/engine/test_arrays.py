@@ -316,7 +316,7 @@ def test_memory_can_be_looked_at():
     view = look(x)
     assert view.tolist() == [[0, 1, 2], [3, 4, 5]] and view.format == "h" and view.readonly
     assert bytes(view) == np.asarray(x).tobytes()
-    with pytest.raises(BufferError, match="Python's buffers have no bfloat16"):
+    with pytest.raises(BufferError, match="Python's buffer protocol has no bfloat16"):
         jnp.ones(2, "bfloat16").__buffer__(0)
     if sys.version_info < (3, 12):
         with pytest.raises(TypeError, match="bytes-like object is required"):

@@ -636,7 +636,7 @@ MODELS = [
         "parts-of-two-models",
         "Parts of two models",
         "TreeError",
-        r"nn\.merge: the parts must be of one model; at \.training, one has True, and another False",
+        r"nn\.merge: the parts must come from the same model; at \.training, one has True, and another False",
         r"try: both from the same model: nn\.params\(model\), nn\.buffers\(model\)",
         "Parts can be merged only if they come from the same model in the same mode.",
         """
@@ -664,7 +664,8 @@ MODELS = [
         "vmap-over-the-weights",
         "`vmap` over the weights of a model",
         "ValueError",
-        r"vmap: mapped axes must have one size; got 2 for f32\[2,4\] along axis 0 \(argument \[0\]\.weight\).* 3 for",
+        r"vmap: mapped axes must have the same size; got 2 for f32\[2,4\] along axis 0 \(argument "
+        "\[0\]\.weight\).* 3 for",
         r"try: in_axes=",
         "`vmap` maps over the first axis of each argument, including the weights. For a model that all "
         "examples share, the axis is None; most layers take batches anyway.",

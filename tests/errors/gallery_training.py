@@ -9,7 +9,7 @@ TRAINING = [
         "trees-of-training-and-of-use",
         "Trees of a model that trains and of one in use",
         "TreeError",
-        r"SGD: the tree must be that of the model; at \.training, the model has True, and it has False",
+        r"SGD: the tree must match that of the model; at \.training, the model has True, but the tree has False",
         r"try: both from the same model",
         "The mode is part of the tree structure, because it changes the computation. Gradients of an `eval()` copy "
         "do not fit the model in training mode.",
@@ -73,7 +73,7 @@ TRAINING = [
         "optimizer-state-of-another-model",
         "The optimizer's state of another model",
         "TreeError",
-        r"Adam, first: the tree must be that of the model; at \.outputs, the model has 4, and it has 3",
+        r"Adam, first: the tree must match that of the model; at \.outputs, the model has 4, but the tree has 3",
         r"try: both from the same model",
         "The state holds an array for each parameter of the model that it was made for. A model with another head or "
         "with other frozen parts needs a new one.",
@@ -109,7 +109,7 @@ TRAINING = [
         "value-and-gradients-as-gradients",
         "Value and gradients where gradients are expected",
         "TreeError",
-        r"Adam: the tree must be that of the model; at the root, the model has a Linear, and it has a tuple",
+        r"Adam: the tree must match that of the model; at the root, the model has a Linear, but the tree has a tuple",
         r"try: both from the same model",
         "`value_and_grad` gives a pair, `train.gradients` three values: the value, the model, and the gradients.",
         """
@@ -140,8 +140,8 @@ TRAINING = [
         "weights-under-other-names",
         "Weights under other names",
         "ValueError",
-        r"nn\.load_state: names and shapes must be those of the model; missing: weight \(weight\), bias \(bias\); that "
-        r"nothing asks for: fc\.weight, fc\.bias",
+        r"nn\.load_state: names and shapes must match the model; missing: weight \(weight\), bias \(bias\); "
+        r"unused: fc\.weight, fc\.bias",
         r"try: rules=\{'our/path': 'their\.name'\}",
         "Every array of the model must be found, and every given array must be used: a part that keeps its initial "
         "values is easily overlooked. Rules map module paths to the names in the state.",
@@ -170,7 +170,7 @@ TRAINING = [
         "weights-of-another-shape",
         "Weights of another shape",
         "ValueError",
-        r"nn\.load_state: names and shapes must be those of the model; of another shape: weight is f32\[2,3\], and "
+        r"nn\.load_state: names and shapes must match the model; of another shape: weight is f32\[2,3\], and "
         r"weight gives \(4, 2\)",
         r"try: rules=",
         "Weights are transposed according to the layout, by default PyTorch's. If the shape still differs, the "

@@ -30,7 +30,7 @@ TRANSFORMS = [
         "gradient-by-an-integer",
         "The gradient with respect to an integer",
         "TypeError",
-        r"grad: derivatives are by real or complex \(inexact\) arguments; got ~i32\[\]",
+        r"grad: derivatives are with respect to real or complex \(inexact\) arguments; got ~i32\[\]",
         r"try: a float argument such as 3\.0",
         "Integers cannot change by small amounts, so they have no derivative. Often the decimal point is just missing.",
         """
@@ -460,7 +460,8 @@ TRANSFORMS = [
         "batches-of-different-sizes",
         "Batches of different sizes",
         "ValueError",
-        r"vmap: mapped axes must have one size; got 3 for f32\[3\] along axis 0 .*, and 4 for f32\[4\] along axis 0",
+        r"vmap: mapped axes must have the same size; got 3 for f32\[3\] along axis 0 .*, and 4 for f32\[4\] "
+        "along axis 0",
         r"try: in_axes=\(0, None\).*two vmaps for all pairs",
         "`vmap` goes through all mapped arguments together: the first example of each, the second of each, and so on.",
         """

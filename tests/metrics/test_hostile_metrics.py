@@ -39,7 +39,9 @@ def test_the_axis_of_classes_has_the_length_of_classes(metric, count):
 @pytest.mark.parametrize("store", [metrics.AUC, metrics.AveragePrecision])
 def test_a_store_holds_what_its_dtype_holds(store):
     for dtype, other in [("bfloat16", "float16"), ("float16", "bfloat16"), ("int32", "float32")]:
-        with pytest.raises(TypeError, match=f"scores are kept in {dtype}, where different ones may be equal"):
+        with pytest.raises(
+            TypeError, match=f"scores are stored in {dtype}, in which different scores may become equal"
+        ):
             store(10, dtype).update(jnp.array([0.1, 0.2, 0.3], other), LABELS)
     for dtype in ("bfloat16", "float16", "float32"):
         assert float(store(10).update(jnp.array([0.1, 0.2, 0.3], dtype), LABELS).result()) == 1

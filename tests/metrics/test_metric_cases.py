@@ -42,7 +42,7 @@ def test_mean():
     assert np.isinf(metrics.Mean().update(np.array([1.0, np.inf], "f4")).result())
     with pytest.raises(TypeError, match="Mean: the values must be real numbers; got c64"):
         metrics.Mean().update(jnp.ones(2, "complex64"))
-    with pytest.raises(ValueError, match=r"Mean: weights must have the axes of the examples, \(3,\)"):
+    with pytest.raises(ValueError, match=r"Mean: weights must have the shape of the examples, \(3,\)"):
         metrics.Mean().update(x, weights=np.ones((3, 1)))
 
 
@@ -134,11 +134,13 @@ def test_a_store_that_is_full():
     full = metrics.AUC(5).update(x, y)
     assert float(full.result()) == 1
     for more in (full.update(x, y), full | full):
-        with pytest.raises(ValueError, match=r"AUC: it has room for 5 examples, and has seen 6.*\n(.*\n)*.*AUC\(6\)"):
+        with pytest.raises(ValueError, match=r"AUC: it holds at most 5 examples, but has seen 6.*\n(.*\n)*.*AUC\(6\)"):
             more.result()
         assert np.isnan(atled.jit(lambda m: m.result())(more))
     assert float(full.update(x, y, where=np.array([True, True, False])).result()) == 1
-    with pytest.raises(TypeError, match="AUC: scores are kept in float32, where different ones may be equal; got f64"):
+    with pytest.raises(
+        TypeError, match="AUC: scores are stored in float32, in which different scores may become equal; got f64"
+    ):
         full.update(x.astype("f8"), y)
     fine = np.array([0.5, 0.5 + 1e-12])
     assert float(metrics.AUC(5, "float64").update(fine, np.array([0, 1])).result()) == 1

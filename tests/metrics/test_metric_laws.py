@@ -138,7 +138,7 @@ def test_refusals(name):
         empty | other
     with pytest.raises(TypeError, match="where must be booleans; got i"):
         empty.update(*args, where=np.ones(N, "i4"))
-    with pytest.raises(ValueError, match=r"where must have the axes of the (examples|losses)"):
+    with pytest.raises(ValueError, match=r"where must have the shape of the (examples|losses)"):
         empty.update(*args, where=np.ones((N, 1), bool))
     with pytest.raises((TypeError, ValueError), match=r"must"):
         empty.update(None, *args[1:])

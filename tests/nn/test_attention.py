@@ -78,7 +78,7 @@ def test_what_does_not_fit_raises():
         attend(QUERY, key, value[:, 1:])
     with pytest.raises(ValueError, match="query must have the dtype float32"):
         attend(QUERY.astype("f2"), key, value)
-    with pytest.raises(ValueError, match="heads of queries must be a multiple of the 2"):
+    with pytest.raises(ValueError, match="query heads must be a multiple of the 2"):
         attend(QUERY[:, :, :3], key, value)
     with pytest.raises(ValueError, match="mask must be bool"):
         attend(QUERY, key, value, mask=MASK.astype("f4"))

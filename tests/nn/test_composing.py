@@ -123,7 +123,7 @@ def test_a_layer_that_does_not_fit_is_named():
         (lambda: nn.Lambda(TABLE), "Lambda: the function must be a layer or a function; got f32"),
         (lambda: nn.Lambda(lambda x: x * TABLE), r"Lambda: the function reads `TABLE`, an array, f32\[3\]"),
         (lambda: nn.Lambda((lambda w: lambda x: x * w)(TABLE)), "Lambda: the function reads `w`, an array"),
-        (lambda: nn.Lambda(OUTSIDE.__call__), "Lambda.function: .*holds a Linear where no tree finds it"),
+        (lambda: nn.Lambda(OUTSIDE.__call__), "Lambda.function: .*holds a Linear which is not a part of the pytree"),
         (lambda: nn.Lambda(functools.partial(jnp.add, TABLE)), "Lambda.function: arrays must be declared"),
     ],
 )
@@ -263,8 +263,11 @@ def test_low_rank_dropout_takes_a_key():
         (lambda k: nn.LoRA(nn.LoRA(linear(), 2, key=k), 2, key=k), "LoRA: the layer must be .* got LoRA"),
         (lambda k: nn.LoRA(linear(), 0, key=k), "LoRA: the rank must be 1 or more; got 0"),
         (lambda k: nn.LoRA(linear(), 2), "LoRA: a key must be given"),
-        (lambda k: nn.LoRA(nn.Conv(4, 4, 3, groups=2, key=k), 2, key=k), "LoRA: a Conv must be without groups"),
-        (lambda k: nn.LoRA(nn.Embedding(4, 4, key=k), 2, dropout=0.1, key=k), "LoRA: dropout is not for an Embedding"),
+        (lambda k: nn.LoRA(nn.Conv(4, 4, 3, groups=2, key=k), 2, key=k), "LoRA: a Conv must not have groups"),
+        (
+            lambda k: nn.LoRA(nn.Embedding(4, 4, key=k), 2, dropout=0.1, key=k),
+            "LoRA: dropout is not supported for an Embedding",
+        ),
         (lambda k: nn.LoRA(linear(), 2, dropout=2.0, key=k), "the rate must be between 0 and 1"),
         (
             lambda k: nn.LoRA(nn.Stack(lambda key: nn.Linear(3, 3, key=key), 2, key=k).layers, 2, key=k),
@@ -283,16 +286,19 @@ def test_low_rank_changes_that_make_no_sense(make, match):
 @pytest.mark.parametrize(
     "run, match",
     [
-        (lambda k: nn.FourierFeatures(2, 5, key=k), "FourierFeatures: outputs must be even, cosines and sines; got 5"),
+        (
+            lambda k: nn.FourierFeatures(2, 5, key=k),
+            "FourierFeatures: outputs must be even, half cosines and half sines; got 5",
+        ),
         (lambda k: nn.FourierFeatures(2, 4), "FourierFeatures: a key must be given"),
         (lambda k: nn.FourierFeatures(2, 4, key=k)(X), "FourierFeatures: the last axis of the input must have"),
-        (lambda k: nn.PatchEmbedding(3, 4, 0, key=k), "PatchEmbedding: the lengths of a piece must be 1 or more"),
-        (lambda k: nn.PatchEmbedding(3, 4, (), key=k), "PatchEmbedding: the lengths of a piece"),
+        (lambda k: nn.PatchEmbedding(3, 4, 0, key=k), "PatchEmbedding: the lengths of a patch must be 1 or more"),
+        (lambda k: nn.PatchEmbedding(3, 4, (), key=k), "PatchEmbedding: the lengths of a patch"),
         (lambda k: nn.PatchEmbedding(3, 4, 2), "PatchEmbedding: a key must be given"),
         (lambda k: nn.PatchEmbedding(3, 4, 2, key=k)(X), r"must have 4 axes, or 3 without a batch; got f32\[4,3\]"),
         (
             lambda k: nn.PatchEmbedding(3, 4, 2, key=k)(jnp.ones((1, 4, 5, 3))),
-            r"PatchEmbedding: pieces of \(2, 2\) must fill the image; got \(4, 5\)",
+            r"PatchEmbedding: patches of \(2, 2\) must divide the image evenly; got \(4, 5\)",
         ),
         (lambda k: nn.PatchEmbedding(2, 4, 2, key=k)(jnp.ones((1, 4, 4, 3))), "last axis of the input must"),
     ],

@@ -165,7 +165,10 @@ def test_low_rank_changes_of_stacked_experts_are_refused_with_a_way_out():
 @pytest.mark.parametrize(
     "run, match",
     [
-        (lambda: mixture(nn.Dropout(0.5)), "MixtureOfExperts: the first argument makes an expert from a key; got"),
+        (
+            lambda: mixture(nn.Dropout(0.5)),
+            "MixtureOfExperts: the first argument must be a function that makes an expert from a key; got",
+        ),
         (lambda: mixture(count=0), "MixtureOfExperts: k must be 1 to the number of experts; got 2 of 0"),
         (lambda: mixture(k=4), "MixtureOfExperts: k must be 1 to the number of experts; got 4 of 3"),
         (lambda: mixture(k=0), "MixtureOfExperts: k must be 1 to the number of experts; got 0 of 3"),
@@ -176,8 +179,8 @@ def test_low_rank_changes_of_stacked_experts_are_refused_with_a_way_out():
         (lambda: mixture(groups=5)(X), "MixtureOfExperts: groups must divide the tokens; got 5 for 12"),
         (lambda: mixture()(X[:, :3]), "MixtureOfExperts: the last axis of the input must have length 4"),
         (lambda: mixture()(jnp.ones((2, 4), "int32")), "MixtureOfExperts: the input must be floating-point"),
-        (lambda: mixture(lambda key: nn.Lambda(jnp.sum))(X), "an expert must give a vector for each token"),
-        (lambda: mixture(lambda key: nn.Lambda(lambda x: (x, x)))(X), "an expert must give a vector for each token"),
+        (lambda: mixture(lambda key: nn.Lambda(jnp.sum))(X), "an expert must return a vector for each token"),
+        (lambda: mixture(lambda key: nn.Lambda(lambda x: (x, x)))(X), "an expert must return a vector for each token"),
         (
             lambda: nn.MixtureOfExperts(lambda key: nn.Linear(4, 4, key=key), 3, features=4),
             "MixtureOfExperts: a key must be given",

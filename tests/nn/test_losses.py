@@ -214,14 +214,14 @@ def test_refusals(name):
     with pytest.raises(TypeError, match="weights must be numbers; got bool"):
         run(name, *floats, weights=np.ones(LOSSES[name][3], bool))
     for what in ({"where": np.ones((2, 2, 2, 2), bool)}, {"weights": np.ones((7,) * len(LOSSES[name][3]))}):
-        with pytest.raises(ValueError, match="must have the axes of the losses"):
+        with pytest.raises(ValueError, match="must have the shape of the losses"):
             run(name, *floats, **what)
 
 
 def test_nothing_is_broadcast():
     with pytest.raises(ValueError, match=r"squared_error: the targets must have the shape of the predictions, \(3,\)"):
         losses.squared_error(jnp.ones(3), jnp.ones((3, 1)))
-    with pytest.raises(ValueError, match=r"where must have the axes of the losses, \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"where must have the shape of the losses, \(3, 3\)"):
         losses.squared_error(jnp.ones((3, 3)), jnp.ones((3, 3)), where=jnp.ones(3, bool))
     with pytest.raises(ValueError, match="cosine_distance: the y must have the shape of x"):
         losses.cosine_distance(jnp.ones((3, 2)), jnp.ones(2))

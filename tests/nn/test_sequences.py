@@ -327,24 +327,24 @@ def test_a_stack_decodes():
 
 
 BAD_POSITIONS = {
-    r"RoPE: features are turned in pairs, at most all 5; got 5": lambda: nn.RoPE(5),
-    r"RoPE: features are turned in pairs, at most all 4; got 6": lambda: nn.RoPE(4, part=6),
+    r"RoPE: the number of rotated features must be even, and at most 5; got 5": lambda: nn.RoPE(5),
+    r"RoPE: the number of rotated features must be even, and at most 4; got 6": lambda: nn.RoPE(4, part=6),
     r"RoPE: base must be positive; got -1": lambda: nn.RoPE(4, -1),
     r"RoPE: the input must be floats \(…, time, heads, 4\); got f32\[3,4\]": lambda: nn.RoPE(4)(jnp.ones((3, 4))),
     r"RoPE: the input must be floats .*; got i32": lambda: nn.RoPE(4)(jnp.ones((3, 2, 4), int)),
-    r"RoPE: positions must be one for each place .*; got i32\[2\]": lambda: nn.RoPE(2)(
+    r"RoPE: there must be one position for each time step .*; got i32\[2\]": lambda: nn.RoPE(2)(
         jnp.ones((3, 1, 2)), jnp.arange(2)
     ),
     r"RelativePositions: buckets must be an even number of 4 or more; got 7": lambda: nn.RelativePositions(
         2, 7, key=random.key(0)
     ),
-    r"RelativePositions: distance must be more than the 8": lambda: nn.RelativePositions(2, 32, 8, key=random.key(0)),
+    r"RelativePositions: distance must be more than 8": lambda: nn.RelativePositions(2, 32, 8, key=random.key(0)),
     r"RelativePositions: heads must be 1 or more; got 0": lambda: nn.RelativePositions(0, key=random.key(0)),
     r"RelativePositions: a key must be given": lambda: nn.RelativePositions(2),
     r"ALiBi: heads must be 1 or more; got 0": lambda: nn.ALiBi(0),
     r"ALiBi: positions of keys must be integers": lambda: nn.ALiBi(2)(np.arange(2), np.ones(3)),
     r"ALiBi: positions of queries must be integers": lambda: nn.ALiBi(2)(1, np.arange(3)),
-    r"SinusoidalPositions: features are pairs, an even number; got 3": lambda: nn.SinusoidalPositions(3),
+    r"SinusoidalPositions: the number of features must be even; got 3": lambda: nn.SinusoidalPositions(3),
     r"SinusoidalPositions: positions must be numbers; got bool": lambda: nn.SinusoidalPositions(4)(jnp.ones(2, bool)),
     r"MultiHeadAttention: RoPE must be for heads of length 4; got 8": lambda: nn.MultiHeadAttention(
         16, 4, positions=nn.RoPE(8), key=random.key(0)
@@ -362,9 +362,9 @@ BAD_POSITIONS = {
     r"kv_heads must divide heads; got 3 for 4(.|\n)*try: kv_heads=2": lambda: made(kv_heads=3),
     r"kv_heads must divide heads; got 8 for 4": lambda: made(kv_heads=8),
     r"kv_heads must divide heads; got 0 for 4": lambda: made(kv_heads=0),
-    r"window must be a number of places, or \(left, right\); got -1": lambda: made(window=-1),
-    r"window must be a number of places.*; got \(1, 2, 3\)": lambda: made(window=(1, 2, 3)),
-    r"window must be a number of places.*; got 1\.5": lambda: made(window=1.5),
+    r"window must be a number of positions, or \(left, right\); got -1": lambda: made(window=-1),
+    r"window must be a number of positions.*; got \(1, 2, 3\)": lambda: made(window=(1, 2, 3)),
+    r"window must be a number of positions.*; got 1\.5": lambda: made(window=1.5),
     r"with memory_efficient, dropout of weights must be 0; got 0\.1": lambda: made(memory_efficient=True, dropout=0.1),
     r"with memory_efficient, the input must be \(batch, time": lambda: made(memory_efficient=True)(jnp.ones((3, 16))),
     r"its cache was made for a batch of 3; got 2(.|\n)*try: start_decoding\(model, batch=2, length=5\)": lambda: (
@@ -585,7 +585,9 @@ BAD_CELLS = {
         jnp.ones((2, 5, 3)), lengths=jnp.arange(3)
     ),
     r"LSTMCell: the first argument must be the state": lambda: nn.RNN(LSTM)(jnp.ones((2, 5, 3)), jnp.ones((2, 4))),
-    r"Bidirectional: forward and backward must be two cells; got one twice": lambda: nn.Bidirectional(GRU, GRU),
+    r"Bidirectional: forward and backward must be two cells; got the same one twice": lambda: nn.Bidirectional(
+        GRU, GRU
+    ),
     r"Bidirectional: merge must be one of concatenate, sum, mean, product, or a function; got 'add'": lambda: (
         nn.Bidirectional(GRU, LSTM, merge="add")
     ),

@@ -141,7 +141,11 @@ def test_vectorize_is_transformed():
         (lambda f: vectorize(lambda a: a, signature="(4)->()")(np.ones(3)), ValueError, "core dimension '4'"),
         (lambda f: vectorize(lambda a: a, signature="n->n"), ValueError, "vectorize: a signature looks like"),
         (lambda f: vectorize(lambda a: a, signature="(n?)->()"), ValueError, "vectorize: a signature looks like"),
-        (lambda f: vectorize(lambda a: a, excluded={1.5}), TypeError, "vectorize: excluded holds positions and names"),
+        (
+            lambda f: vectorize(lambda a: a, excluded={1.5}),
+            TypeError,
+            "vectorize: excluded must hold positions and names",
+        ),
         (
             lambda f: vectorize(lambda a: a, excluded={-1}),
             ValueError,

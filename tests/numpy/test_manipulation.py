@@ -444,7 +444,7 @@ def test_spaced_numbers_are_transformed():
         (
             lambda: insert(COUNT, [1, 2], [1, 2, 3]),
             ValueError,
-            r"insert: values of shape \(3,\) do not broadcast to the \(2,\)",
+            r"insert: values of shape \(3,\) do not broadcast to the inserted shape \(2,\)",
         ),
         (lambda: delete(COUNT, 6), IndexError, "delete: position 6 is out of bounds"),
         (lambda: delete(COUNT, np.asarray([True])), ValueError, "delete: a mask must be as long as the axis"),

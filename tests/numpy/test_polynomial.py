@@ -360,7 +360,7 @@ def test_windows(m):
         (lambda: polyval(np.asarray(1.0), 2.0), ValueError, "polyval: coefficients are an array"),
         (lambda: vander(np.ones((2, 2))), ValueError, "vander: points are a 1-d array"),
         (lambda: vander(np.ones(2), -1), ValueError, "vander: the number of columns must not be negative"),
-        (lambda: poly(np.ones((2, 3))), ValueError, "poly: zeros are a 1-d array, or a square matrix"),
+        (lambda: poly(np.ones((2, 3))), ValueError, "poly: a 1-d array of roots or a square matrix"),
         (lambda: roots(np.ones((2, 2))), ValueError, "roots: coefficients are a 1-d array"),
         (lambda: polyfit(np.ones((2, 2)), np.ones(2), 1), TypeError, "polyfit: x must be a 1-d array"),
         (

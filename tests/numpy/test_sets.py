@@ -214,7 +214,7 @@ def test_named_results():
         (
             lambda: S.unique(EMPTY, size=2),
             ValueError,
-            r"unique: `fill_value` is needed to make 2 elements of none; got i64\[0\]",
+            r"unique: `fill_value` is needed for 2 elements, because there are none; got i64\[0\]",
         ),
         (lambda: S.unique(K, axis=2), ValueError, "unique: axis 2 is out of bounds"),
         (lambda: S.unique(K, size=-2), ValueError, "unique: size must not be negative"),

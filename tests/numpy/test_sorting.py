@@ -300,7 +300,7 @@ def test_out_of_bounds_indices_move_inside():
         (lambda: S.piecewise(A, [A > 0], [1.0, 2.0, 3.0]), ValueError, "piecewise: 1 conditions need"),
         (lambda: S.ravel_multi_index((K, K), (2, 2)), ValueError, "ravel_multi_index: positions must be"),
         (lambda: S.unravel_index(A, (2, 2)), TypeError, "unravel_index: indices must be integers"),
-        (lambda: S.trim_zeros(A[0], "x"), ValueError, "trim_zeros: trim is made of"),
+        (lambda: S.trim_zeros(A[0], "x"), ValueError, "trim_zeros: trim must consist of"),
     ],
 )
 def test_messages(f, kind, message):

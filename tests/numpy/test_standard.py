@@ -256,9 +256,7 @@ def test_copies():
     assert y.tolist() == [0, 1, 2]
     assert jnp.asarray(y, copy=False) is y and jnp.asarray(y, "int32", copy=False) is y
     for bad in (lambda: jnp.asarray(y, "float32", copy=False), lambda: jnp.asarray(np.ones(2), copy=False)):
-        with pytest.raises(
-            ValueError, match="asarray: with copy=False, an array of the dtype that is asked for is needed"
-        ):
+        with pytest.raises(ValueError, match="asarray: with copy=False, an array of the requested dtype is needed"):
             bad()
 
 

@@ -120,7 +120,7 @@ def test_derivatives_and_batches():
         (lambda: jnp.subtract.reduce(FLOATS[:0]), ValueError, "subtract.reduce: without an identity"),
         (lambda: jnp.subtract.reduce(FLOATS, where=TRUTH), ValueError, "subtract.reduce: without an identity"),
         (lambda: jnp.add.reduceat(FLOATS, [0.5]), TypeError, "add.reduceat: indices are a vector of integers"),
-        (lambda: jnp.frompyfunc(3, 1, 1), TypeError, "frompyfunc: a function and how many"),
+        (lambda: jnp.frompyfunc(3, 1, 1), TypeError, "frompyfunc: a function and its numbers of"),
         (lambda: jnp.frompyfunc(lambda x, y: x, 2, 1)(1.0), TypeError, "2 operands are needed; got 1"),
     ],
 )  # fmt: skip

@@ -144,9 +144,9 @@ def test_it_is_compiled_once_for_a_function_and_may_be_inside_of_jit_and_vmap():
 
 
 def test_what_it_refuses_and_where_it_gives_up():
-    with pytest.raises(TypeError, match=r"optim\.minimize: the start must be of floating-point arrays; got i32\[2\]"):
+    with pytest.raises(TypeError, match=r"optim\.minimize: x0 must consist of floating-point arrays; got i32\[2\]"):
         optim.minimize(lambda x: jnp.sum(x**2), jnp.arange(2))
-    with pytest.raises(ValueError, match=r"optim\.minimize: the start must have arrays; got none"):
+    with pytest.raises(ValueError, match=r"optim\.minimize: x0 must have arrays; got none"):
         optim.minimize(lambda x: jnp.float32(0), {})
     found = optim.minimize(lambda x: rosenbrock(jnp, x), np.array([-1.2, 1.0]), steps=3)
     assert not bool(found.is_converged) and int(found.status) == 1 and int(found.steps) == 3

@@ -364,9 +364,11 @@ def test_nan_gradients_are_not_clipped_away():
 def test_states_and_gradients_of_another_kind_are_refused():
     p = {"w": jnp.ones(3)}
     adam, sgd = optim.Adam(0.1), optim.SGD(0.1)
-    with pytest.raises(TypeError, match="Adam: the state must be its own, with rate, b1, b2, eps; got one with rate"):
+    with pytest.raises(
+        TypeError, match="Adam: the state must be that of this optimizer, with rate, b1, b2, eps; got one with rate"
+    ):
         adam.step(p, p, sgd.init(p))
-    with pytest.raises(TypeError, match="Chain: the state must be its own, of 2 parts"):
+    with pytest.raises(TypeError, match="Chain: the state must be that of this chain, with 2 parts"):
         optim.chain(optim.clip(1.0), sgd).step(p, p, sgd.init(p))
     with pytest.raises(ValueError, match=r"SGD: the gradient of w must be f32\[3\]; got f32\[4,3\]"):
         sgd.step(p, {"w": jnp.ones((4, 3))}, sgd.init(p))
@@ -378,7 +380,7 @@ def test_steps_say_what_they_take():
     step = train.step(loss)
     with pytest.raises(TypeError, match=r"train\.step: the first argument must be a train\.State; got Model"):
         step(Model(0), X, Y)
-    with pytest.raises(TypeError, match=r"with has_aux, the loss must give \(value, dict of arrays\)"):
+    with pytest.raises(TypeError, match=r"with has_aux, the loss must return \(value, dict of arrays\)"):
         train.step(lambda m, x, y: (loss(m, x, y), 1.0), has_aux=True)(train.State(Model(0), optim.SGD(0.1)), X, Y)
     state, _ = train.step(lambda m, x, y, key=None: loss(m, x, y))(train.State(Model(0), optim.SGD(0.1)), X, Y)
     assert int(state.step) == 1

@@ -237,7 +237,9 @@ def test_import_loads_nothing():
 
 
 MESSAGES = {
-    r"optim\.chain: the parts must be optimizers; got SGD|got float at position 1": lambda: optim.chain(optim.SGD(), 0.1),
+    r"optim\.chain: the parts must be optimizers; got SGD|got float at position 1": lambda: optim.chain(
+        optim.SGD(), 0.1
+    ),
     r"optim\.chain: decay adds to gradients, so it goes before the optimizer": (
         lambda: optim.chain(optim.SGD(0.1), optim.decay(0.1))
     ),
@@ -258,10 +260,10 @@ MESSAGES = {
     r"Plateau: the value of the loss must be given; got none": (
         lambda: optim.plateau().step(START, START, optim.plateau().init(START))
     ),
-    r"ScheduleFree: the optimizer inside must have one rate; got 0": (
+    r"ScheduleFree: the inner optimizer must have one rate; got 0": (
         lambda: optim.ScheduleFree(optim.clip(1.0)).step(START, START, optim.ScheduleFree(optim.clip(1.0)).init(START))
     ),
-    r"Average: the state must be its own; got State": (
+    r"Average: the state must be that of this wrapper; got State": (
         lambda: optim.average(optim.SGD()).step(START, START, optim.SGD().init(START))
     ),
     r"optim\.polynomial: power must be above 0": lambda: optim.polynomial(1.0, 10, 0),

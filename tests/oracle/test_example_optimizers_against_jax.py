@@ -143,14 +143,14 @@ def test_names():
 SGD = optimizers.sgd(0.1)
 MISTAKES = {
     "structure of the parameters": (TypeError, lambda: SGD[1](0, {"b": 1.0}, SGD[0]({"a": 1.0}))),
-    "of the structure that it takes": (
+    "with the structure of its input": (
         TypeError,
         lambda: optimizers.optimizer(lambda: (lambda x: (x, x), lambda i, g, s: s[0], lambda s: s[0]))().update_fn(
             0, 1.0, optimizers.momentum(0.1, 0.9)[0](1.0)
         ),
     ),
     "boundaries and values must be sequences": (ValueError, lambda: optimizers.piecewise_constant([[1]], [1.0, 2.0])),
-    "one value more": (ValueError, lambda: optimizers.piecewise_constant([1, 2], [1.0, 2.0])),
+    "one more value": (ValueError, lambda: optimizers.piecewise_constant([1, 2], [1.0, 2.0])),
     "a number or a function": (TypeError, lambda: optimizers.make_schedule(jnp.ones(2))),
     "all leaves must be JoinPoints": (TypeError, lambda: optimizers.pack_optimizer_state({"a": 1.0})),
 }

@@ -88,11 +88,11 @@ def test_derivatives_and_batches():
 @pytest.mark.parametrize(
     "bad, kind, message",
     [
-        (lambda lax: lax.stack([X, X[0]]), TypeError, "stack: operands must have one shape"),
+        (lambda lax: lax.stack([X, X[0]]), TypeError, "stack: operands must have the same shape"),
         (lambda lax: lax.tile(X, (2,)), ValueError, "tile: one number for each axis"),
         (lambda lax: lax.broadcast_to_rank(X, 1), ValueError, "broadcast_to_rank: the rank must be at least"),
-        (lambda lax: lax.approx_max_k(I32, 2), TypeError, "approx_max_k: floating numbers are needed"),
-        (lambda lax: lax.mulhi(X, X), TypeError, "mulhi: integers of one dtype"),
+        (lambda lax: lax.approx_max_k(I32, 2), TypeError, "approx_max_k: floating-point numbers are needed"),
+        (lambda lax: lax.mulhi(X, X), TypeError, "mulhi: integers of the same dtype"),
         (lambda lax: lax.ragged_dot(X, X, U16), TypeError, "ragged_dot: rows"),
     ],
 )

@@ -174,11 +174,11 @@ def edited(path: pathlib.Path, change) -> None:
         (lambda t: t["('a',)"]["value_metadata"].update(skip_deserialize=True), "a is jax.Array, which cannot"),
         (lambda t: t["('a',)"]["value_metadata"].update(value_type="string"), "_strings.json"),
         (lambda t: t["('a',)"].pop("key_metadata"), r"does not say what \('a',\) is"),
-        (lambda t: t["('a',)"]["key_metadata"][0].update(key_type=9), "a path that is not known"),
-        (lambda t: t["('a',)"]["key_metadata"][0].update(key="../a"), "a path that is not known"),
+        (lambda t: t["('a',)"]["key_metadata"][0].update(key_type=9), "an unknown path"),
+        (lambda t: t["('a',)"]["key_metadata"][0].update(key="../a"), "an unknown path"),
         (lambda t: t["('a',)"]["key_metadata"][0].update(key="absent"), "absent could not be read"),
         (lambda t: t.update(again=t["('a',)"]), "two values are called a"),
-        (lambda t: t.pop("('l', '0')"), "l must be a list with places 0 to 0; it has 1"),
+        (lambda t: t.pop("('l', '0')"), "l must be a list with indices 0 to 0; it has 1"),
     ],
 )
 def test_metadata_that_is_not_as_it_must_be(tmp_path, change, says):
@@ -209,5 +209,5 @@ def test_what_is_no_checkpoint(tmp_path):
 def test_without_tensorstore(tmp_path, monkeypatch):
     path = written(tmp_path / "a", {"a": jnp.ones(1)})
     monkeypatch.setitem(sys.modules, "tensorstore", None)
-    with pytest.raises(ImportError, match=r"(?s)takes tensorstore.*atled\[checkpoints\]"):
+    with pytest.raises(ImportError, match=r"(?s)needs tensorstore.*atled\[checkpoints\]"):
         orbax.load(path)

@@ -71,7 +71,7 @@ def test_ranks_that_differ(library):
 
 
 def test_the_mode_of_ranks_is_checked():
-    with pytest.raises(ValueError, match="numpy_rank_promotion: it is 'allow', 'warn' or 'raise'; got 'no'"):
+    with pytest.raises(ValueError, match="numpy_rank_promotion: the mode is 'allow', 'warn' or 'raise'; got 'no'"):
         atled.numpy_rank_promotion("no")
 
 

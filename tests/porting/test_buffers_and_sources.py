@@ -43,7 +43,7 @@ def test_trees_and_aliases():
     out = buffers.buffer_callback(both, types, input_output_aliases={0: 1})([X], b=X + 1)
     np.testing.assert_array_equal(out["sum"], 2 * X + 1)
     assert float(out["max"]) == 5
-    for aliases, what in (({0: 0}, "needs one type"), ({5: 0}, "names argument 5 and result 0")):
+    for aliases, what in (({0: 0}, "needs equal types"), ({5: 0}, "names argument 5 and result 0")):
         with pytest.raises(ValueError, match=what):
             buffers.buffer_callback(both, types, input_output_aliases=aliases)([X], b=X)
 

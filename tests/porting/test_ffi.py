@@ -92,7 +92,7 @@ def test_results_over_arguments(library):
     np.testing.assert_array_equal(y, 2 * X + 1)
     assert int(same[0]) == 1
     assert int(ffi.ffi_call("test_InPlace", types)(X)[1][0]) == 0
-    for aliases, what in (({1: 0}, "names argument 1 and output 0"), ({0: 1}, "needs one type and one layout")):
+    for aliases, what in (({1: 0}, "names argument 1 and output 0"), ({0: 1}, "needs equal types and layouts")):
         with pytest.raises(ValueError, match=what):
             ffi.ffi_call("test_InPlace", types, input_output_aliases=aliases)(X)
 
@@ -132,9 +132,7 @@ def test_a_batch_must_be_allowed(library):
 
 
 def test_derivatives(library):
-    with pytest.raises(
-        ValueError, match=r"the derivative of 'test_Scale', a function that is registered, is not known"
-    ):
+    with pytest.raises(ValueError, match=r"the derivative of 'test_Scale', a registered function, is not known"):
         atled.grad(lambda x: scale(x).sum())(X)
 
     @atled.custom_vjp
@@ -221,7 +219,7 @@ def test_rules_of_primitives(library):
     write = ffi.build_ffi_lowering_function("test_Memory", operand_layouts=[(0, 1)], result_layouts=[None])
     mlir.register_lowering(turned, lambda ctx, x: write(ctx, x).results)
     np.testing.assert_array_equal(atled.jit(turned.bind)(X).reshape(-1), X.T.reshape(-1))
-    with pytest.raises(ValueError, match="attributes need api_version 4"):
+    with pytest.raises(ValueError, match="attributes need at least api_version 4"):
         ffi.ffi_lowering("test_Scale", api_version=2)(None, a=1)
     with pytest.raises(ValueError, match="backend_config is a dictionary"):
         ffi.ffi_lowering("test_Scale", backend_config="a")(None)

@@ -101,9 +101,9 @@ def test_values_that_are_split_alike():
     np.testing.assert_array_equal(atled.vmap(f, (0, None))(X, X[1]), (X * X[1]).sum(1))
     np.testing.assert_array_equal(atled.jvp(f, (X, X), (X, X))[1], 2 * (X * X).sum())
     np.testing.assert_array_equal(atled.grad(lambda x: shard_alike(x, X)[0].sum())(X), np.ones_like(X))
-    with pytest.raises(ValueError, match="both arrays must have one shape"):
+    with pytest.raises(ValueError, match="both arrays must have the same shape"):
         shard_alike(X, X[0])
-    with pytest.raises(ValueError, match="both trees must have one structure"):
+    with pytest.raises(ValueError, match="both trees must have the same structure"):
         shard_alike(X, [X])
 
 

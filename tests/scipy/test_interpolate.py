@@ -80,7 +80,10 @@ COMPLAINTS = [
     (lambda: RegularGridInterpolator((X, Y, X), V), "RegularGridInterpolator: there are 3 axes of points"),
     (lambda: RegularGridInterpolator((Y, X), V), "RegularGridInterpolator: axis 0 needs one coordinate for each of 4"),
     (lambda: RegularGridInterpolator((X, Y), V)(np.ones((2, 3))), "RegularGridInterpolator: points must have 2"),
-    (lambda: RegularGridInterpolator((X, Y), V, fill_value=1j), "RegularGridInterpolator: fill_value must fit"),
+    (
+        lambda: RegularGridInterpolator((X, Y), V, fill_value=1j),
+        "RegularGridInterpolator: fill_value must be compatible with",
+    ),
     (lambda: vq(V, X), "vq: observations and codes must be rows of equal length"),
     (lambda: vq(V, V[:0]), "vq: at least one code is needed"),
 ]

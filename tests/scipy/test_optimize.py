@@ -146,7 +146,7 @@ COMPLAINTS = [
     (
         lambda: minimize(rosenbrock, np.ones((2, 2)), method="BFGS"),
         ValueError,
-        "minimize: the start must have one axis",
+        "minimize: x0 must have one axis",
     ),
     (lambda: minimize(rosenbrock, np.ones(2) * 1j, method="BFGS"), ValueError, "minimize: BFGS takes real numbers"),
     (lambda: minimize(rosenbrock, np.ones(2), 1.0, method="BFGS"), TypeError, "minimize: args must be a tuple"),

@@ -294,7 +294,7 @@ def test_vmap_is_a_loop_and_jit_changes_nothing(name):
 
 COMPLAINTS = [
     (lambda: linalg.expm(B), ValueError, r"expm: expected square matrices on the last two axes; got f64\[4,3\]"),
-    (lambda: linalg.solve(A, B[:3]), ValueError, r"solve: f64\[4,4\] cannot be solved for f64\[3,3\]"),
+    (lambda: linalg.solve(A, B[:3]), ValueError, r"solve: f64\[4,4\] and f64\[3,3\] have incompatible shapes"),
     (lambda: linalg.solve(A, b, assume_a="nice"), ValueError, "solve: assume_a is"),
     (lambda: linalg.solve_triangular(A, b, 3), ValueError, "solve_triangular: trans is"),
     (lambda: linalg.schur(A, "both"), ValueError, "schur: the output is"),
@@ -305,7 +305,7 @@ COMPLAINTS = [
     (lambda: linalg.pascal(3, "left"), ValueError, "pascal: the kind is"),
     (lambda: linalg.dft(3, "m"), ValueError, "dft: the scale is"),
     (lambda: linalg.companion(b[:1]), ValueError, "companion: at least two coefficients"),
-    (lambda: linalg.leslie(b, b), ValueError, "leslie: s must have one element less"),
+    (lambda: linalg.leslie(b, b), ValueError, "leslie: s must have one element fewer"),
     (lambda: linalg.block_diag(np.ones((1, 1, 1))), ValueError, "block_diag: at most two axes"),
 ]
 

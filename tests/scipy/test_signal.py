@@ -188,16 +188,16 @@ COMPLAINTS = [
     (lambda: signal.welch(X, window="no"), "welch: the window is an array or one of"),
     (lambda: signal.welch(X, window="kaiser"), "welch: the window 'kaiser' needs its parameters"),
     (lambda: signal.welch(X, window=np.ones(20)), "welch: a window has one axis"),
-    (lambda: signal.welch(X, nperseg=0), "welch: pieces have at least one element"),
+    (lambda: signal.welch(X, nperseg=0), "welch: segments have at least one element"),
     (lambda: signal.welch(X, scaling="no"), "welch: the scaling is"),
     (lambda: signal.welch(X, average="no"), "welch: the average is"),
     (lambda: signal.welch(X, detrend="no"), "welch: detrend is"),
-    (lambda: signal.csd(X, X, nperseg=4, noverlap=4), "csd: a piece must fit into a transform"),
+    (lambda: signal.csd(X, X, nperseg=4, noverlap=4), "csd: a segment must fit into a transform"),
     (lambda: signal.csd(X, P), "csd: both signals must have as many axes"),
     (lambda: signal.stft(X, nperseg=4, boundary="no"), "stft: the boundary is"),
     (lambda: signal.istft(X), "istft: at least two axes are needed"),
     (lambda: signal.istft(P, time_axis=0, freq_axis=0), "istft: times and frequencies must be on different axes"),
-    (lambda: signal.istft(P, nperseg=20), "istft: a piece must fit into a transform"),
+    (lambda: signal.istft(P, nperseg=20), "istft: a segment must fit into a transform"),
 ]
 
 

@@ -60,7 +60,7 @@ def test_a_step_over_data_and_model(machine, name, shape):
     assert compiled.output_shardings[0][0][0].spec == P(None, "model")
     assert compiled.input_shardings[0][1].spec == P("data")
     assert len(compiled.serialize()) > 1000
-    with pytest.raises(RuntimeError, match=f"mlp_step: compiled for {name}, and no such device is attached"):
+    with pytest.raises(RuntimeError, match=f"mlp_step: compiled for {name}, but no such device is attached"):
         compiled(weights, x, y)
     assert "jax" not in sys.modules
 
@@ -144,7 +144,7 @@ def test_devices_come_by_number_and_are_the_same_again(machine):
 
 @pytest.mark.parametrize("name, options", [("tpu v5p:3x3x3", {}), ("tpu v5e:2x2", {"slices": 2})])
 def test_machines_that_do_not_exist(machine, name, options):
-    with pytest.raises(ValueError, match=f"topologies.get: {name} is no machine that exists: "):
+    with pytest.raises(ValueError, match=f"topologies.get: {name} is not an existing machine: "):
         machine(name, **options)
 
 

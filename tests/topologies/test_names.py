@@ -64,7 +64,7 @@ def test_sizes_in_words():
 
 
 def test_effort_is_for_topologies():
-    with pytest.raises(ValueError, match="compile: effort is for topologies"):
+    with pytest.raises(ValueError, match="compile: effort is supported only for topologies"):
         atled.jit(jnp.sin).lower(1.0).compile(effort=-1.0)
 
 

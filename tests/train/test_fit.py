@@ -200,7 +200,7 @@ def test_micro_batches(parts):
     two, values = train.step(plain, donate=False, micro=parts)(train.State(model, optim.SGD(0.1)), x, y)
     np.testing.assert_allclose(two.model.weight, one.model.weight, rtol=1e-6, atol=1e-7)
     assert np.isclose(float(values["loss"]), float(plain(model, x, y)))
-    with pytest.raises(ValueError, match="micro=3 parts need a first axis that is a multiple"):
+    with pytest.raises(ValueError, match="micro=3 needs a first axis whose length is a multiple"):
         train.step(plain, micro=3)(train.State(model, optim.SGD(0.1)), x, y)
 
 
@@ -365,17 +365,17 @@ def test_a_handler_of_the_user_is_called(tmp_path):
 MISTAKES = {
     "what to do": (ValueError, 'nans must be "stop"', {"nans": "ignore"}),
     "back to where": (ValueError, 'nans="back" needs a checkpoint', {"nans": "back"}),
-    "both": (TypeError, "give steps or epochs", {"epochs": 2}),
-    "no batches": (TypeError, "need batches", {"measure": measure}),
-    "best without": (TypeError, "need batches", {"best": "eval/loss"}),
+    "both": (TypeError, "give either steps or epochs", {"epochs": 2}),
+    "no batches": (TypeError, "need evaluate=batches", {"measure": measure}),
+    "best without": (TypeError, "need evaluate=batches", {"best": "eval/loss"}),
     "patience": (TypeError, "needs a best metric", {"patience": 2, "evaluate": held_out()}),
     "unknown": (ValueError, "best='eval/nothing' must be a metric", {"best": "eval/nothing", "evaluate": held_out()}),
     "steps": (ValueError, "every must be a positive integer; got 0", {"every": 0}),
-    "no end": (ValueError, "have no end", {"steps": None, "batches": rows().repeat()}),
-    "twice": (ValueError, "repeated already", {"steps": None, "epochs": 2, "batches": rows().repeat(2)}),
+    "no end": (ValueError, "is infinite", {"steps": None, "batches": rows().repeat()}),
+    "twice": (ValueError, "already repeated", {"steps": None, "epochs": 2, "batches": rows().repeat(2)}),
     "empty": (ValueError, "an epoch has no batch: there are 20 examples", {"batches": data.arrays(x=X[:20]).batch(30)}),
     "workers": (TypeError, "workers are for pipelines", {"workers": 1, "batches": [1]}),
-    "dict": (TypeError, "must give a dict of metrics", {"evaluate": held_out(), "measure": lambda m, b: 1.0}),
+    "dict": (TypeError, "must return a dict of metrics", {"evaluate": held_out(), "measure": lambda m, b: 1.0}),
 }
 
 
@@ -391,9 +391,9 @@ def test_more_mistakes(tmp_path):
         run(5, batches=[{"x": X, "y": Y}], checkpoint=tmp_path)
     with pytest.raises(TypeError, match="an optimizer must be given"):
         train.fit(net(), loss, rows(), steps=5)
-    with pytest.raises(TypeError, match="a State brings its optimizer"):
+    with pytest.raises(TypeError, match="a State already has an optimizer"):
         train.fit(train.State(net(), optim.SGD(0.1)), loss, rows(), optim.SGD(0.1), steps=5)
-    with pytest.raises(TypeError, match="must be told to the saver"):
+    with pytest.raises(TypeError, match="must be an option of the saver"):
         run(5, checkpoint=checkpoints.Saver(tmp_path), best="eval/loss", evaluate=held_out())
     with pytest.raises(ValueError, match="there are no batches"):
         train.evaluate(net(), measure, [])

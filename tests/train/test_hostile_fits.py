@@ -62,7 +62,7 @@ def series(values):
 
 
 def test_the_mode_is_not_ignored(tmp_path):
-    with pytest.raises(TypeError, match="mode='max' must be told to the saver"):
+    with pytest.raises(TypeError, match="mode='max' must be an option of the saver"):
         run(5, checkpoint=checkpoints.Saver(tmp_path, best="eval/v"), best="eval/v", mode="max", **series([1]))
     with pytest.raises(ValueError, match='mode must be "min" or "max"'):
         run(5, best="eval/v", mode="minimum", **series([1]))
@@ -251,7 +251,7 @@ def test_evaluation_is_tried_before_training(wrong):
 
 
 def test_an_iterator_has_one_epoch():
-    with pytest.raises(TypeError, match="an iterator has one epoch"):
+    with pytest.raises(TypeError, match="an iterator can be used for one epoch only"):
         run(None, batches=rows().iterator(), epochs=3)
 
 

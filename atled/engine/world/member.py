@@ -77,7 +77,7 @@ class Member:
 
     async def _join(self, timeout: float) -> wire.Channel:
         until = time.monotonic() + timeout
-        state = {"why": "nobody answers there"}
+        state = {"why": "no process listens there"}
         while True:
             try:
                 async with asyncio.timeout_at(asyncio.get_running_loop().time() + until - time.monotonic()):

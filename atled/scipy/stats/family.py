@@ -2,8 +2,8 @@
 
 A distribution is a dictionary of functions. `continuous` and `counted` make one from formulas that hold on its support;
 promotion, location and scale, values outside of the support, and NaN for invalid parameters are handled here for all.
-Formulas only see operands inside of the support, so derivatives are zero outside of it, and not NaN. Half precision
-computes in float32.
+Formulas only see operands inside of the support, so derivatives are zero outside of it, and not NaN. 16-bit floats are
+computed in float32.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def function(distribution: str, name: str, parameters: str, what: str, compute: Formula) -> Callable[..., Any]:
-    """A public function: `parameters` are its names, as in "x a loc=0"; `compute` gets real numbers of one dtype."""
+    """A public function: `parameters` are its names, as in "x a loc=0"; `compute` gets reals of a common dtype."""
     params = []
     for text in parameters.split():
         key, _, default = text.partition("=")
@@ -67,7 +67,7 @@ def function(distribution: str, name: str, parameters: str, what: str, compute: 
 
 
 def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Any]:
-    """Real operands of one dtype with 32 bits or more, and the dtype of the result."""
+    """Real operands converted to a common dtype of 32 bits or more, and the dtype of the result."""
     promoted = promote_inexact(name, *operands)
     dtype = type_of(promoted[0]).dtype
     if dtypes.kind(dtype) == "c":
@@ -92,8 +92,8 @@ def continuous(
     """The functions of a distribution of real numbers.
 
     `formulas` take the standardized variable and the parameters; `support` is an interval that contains `inside`, and
-    `allows` says which parameters are valid. `variables` are the names of first parameters, where they are not x, or q
-    for quantiles.
+    `allows` says which parameters are valid. `variables` are the names of the first parameters, if they are not x (or q
+    for quantiles).
     """
 
     def standard(kind: str, formula: Formula) -> Formula:

@@ -19,7 +19,7 @@ _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
 
 class gaussian_kde:  # noqa: N801
-    """A density estimated from `dataset`, [dimensions, samples]: a Gaussian of one width around each sample.
+    """A density estimated from `dataset`, [dimensions, samples]: a Gaussian of the same width around each sample.
 
     `bw_method` is the width relative to the spread of the samples: "scott", "silverman", a number, or a function of
     this object. An instance is a pytree, so transforms accept it.
@@ -96,9 +96,9 @@ class gaussian_kde:  # noqa: N801
         return _integral(low, high, self.dataset[0], self.weights, self.covariance[0, 0])
 
     def integrate_kde(self, other: Any) -> Any:
-        """The integral of the product with another such density."""
+        """The integral of the product with another density estimate."""
         if other.d != self.d:
-            raise ValueError(f"gaussian_kde: both must have the same dimensions; got {self.d} and {other.d}.")
+            raise ValueError(f"gaussian_kde: both must have the same number of dimensions; got {self.d} and {other.d}.")
         logs = _log_density(other.dataset, self.dataset, self.weights, self.covariance + other.covariance)
         return jnp.sum(jnp.exp(logs) * other.weights)
 
@@ -112,11 +112,13 @@ class gaussian_kde:  # noqa: N801
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
         """Not supported; see `integrate_box_1d`."""
-        raise NotImplementedError("gaussian_kde: boxes must have one dimension; integrate_box_1d does these.")
+        raise NotImplementedError("gaussian_kde: boxes must have one dimension; use integrate_box_1d.")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Not supported: instances do not change."""
-        raise NotImplementedError("gaussian_kde: instances do not change; make another one with its bw_method.")
+        raise NotImplementedError(
+            "gaussian_kde: instances do not change; create another one with a different bw_method."
+        )
 
 
 def _samples(dataset: Any, weights: Any) -> tuple[Any, Any]:

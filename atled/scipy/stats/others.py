@@ -45,7 +45,7 @@ def _dirichlet_logpdf(x: Any, alpha: Any) -> Any:
     x, alpha = jnp.asarray(x), jnp.asarray(alpha)
     if alpha.ndim != 1 or not x.ndim or x.shape[0] not in (alpha.size, alpha.size - 1):
         raise ValueError(
-            "dirichlet.logpdf: alpha must have one axis, and the first of x its length, or one less; "
+            "dirichlet.logpdf: alpha must have one axis, and the first axis of x its length, or one less; "
             f"got {type_of(x)} and {type_of(alpha)}."
         )
     if x.shape[0] != alpha.size:
