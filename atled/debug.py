@@ -272,7 +272,7 @@ class Console(cmd.Cmd):
         self.default(line)
 
     def do_l(self, line: str) -> None:
-        """l: list the source around this place."""
+        """l: list the source around this line."""
         _, file, at = self.place
         for n in range(max(at - 5, 1), at + 6):
             text = linecache.getline(file, n)

@@ -69,7 +69,7 @@ def serve(address: str = "127.0.0.1:0", num_processes: int = 1, *, heartbeat_tim
     """Run the coordinator in this process, which need not be one of the ranks.
 
     A supervisor that serves outlives the processes that it starts, so that the death of one rank does not affect the
-    others. They call `initialize(service.address, ..., serve=False)`. Port 0 selects a free port.
+    others. The processes call `initialize(service.address, ..., serve=False)`. Port 0 selects a free port.
 
     >>> service = serve("127.0.0.1:0", num_processes=2)
     >>> service.present
@@ -134,7 +134,7 @@ def initialize(
         raise TimeoutError(
             f"distributed.initialize: process {rank} waited {initialization_timeout:g} s at {address} for "
             f"{size} processes; {error}\n  try: start the processes that are missing with the same "
-            "coordinator_address; rank 0 serves there, or whoever called distributed.serve; or raise "
+            "coordinator_address; rank 0, or the process that called distributed.serve, serves there; or raise "
             "initialization_timeout."
         ) from None
     except Refused as error:

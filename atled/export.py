@@ -139,9 +139,8 @@ def export(
 ) -> Callable[..., Exported]:
     """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
 
-    It is exported for the current platform; `platforms` may not name others. Calls of functions that are registered
-    with
-    `ffi` are an error, unless `disabled_checks` lets them pass: see `DisabledSafetyCheck`.
+    The function is exported for the current platform; `platforms` may not name others. Calls of functions that are
+    registered with `ffi` are an error, unless `disabled_checks` lets them pass: see `DisabledSafetyCheck`.
 
     >>> import atled, atled.numpy as jnp
     >>> saved = export(atled.jit(jnp.sin))(jnp.zeros(2)).serialize()

@@ -22,8 +22,8 @@ def get(name: str, **options: Any) -> Topology:
     x GPUs per host.
 
     Its `.devices` can form meshes as attached devices do, and programs whose arguments are `ShapeDtypeStruct`s over
-    such a mesh are compiled for them by `jit(f).lower(...).compile()`. That needs the `libtpu` or the CUDA plugin's
-    wheel, `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
+    such a mesh are compiled for them by `jit(f).lower(...).compile()`. Compiling needs the `libtpu` or the CUDA
+    plugin's wheel, `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
 
     Args:
         options: further options of the platform, such as `num_slices=2` for TPUs.

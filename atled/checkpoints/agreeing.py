@@ -1,6 +1,7 @@
 """Coordination of processes that save together: they agree on the step, and exchange files and failures.
 
-It uses the key-value store of `atled.distributed`, never devices, so that it can overlap a train step.
+Processes coordinate through the key-value store of `atled.distributed`, never through devices, so that saving can
+overlap a train step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The format of a checkpoint, version 1: a directory with a manifest and data files.
 
-The manifest says which arrays there are and where their pieces lie. Its first line has the version, a checksum and the
-length of what follows, which is JSON. A directory without a manifest is not a checkpoint: the manifest is written
-last, atomically.
+The manifest says which arrays there are and where their pieces lie. The first line of the manifest has the version, a
+checksum and the length of the rest, which is JSON. A directory without a manifest is not a checkpoint: the manifest is
+written last, atomically.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY = "key<fry>"  # the dtype of random keys, which are stored as two uint32 wor
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, missing, or does not fit the given tree.
+    """A checkpoint that is damaged, missing, or does not match the given tree.
 
     >>> import tempfile
     >>> from atled import checkpoints

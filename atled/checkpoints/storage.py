@@ -1,7 +1,7 @@
 """Storage of checkpoint files: a directory, or an object store, which is accessed by URL through tensorstore.
 
-Both do the same few things: write a whole file so that it survives a crash, read parts of one, list, delete. `replace`
-is atomic: a reader sees the old content or the new one.
+Both support the same few operations: write a whole file so that it survives a crash, read parts of a file, list,
+delete. `replace` is atomic: a reader sees the old content or the new one.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _sync(path: pathlib.Path) -> None:
 
 
 class Remote:
-    """A place in an object store, such as `s3://bucket/run` or `gs://bucket/run`, reached through tensorstore.
+    """A prefix in an object store, such as `s3://bucket/run` or `gs://bucket/run`, reached through tensorstore.
 
     Instead of a URL, a dict can give more options, such as an endpoint: tensorstore's spec of a key-value store.
     """

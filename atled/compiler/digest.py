@@ -1,7 +1,7 @@
 """A program's fingerprint: equal for programs that compile to the same code, in any process.
 
-Names and source lines do not count. It is part of the key of the disk cache, so a program that has been compiled
-before is not lowered, and MLIR is not even imported.
+Names and source lines do not count. The fingerprint is part of the key of the disk cache, so a program that has been
+compiled before is not lowered, and MLIR is not even imported.
 """
 
 from __future__ import annotations

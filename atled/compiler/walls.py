@@ -1,9 +1,9 @@
 """Optimization barriers ("walls") that keep the CPU compiler from recomputing a value for each of its uses.
 
-Its fusion duplicates cheap ops into every consumer. In a chain of steps, such as an unrolled Python loop or its
-gradient, each step then recomputes all steps before it: compile time and run time grow quadratically with the length.
-With a wall, a value that has several uses and a long chain behind it is computed once. There are no walls inside
-loops, whose bodies the compiler may turn into plain functions that ignore barriers.
+The compiler's fusion duplicates cheap ops into every consumer. In a chain of steps, such as an unrolled Python loop or
+its gradient, each step then recomputes all steps before it: compile time and run time grow quadratically with the
+length. With a wall, a value that has several uses and a long chain behind it is computed once. There are no walls
+inside loops, whose bodies the compiler may turn into plain functions that ignore barriers.
 """
 
 from __future__ import annotations

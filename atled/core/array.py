@@ -1,7 +1,7 @@
 """`Array`: the common base class of device arrays and tracers.
 
-Operators and methods are NumPy's and live in `atled.numpy`, which adds them at import (`fill`). This file has what
-depends only on the type.
+Operators and methods are NumPy's and live in `atled.numpy`, which adds them at import (`fill`). This file has the
+attributes that depend only on the type.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Op:
     # -- rules: what a subclass supplies ------------------------------------------------------------------------
 
     def result_type(self, *types: Any) -> Any:
-        """The type of the result, or a tuple of types; raises if the operands do not fit."""
+        """The type of the result, or a tuple of types; raises if the operands are invalid."""
         raise missing(self, "result_type", "every call")
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -81,8 +81,8 @@ class Op:
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         """The result and its mask: `ALL` if no element was discarded, or a `Mask`; for a tuple, one for each result.
 
-        The op runs on tangents or cotangents. These have masks; other operands have None. Operands in which the op is
-        linear and that have no tangent are zeros, and count as discarded.
+        The op runs on tangents or cotangents. Tangents and cotangents have masks; other operands have None. Operands in
+        which the op is linear and that have no tangent are zeros, and count as discarded.
         """
         return bind(self, *values), ALL
 
@@ -147,7 +147,8 @@ def instantiate(x: Any) -> Any:
 
 
 class LinearOp(Op):
-    """An op that is linear in groups of its operands, by default in the first one. Its derivative follows from that.
+    """An op that is linear in groups of its operands, by default in the first one. The derivative of the op follows
+    from its linearity.
 
     `linear_in = ((0, 1),)` says linear in 0 and 1 together (add); `((0,), (1,))` in each alone (mul). The derivative is
     the sum, over the groups, of the op applied to the tangents of the group and to the other operands unchanged.

@@ -1,7 +1,8 @@
 """Rewrites the user's line so that it works, for the `try:` line of an error message.
 
 Each function takes the statement at a source location and the expression that was running, and returns the line with
-that expression changed. It returns an empty string if it cannot tell: expressions over several lines, deleted files.
+that expression changed. The result is an empty string if the line cannot be rewritten: expressions over several lines,
+deleted files.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Line(NamedTuple):
 
 
 def line_at(place: Source | None) -> Line | None:
-    """The statement at a place, if it is written on one line; else the expression that was running, if that is."""
+    """The statement at a source location, if it is on one line; else the expression that was running, if that is on one
+    line.
+    """
     if place is None:
         return None
     number, end_number, start, end = place.span

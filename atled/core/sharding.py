@@ -24,7 +24,7 @@ _MESSAGE_AXES = "every mesh axis splits one dimension at most"
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays are split along a mesh axis. Here it is always the compiler, `Auto`.
+    """Who decides how arrays are split along a mesh axis. In atled, the compiler always decides (`Auto`).
 
     Other values are accepted for JAX programs: they compute the same, but array types do not contain shardings.
 

@@ -46,7 +46,7 @@ def _positions(code: CodeType) -> list[Any]:
 
 
 class Source:
-    """A place in the user's code.
+    """A location in the user's code.
 
     >>> import atled
     >>> from atled.extend.source_info_util import SourceInfo

@@ -182,7 +182,7 @@ class ShapeDtypeStruct:
         )
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """The same with another `shape`, `dtype`, `sharding` or `weak_type`.
+        """A copy with another `shape`, `dtype`, `sharding` or `weak_type`.
 
         >>> ShapeDtypeStruct((2,), "float32").update(shape=(3,))
         ShapeDtypeStruct(shape=(3,), dtype=float32)

@@ -83,7 +83,7 @@ def iterable(make: Callable[[int], Iterable[Any]]) -> Pipeline:
     each time.
 
     A state is restored by skipping the consumed items. All workers and processes iterate over all items, and use their
-    part. It can be mapped, filtered, packed and batched, not shuffled or mixed.
+    part. Such a source can be mapped, filtered, packed and batched, but not shuffled or mixed.
 
     >>> from atled import data
     >>> [b.tolist() for b in data.iterable(lambda epoch: range(5)).batch(2)]

@@ -1,7 +1,7 @@
 """Nodes have random access to examples by position: sources, and permutations, maps and mixtures of them.
 
-`node.fetch(epoch, positions, memory)` is a `Block` of examples. It depends only on epoch and positions; `memory` is a
-dict of one iterator, which caches expensive results. An example keeps its identity: the number of its source among
+`node.fetch(epoch, positions, memory)` is a `Block` of examples. The block depends only on epoch and positions; `memory`
+is a dict of one iterator, which caches expensive results. An example keeps its identity: the number of its source among
 `node.sources()`, that source's epoch, and its index there.
 """
 

@@ -49,7 +49,7 @@ class Pipeline(Form):
         return Pipeline(Shuffled(node, seed_checked("shuffle", seed)))
 
     def map(self, f: Callable[[Any], Any]) -> Pipeline:
-        """`f(example)` in place of each example; after `batch`, `f(batch)`, and after `pack`, `f(row)`.
+        """`f(example)` instead of each example; after `batch`, `f(batch)`, and after `pack`, `f(row)`.
 
         >>> from atled import data
         >>> list(data.source([1, 2]).map(lambda x: x * 10))
@@ -58,7 +58,7 @@ class Pipeline(Form):
         return self.with_step(stages.Map(function_checked("map", f)))
 
     def random_map(self, f: Callable[..., Any], seed: int) -> Pipeline:
-        """`f(example, rng)` in place of each example.
+        """`f(example, rng)` instead of each example.
 
         `rng` is a `np.random.Generator` for this call. Its numbers depend on the seed, the epoch and the example's
         index in its source, and on nothing else. Two random maps with the same seed get the same numbers.
@@ -117,9 +117,9 @@ class Pipeline(Form):
     def pack(self, length: int, *, cut: bool = True, fill: Any = 0) -> Pipeline:
         """Rows of `length` tokens: sequences one after the other, with `segments` from 1 (padding: 0) and `positions`.
 
-        An example is an array of one axis, which becomes the field `tokens`, or a dict of such. One that does not fit
-        is cut and continues in the next row, where its positions restart at 0; with `cut=False` it goes to the next
-        row as a whole. The last row of an epoch is padded.
+        An example is an array of one axis, which becomes the field `tokens`, or a dict of such arrays. An example that
+        does not fit into the row is cut and continues in the next row, where its positions restart at 0; with
+        `cut=False` it goes to the next row as a whole. The last row of an epoch is padded.
 
         >>> from atled import data
         >>> rows = list(data.source([[1, 2, 3], [4, 5]]).pack(4))

@@ -14,7 +14,7 @@ VERSION = 1
 
 
 def state_of(pipeline: Any, place: dict[str, Any]) -> dict[str, Any]:
-    """The state of an iterator at a place."""
+    """The state of an iterator at a position."""
     state = {"version": VERSION, "pipeline": pipeline.text, **copy.deepcopy(place)}
     if pipeline.takes_uneven() and pipeline.process[1] > 1:
         state["taken"] = place.get("taken", 0)

@@ -1,7 +1,7 @@
 """The worker process: makes every W-th batch and writes it to shared memory.
 
-It receives the number of a batch and a slot, and answers with the layout of the arrays and the position after the
-batch. It exits on request, or when its parent process dies.
+The worker receives the number of a batch and a slot, and answers with the layout of the arrays and the position after
+the batch. The worker exits on request, or when its parent process dies.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Worker processes: batch b is computed by worker b mod W; batches are returned in order.
 
-They are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled
+Workers are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled
 once, and its arrays go to shared memory once for all workers. Each worker prefetches a few batches. Ctrl-C does
 not reach the workers: they exit with the pool, or when the parent process dies.
 """
@@ -72,7 +72,7 @@ class Pool:
                 its.close()
 
     def next(self) -> tuple[Any, dict[str, Any]]:
-        """The next batch and the place after it; raises `End` after the last one."""
+        """The next batch and the position after it; raises `End` after the last one."""
         number = self.given % self.count
         self._receive(0)
         self._ask()

@@ -1,9 +1,9 @@
 """The disk cache of compiled programs: on by default, bounded in size, private, and verified before use.
 
 A file is named by the key of what it holds: the program's fingerprint, the compile options, the versions of jaxlib and
-of the lowering code, and the fingerprint of the machine. It starts with a checksum over that key and the rest, so an
-entry that was altered, truncated, or stored under another key is recompiled instead of run. Writers rename a finished
-file into place; readers that lose a race see a miss.
+of the lowering code, and the fingerprint of the machine. A file starts with a checksum over that key and the rest of
+the file, so an entry that was altered, truncated, or stored under another key is recompiled instead of run. Writers
+rename a finished file into place; readers that lose a race see a miss.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ world: World | None = None  # set before the clients are created
 
 
 class ForkError(RuntimeError):
-    """The engine was used in a child made by fork. Its threads do not exist in the child, so work would hang.
+    """The engine was used in a child made by fork. The engine's threads do not exist in the child, so computations
+    would hang.
 
     Start processes with `multiprocessing.get_context("spawn")`, or fork before the first array is made.
 

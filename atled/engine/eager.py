@@ -76,8 +76,8 @@ def placement(
 ) -> tuple[Where, bool]:
     """Where a program on these arrays runs, and whether the user chose that (committed).
 
-    It runs over a mesh if one of the arrays, the program, or one of the requested shardings `ins` and `outs` (None if
-    not requested) refers to it.
+    The program runs over a mesh if one of the arrays, the program, or one of the requested shardings `ins` and `outs`
+    (None if not requested) refers to a mesh.
     """
     asked = [s for s in (*ins, *outs) if s is not None]
     chosen: dict[Any, Any] = {s.devices: s for s in asked}

@@ -1,6 +1,6 @@
 """Hardware you don't have: topologies described by name, to compile for ahead of time.
 
-The accelerators' compilers are in their plugins and need no device. Their output cannot run here, but shows the
+The accelerators' compilers are in their plugins and need no device. The compiled program cannot run here, but shows the
 memory, the operations and the communication of a program on each chip.
 """
 

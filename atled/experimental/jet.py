@@ -2,7 +2,7 @@
 
 Each value is a polynomial in one variable, truncated at some order. The rule for an op follows from its properties: a
 linear op applies to each coefficient, a bilinear op multiplies polynomials, and for any other op the `jvp` rule is a
-differential equation: y' is a function of x and x', which are needed to one order less. So the cost grows like a power
+differential equation: y' is a function of x and x', which are needed to one order lower. So the cost grows like a power
 of the order, where nested `jvp`s double it each time.
 """
 
@@ -115,7 +115,7 @@ class Taylor(Interpreter):
         return coefficients
 
     def _by_rule(self, op: Any, values: list[Any], rows: list[Any]) -> Any:
-        """The polynomial y that solves y' = jvp(x, x'), from terms of one order less."""
+        """The polynomial y that solves y' = jvp(x, x'), from terms of one order lower."""
         less = Taylor(state.level + 1, self.order - 1)
         with entered(less):
             primals = [x if r is None else less.wrap(r[:-1]) for x, r in zip(values, rows, strict=True)]

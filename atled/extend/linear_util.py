@@ -161,7 +161,7 @@ def transformation_with_aux2(
     """Like `transformation2`, with a `Store` as its second argument for auxiliary output.
 
     With `use_eq_store`, the store may be filled again with a value equal to the one it holds; functions keep their
-    names, whatever `unk_names` is.
+    names, regardless of `unk_names`.
 
     >>> def counted(f, store, *args):
     ...     store.store(len(args))

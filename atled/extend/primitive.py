@@ -1,8 +1,8 @@
 """User-defined primitives, with the API of `jax.extend.core.Primitive`.
 
-A primitive is a name; what it means is registered piece by piece: `def_impl`, `def_abstract_eval`, and the tables of
-`atled.interpreters` for derivatives, batches and compilation. Its ops look their rules up there. (A user-defined `Op`
-with rules as methods is the shorter way: see CONTRIBUTING.)
+A primitive is a name; its rules are registered one by one: `def_impl`, `def_abstract_eval`, and the tables of
+`atled.interpreters` for derivatives, batches and compilation. The ops of a primitive look up their rules there. (A
+user-defined `Op` with rules as methods is the shorter way: see CONTRIBUTING.)
 """
 
 from __future__ import annotations

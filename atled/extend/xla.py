@@ -62,7 +62,7 @@ def clear_hlo_module_transformation(
 
 def _is_cpu(where: str, stage: PipelineStage, platforms: Sequence[str] | str | None) -> bool:
     if not isinstance(stage, PipelineStage):
-        raise TypeError(f"{where}: stage is a PipelineStage; got {stage!r}.")
+        raise TypeError(f"{where}: stage must be a PipelineStage; got {stage!r}.")
     named = ["cpu"] if platforms is None else [platforms] if isinstance(platforms, str) else list(platforms)
     if any([p != "cpu" for p in named]):
         raise NotImplementedError(f"{where}: only modules for cpu are supported; got {named}.")

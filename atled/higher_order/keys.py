@@ -1,6 +1,6 @@
 """Cache keys of functions, for the trace cache.
 
-A lambda, partial or bound method that is created anew in a loop should hit the cache, without changing any result. So
+A lambda, partial or bound method that is re-created in a loop should hit the cache, without changing any result. So
 functions are compared by their code and by everything it reads at trace time: globals, closure cells, defaults,
 attributes of modules, classes and objects, and the same for every function that is called. If that cannot be
 determined (`Unkeyable`), a function is equal only to itself: if it reads whole arrays, lists, dicts or objects,

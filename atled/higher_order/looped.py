@@ -1,7 +1,7 @@
 """`Looped`: elementwise functions made of loops, and their derivatives of every order.
 
 A loop of many steps is cheap in forward mode, but reverse mode would store every step. An elementwise function does
-not need reverse mode: its derivative is a factor for each operand. That factor is another `Looped`, the same loop in
+not need reverse mode: its derivative is a factor for each operand. The factor is another `Looped`, the same loop in
 forward mode, and so on; a closed-form derivative is used where it is known. Everything is computed in double
 precision, so that results in lower precision are accurate to the last digit, also in the tails.
 """

@@ -1,6 +1,6 @@
 """A progress bar that compiled loops report to.
 
-On a terminal and in a notebook the bar is redrawn in place, ten times a second at most; in a log file it prints a line
+On a terminal and in a notebook the bar is redrawn in place, at most ten times a second; in a log file it prints a line
 every quarter of the loop.
 """
 

@@ -337,7 +337,7 @@ def _in_python(
 def _watched(
     f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool, label: str
 ) -> tuple[Any, Any]:
-    """A scan that reports to a progress bar, a hundred times at most."""
+    """A scan that reports to a progress bar, at most a hundred times."""
     leaves = tree.leaves(xs)
     count = int(type_of(leaves[0]).shape[0] if leaves else length or 0)
     bar, every = Bar(count, label), max(count // 100, 1)

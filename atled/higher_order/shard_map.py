@@ -1,7 +1,7 @@
 """`shard_map`: a function that each device of a mesh runs on its shards of the arrays.
 
-The function becomes a per-device program, held by one op, `ShardMap`. Collectives in it refer to mesh axes. It is
-differentiated per device; `varying.py` determines which values are replicated, so that their cotangents are summed
+The function becomes a per-device program, held by one op, `ShardMap`. Collectives in it refer to mesh axes. The program
+is differentiated per device; `varying.py` determines which values are replicated, so that their cotangents are summed
 over the devices exactly once.
 """
 

@@ -1,6 +1,6 @@
 """Reads the text of compiled programs: instructions by computation, the call graph, and the user's lines.
 
-It converts text to a `Module`. It parses only as much of the format as collectives need.
+The result is a `Module`. Only as much of the format is parsed as collectives need.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Module:
                 self.home[current[-1].name] = current
 
     def visits(self) -> Iterator[Visit]:
-        """All instructions that run, in order, once for every place that they are called from."""
+        """All instructions that run, in order, once for every call site."""
         return self._visits(self.entry, ())
 
     def _visits(self, name: str, around: tuple[Instruction, ...]) -> Iterator[Visit]:

@@ -118,7 +118,7 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
 
 
 def _directions(counts: Sequence[int]) -> tuple[int | None, int | None]:
-    """The dimensions that go down and across: both of a matrix, else the first two that are split."""
+    """The dimensions drawn vertically and horizontally: both of a matrix, else the first two that are split."""
     if len(counts) <= 2:
         return (None if len(counts) < 2 else 0), (len(counts) - 1 if counts else None)
     split = [d for d, n in enumerate(counts) if n > 1]

@@ -93,7 +93,7 @@ class Collectives:
         )
 
     def _groups(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """The cells of the table, and notes below them; equal rows are one."""
+        """The cells of the table, and notes below them; equal rows are merged."""
         equal: dict[Any, int] = {}
         for row in self.rows:
             equal[row] = equal.get(row, 0) + 1

@@ -147,7 +147,7 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
-    """A constant, as a value of the module that is being built. Its type is that of the value.
+    """A constant, as a value of the module that is being built. The constant has the type of the value.
 
     >>> import atled
     >>> from atled.extend.core import Primitive
@@ -409,7 +409,7 @@ def make_ir_context() -> Any:
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
     """Copy all functions of one module into another, as private ones; returns the new name of `main`.
 
-    This is `sym_name`, with a number if that name is taken. Nothing in `dst_module` is renamed.
+    The new name is `sym_name`, with a number if that name is taken. Nothing in `dst_module` is renamed.
 
     >>> import atled
     >>> one, other = (atled.jit(f).lower(1.0).compiler_ir() for f in (lambda x: x + 1, lambda x: x * 2))

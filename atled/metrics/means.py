@@ -109,7 +109,7 @@ class R2(Metric):
         return self._joined(lambda of: lax.psum(of(self), axis_name))
 
     def _joined(self, added: Any) -> Self:
-        """All parts as one, where `added` is the sum of a function over the parts."""
+        """Combine all parts into one; `added` sums a function over the parts."""
         count = added(lambda part: part.count)
         mean = added(lambda part: part.count * part.mean) / jnp.maximum(count, 1)
         spread = added(lambda part: part.spread + part.count * jnp.square(part.mean - mean))

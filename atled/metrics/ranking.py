@@ -22,7 +22,7 @@ def auc(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None)
     """The area under the ROC curve: the probability that a positive example scores higher than a negative one.
 
     Equal scores count half. NaN without positives or without negatives, if a score is NaN, or a label is not 0 or 1.
-    All axes are examples.
+    All axes are treated as examples.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -35,7 +35,7 @@ def auc(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None)
 def average_precision(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None) -> Array:
     """The mean of the precision over thresholds, weighted by the increase in recall at each.
 
-    NaN without positives, if a score is NaN, or a label is not 0 or 1. All axes are examples.
+    NaN without positives, if a score is NaN, or a label is not 0 or 1. All axes are treated as examples.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp

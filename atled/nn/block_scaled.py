@@ -158,7 +158,7 @@ def quantize(x: Any, config: Format, global_scale: Any) -> tuple[Any, Any]:
 
 
 def _product(lhs: Any, rhs: Any, formats: Any, scales: Any, dtype: Any) -> Any:
-    """Both quantized along their last axis, and multiplied over it."""
+    """Quantize both operands along their last axis, and multiply over it."""
     (a, s), (b, t) = (quantize(x, f, g) for x, f, g in zip((lhs, rhs), formats, scales, strict=True))
     out = scaled_matmul(a, b, s, t, np.float32)
     for g in scales:

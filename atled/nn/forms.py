@@ -150,7 +150,7 @@ MODULE_CODE = _ModuleCode()
 
 
 def unwrapped(value: Any) -> Any:
-    """A list or dict with the values of its statics in their places."""
+    """A list or dict with its wrapped static values unwrapped."""
     if isinstance(value, Static):
         return value.value
     if type(value) in (list, tuple):

@@ -353,7 +353,7 @@ _AGGREGATES: dict[str, Callable[..., Any]] = {"sum": _segment_sum, "mean": segme
 
 
 def _check_parts(graph: _Graph, edges: Any, globals: Any, node_mask: Any) -> None:
-    """Raise an error for features that do not fit the graph."""
+    """Raise an error for features that do not match the graph."""
     for name, x, ndim, rows in (("edges", edges, 2, graph.edges), ("globals", globals, 1, None)):
         t = None if x is None else type_of(x)
         if t is not None and (t.ndim != ndim or t.kind != "f" or (rows is not None and t.shape[0] != rows)):

@@ -34,8 +34,8 @@ def memory_efficient_attention(
     """softmax(query @ key * scale + bias) @ value for each head, with the weights of only `chunk` queries in memory.
 
     `query` is [B, T, N, H], `key` and `value` are [B, S, K, H]; each of the K heads serves N / K heads of the query.
-    Plain attention holds B·N·T·S weights, and more in the backward pass. This one holds B·N·chunk·S at a time, and
-    recomputes them in the backward pass.
+    Plain attention holds B·N·T·S weights, and more in the backward pass. This function holds B·N·chunk·S weights at a
+    time, and recomputes them in the backward pass.
 
     Args:
         bias, mask: a bias for the logits, and a boolean mask, in shapes that broadcast to [B, N, T, S]; or functions of

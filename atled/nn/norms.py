@@ -56,7 +56,7 @@ class LayerNorm(_Norm):
 
 
 def wide(x: Any) -> Any:
-    """An input converted for summation: half precision is too coarse, and integers overflow."""
+    """An input converted for summation: 16-bit floats are too coarse, and integers overflow."""
     t = type_of(x)
     is_short = t.kind in "iub" or (t.kind == "f" and t.dtype.itemsize < 4)
     return jnp.asarray(x, "float32") if is_short else jnp.asarray(x)

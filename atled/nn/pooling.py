@@ -243,7 +243,7 @@ class AdaptiveMaxPool(_Adaptive):
 
 
 def _all_places(layer: Module, x: Any) -> tuple[int, ...]:
-    """The axes between the first and the last one."""
+    """The spatial axes: all but the first and the last one."""
     t = type_of(x)
     if t.ndim < 3 or not all(t.shape[1:-1]):
         raise ValueError(

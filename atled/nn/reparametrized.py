@@ -1,7 +1,7 @@
 """Layers whose weight is computed from other parameters: `WeightNorm`, `SpectralNorm`.
 
-They wrap any module. The wrapped module has None in place of its own weight, so each array has one owner; a call puts
-the computed weight into a copy of it.
+These layers wrap any module. The wrapped module has None in place of its own weight, so each array has one owner; a
+call puts the computed weight into a copy of it.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ class SpectralNorm(Reparametrized):
 
     The weight is treated as a matrix, with one axis for its columns and all others for its rows. Each call while
     training moves `u` and `v`, two vectors, by power iteration towards those that belong to the largest singular value,
-    which is `v @ weight @ u`; gradients treat these as constants. They are assigned, so the module must be returned.
-    Corresponds to PyTorch's `parametrizations.spectral_norm`.
+    which is `v @ weight @ u`; gradients treat these as constants. `u` and `v` are assigned, so the module must be
+    returned. Corresponds to PyTorch's `parametrizations.spectral_norm`.
 
     Args:
         layer: any module; it is not changed.

@@ -16,7 +16,7 @@ from atled.transforms.vmap import vmap
 
 
 class Stacked(Module):
-    """`count` layers of one kind as one, `layers`, whose arrays have a first axis for the layer."""
+    """`count` identical layers stored as one, `layers`, whose arrays have a first axis for the layer."""
 
     count: int
     layers: Any

@@ -48,7 +48,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
             )
         )
     if size is not None or fill_value is not None:
-        raise ValueError("where: `size` and `fill_value` are for the form with the condition alone.")
+        raise ValueError("where: `size` and `fill_value` are only for the form with a single argument.")
     return _where(condition, x, y)
 
 

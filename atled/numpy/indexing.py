@@ -150,7 +150,7 @@ def _with_axes(spec: Sequence[Entry], dims: Sequence[int]) -> Any:
 
 
 def _normalized(value: Any, n: int, dtype: Any, entry: Entry) -> Any:
-    """A position as an integer of one dtype, with negative ones counted from the end."""
+    """A position as an integer of a given dtype, with negative ones counted from the end."""
     if not isinstance(value, Array):
         return np.asarray(value, dtype)
     value = conversion.convert(value, dtype)

@@ -27,7 +27,7 @@ _INSTEAD = {
 
 
 def matrices(name: str, *operands: Any, square: bool = False) -> tuple[list[Any], Any]:
-    """Operands in one dtype that decompositions support, and the dtype of results; checks the first one."""
+    """Operands in a common dtype that decompositions support, and the dtype of results; checks the first operand."""
     promoted = promote_inexact(name, *operands)
     result_dtype = type_of(promoted[0]).dtype
     promoted = [cast(x, work_dtype(result_dtype)) for x in promoted]

@@ -257,7 +257,7 @@ def _ramp(x: Any, axis: int, edge_at: int, end: Any, width: int) -> Any:
 def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
     t = type_of(x)
     if t.kind != "c" and type_of(ends).kind == "c":
-        raise TypeError(f"pad: complex end_values do not fit {t}.")
+        raise TypeError(f"pad: complex end_values are not supported for {t}.")
     ends = cast(ends, dtypes.float64 if t.kind in "biu" else t.dtype)
     for axis, (low, high) in enumerate(widths):
         before, after = _ends(ends, axis, len(widths))

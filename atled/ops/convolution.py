@@ -1,7 +1,8 @@
 """Convolution in any number of dimensions, with strides, padding, dilation of either side, and groups.
 
 With feature groups, block g of the output features depends on block g of the input features; with batch groups, it
-depends on block g of the batch. Transposes and batches of one kind of group are convolutions with the other.
+depends on block g of the batch. The transpose and batching of a convolution with one kind of group are convolutions
+with the other kind.
 """
 
 from __future__ import annotations

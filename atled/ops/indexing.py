@@ -387,7 +387,7 @@ class DynamicUpdateSlice(masking.Moving):
 
 
 def check_window(name: str, x: ArrayType, sizes: Sequence[int], starts: Sequence[ArrayType]) -> None:
-    """Raise if a window does not fit, or its position is not one integer for each axis."""
+    """Raise if a window does not fit into the array, or its position is not one integer for each axis."""
     if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=False)):
         raise TypeError(
             f"{name}: the window must fit into the array; got a window of {tuple(sizes)} for {x}."

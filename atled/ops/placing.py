@@ -14,7 +14,7 @@ from atled.core.types import ArrayType
 
 
 class ShardingConstraint(LinearOp):
-    """Its operand, with the sharding `sharding`."""
+    """The operand, with the sharding `sharding`."""
 
     takes_keys = True
     sharding: NamedSharding

@@ -312,7 +312,7 @@ class Constant(Op):
 
 
 class OptimizationBarrier(Op):
-    """Its operands, unchanged; the compiler moves no op across it."""
+    """The operands, unchanged; the compiler moves no op across the barrier."""
 
     gives_tuple = True
     takes_keys = True

@@ -1,7 +1,7 @@
 """Solving, determinants and the pseudoinverse: ops with custom derivatives.
 
-They take a decomposition of their matrix as a constant operand. Their derivatives are short formulas in the result and
-the matrix itself, so that decompositions are not differentiated, and are correct even where the derivative of the
+These ops take a decomposition of their matrix as a constant operand. Their derivatives are short formulas in the result
+and the matrix itself, so that decompositions are not differentiated, and are correct even where the derivative of the
 decomposition does not exist. Matrices are on the last two axes; leading axes are batches.
 """
 

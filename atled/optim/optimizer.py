@@ -66,7 +66,7 @@ class Optimizer:
     has_scale: ClassVar[bool] = False  # whether it expects gradients of a scaled loss, and unscales them
 
     def init(self, model: Any, *, split: str | None = None) -> Any:
-        """The state before the first step. Its arrays are split over devices as those of the model are.
+        """The state before the first step. The arrays of the state are split over devices as those of the model are.
 
         Args:
             split: a mesh axis, such as the data axis, along which they are split further where dimensions are

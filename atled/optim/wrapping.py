@@ -89,7 +89,7 @@ class Wrapper(Optimizer):
         return self.inner.has_scale
 
     def slots(self, model: Any, split: str | None) -> dict[str, Any]:
-        """Its own initial slots."""
+        """The initial slots of the wrapper itself."""
         return {}
 
     def init(self, model: Any, *, split: str | None = None) -> Wrapped:
@@ -362,8 +362,8 @@ def uphills(loss: Any) -> Any:
 class SAM(Wrapper):
     """SAM: steps along the gradients at the worst point nearby (Foret et al., 2021): sharpness-aware minimization.
 
-    `inner` gets the gradients at `p + rho g / |g|`, with |g| the global norm of the gradients. They are computed in
-    the step, so it needs the loss of the batch as a function of the model.
+    `inner` gets the gradients at `p + rho g / |g|`, with |g| the global norm of the gradients. These gradients are
+    computed in the step, so SAM needs the loss of the batch as a function of the model.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp

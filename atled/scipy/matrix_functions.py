@@ -43,7 +43,7 @@ def _diagonal_matrix(v: Any) -> Any:
 
 
 def _solved(upper: Any, right: Any) -> Any:
-    """The vector x that solves upper x = right."""
+    """The vector x that solves `upper @ x = right`."""
     return triangular_solve(upper, right[..., None], left=True, lower=False)[..., 0]
 
 

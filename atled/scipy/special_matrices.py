@@ -64,7 +64,7 @@ def _along_diagonals(strip: Any, rows: int, columns: int, is_anti: bool = False)
 
 
 def _vectors(name: str, *operands: Any) -> list[Any]:
-    """Vectors on the last axis, in one dtype and with the same leading axes."""
+    """Vectors on the last axis, in a common dtype and with the same leading axes."""
     xs = [shape.reshape(x, (1,)) if type_of(x).ndim == 0 else x for x in promote_dtypes(name, *operands)]
     lead = broadcast_shapes(*[type_of(x).shape[:-1] for x in xs])
     return [broadcast_to(x, (*lead, type_of(x).shape[-1])) for x in xs]

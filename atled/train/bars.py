@@ -1,6 +1,6 @@
 """`progress`: a progress bar with metrics, speed, memory and remaining time.
 
-On a terminal and in a notebook it is redrawn in place, ten times a second at most. In a log file it prints occasional
+On a terminal and in a notebook it is redrawn in place, at most ten times a second. In a log file it prints occasional
 lines. Values are shown when they are ready: the bar never waits for a device.
 """
 
@@ -268,7 +268,7 @@ def _head(bar: Progress) -> str:
 
 
 def text_of(bar: Progress, room: int, width: int = 24) -> str:
-    """The bar in one line of at most `room` characters: what does not fit is dropped from the end."""
+    """The bar in one line of at most `room` characters: text that does not fit is dropped from the end."""
     text = _head(bar)
     width = min(width, room // 5)
     if bar.stop and width:

@@ -171,7 +171,7 @@ def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None
 
 
 def _state(model: Any, optimizer: Any, key: Any, precision: Any, average: float | None, sharding: Any) -> State:
-    """The initial state. It is donated from step to step; the given model is copied."""
+    """The initial state. The state is donated from step to step; the given model is copied."""
     if isinstance(model, State):
         if any([x is not None for x in (optimizer, key, precision, average)]):
             raise TypeError(

@@ -177,7 +177,7 @@ class Run:
         return True
 
     def _keep(self, sent: _Sent, values: dict[str, float]) -> None:
-        """Process the values of a step. They are logged once the step's evaluation is also done."""
+        """Process the values of a step. The values are logged once the step's evaluation is also done."""
         self.values = {**values, **self._extra.pop(sent.step, {})}
         self.bar.show(**{k: v for k, v in self.values.items() if k == "loss" or self.has_aux})
         self.bar.advance(sent.batch)

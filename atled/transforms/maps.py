@@ -231,7 +231,7 @@ class PullBack:
         return trees.structure.unflatten(only(results, trees.is_active))
 
     def flattened(self) -> tuple[list[Any], _PullForm]:
-        """Its distinct residuals, and the form."""
+        """The distinct residuals of the function, and its form."""
         values = {id(x): x for e in self.linear.equations for x in e.operands if _is_value(x)}
         if self._form is None:
             self._form = _PullForm(self.linear, {key: i for i, key in enumerate(values)}, self.trees)

@@ -222,7 +222,7 @@ class MaskedProgram:
 
 
 def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[bool, ...] | None = None) -> MaskedProgram:
-    """The masked version of a program for these masks; `wanted` selects the outputs that must have one."""
+    """The masked version of a program for these masks; `wanted` selects the outputs that must have a mask."""
     linear, masked = tuple([m is not None for m in masks]), given_masks(masks)
     key = ("masks", linear, masked, wanted, _users.on)
     return program.memo(key, lambda: MaskedProgram(program, linear, masked, wanted))

@@ -80,8 +80,8 @@ def transpose_program(
 ) -> tuple[Program, tuple[bool, ...]]:
     """The transpose of a program that is linear in some inputs.
 
-    It takes the other inputs and the nonzero cotangents, and returns the nonzero cotangents of linear inputs, and for
-    which inputs these are. `is_full` requests all of them.
+    The transpose takes the other inputs and the nonzero cotangents, and returns the nonzero cotangents of linear
+    inputs, and for which inputs these are. `is_full` requests all of them.
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:

@@ -12,7 +12,7 @@ MODELS = [
         r"BatchNorm\.mean: assigned in loss, which does not return the model, so it is lost",
         r"try: train\.gradients\(loss\), return the model with has_aux=True, or model\.eval\(\)",
         "A transformed function works on a copy of the model. An assignment persists only if the function returns "
-        "the model, as `train.gradients` does. It is a warning by default; here warnings are errors.",
+        "the model, as `train.gradients` does. This is a warning by default; in this example, warnings are errors.",
         """
         import warnings
         from atled import nn
@@ -258,11 +258,12 @@ MODELS = [
     ),
     Mistake(
         "one-array-at-two-places",
-        "One array at two places of a model",
+        "One array in two places of a model",
         "ValueError",
         r"Tied: tokens/weight and head/weight are the same array; in a pytree they would become two copies",
         r"try: one owner.*self\.tokens\.attend\(x\)",
-        "A model is a tree of arrays. An array at two places would get two gradients, and two states in the optimizer. "
+        "A model is a tree of arrays. An array that occurs twice would get two gradients, and two states in "
+        "the optimizer. "
         "Let one module own it, and call that module from the other place.",
         """
         from atled import nn

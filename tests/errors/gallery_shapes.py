@@ -26,7 +26,7 @@ SHAPES = [
     ),
     Mistake(
         "matmul-of-shapes-that-do-not-fit",
-        "`@` of shapes that do not fit",
+        "`@` of shapes that do not match",
         "ShapeError",
         r"matmul: the last axis of f32\[8,3\] and the second to last axis of f32\[4,3\] must have the same length; "
         r"got 3 and 4",
@@ -160,7 +160,7 @@ SHAPES = [
     ),
     Mistake(
         "broadcast-to-a-shape",
-        "`broadcast_to` a shape that does not fit",
+        "`broadcast_to` an incompatible shape",
         "ValueError",
         r"broadcast_to: lengths must be equal, or 1; got f32\[3\] .* for shape \(3, 4\)",
         r"try: y = jnp\.broadcast_to\(x\[:, None\], \(3, 4\)\)",
@@ -181,7 +181,7 @@ SHAPES = [
         "ValueError",
         r"split: 7 elements cannot be split into 3 equal parts",
         r"try: array_split",
-        "`split` makes parts of one length. `array_split` lets the first ones be longer by one.",
+        "`split` makes parts of equal length. `array_split` allows the first parts to be longer by one.",
         """
         x = jnp.arange(7)
         parts = jnp.split(x, 3)  # here

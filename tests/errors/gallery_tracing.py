@@ -37,7 +37,7 @@ TRACING = [
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: return \(x > 0\) & \(x < 1\)",
         "`and` and `or` look at the first value to decide whether the second is needed. `&` and `|` take both, element "
-        "by element. They bind more tightly than comparisons, so comparisons need parentheses.",
+        "by element. `&` and `|` bind more tightly than comparisons, so comparisons need parentheses.",
         """
         @atled.jit
         def inside(x):
@@ -220,7 +220,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"float: a Python value was requested from a traced ~f32\[\]",
         r"try: return jnp\.sin\(x\) \+ 1",
-        "The functions of `math` work on Python floats. Those of `atled.numpy` have the same names and can be traced "
+        "The functions of `math` work on Python floats. The functions of `atled.numpy` have the same names "
+        "and can be traced "
         "and differentiated.",
         """
         import math

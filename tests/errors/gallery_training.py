@@ -11,8 +11,8 @@ TRAINING = [
         "TreeError",
         r"SGD: the tree must match that of the model; at \.training, the model has True, but the tree has False",
         r"try: both from the same model",
-        "The mode is part of the tree structure, because it changes the computation. Gradients of an `eval()` copy "
-        "do not fit the model in training mode.",
+        "The mode is part of the tree structure, because it changes the computation. Gradients of an `eval()` "
+        "copy do not match the model in training mode.",
         """
         from atled import nn, optim
 
@@ -71,7 +71,7 @@ TRAINING = [
     ),
     Mistake(
         "optimizer-state-of-another-model",
-        "The optimizer's state of another model",
+        "The optimizer state of another model",
         "TreeError",
         r"Adam, first: the tree must match that of the model; at \.outputs, the model has 4, but the tree has 3",
         r"try: both from the same model",
@@ -173,8 +173,8 @@ TRAINING = [
         r"nn\.load_state: names and shapes must match the model; of another shape: weight is f32\[2,3\], and "
         r"weight gives \(4, 2\)",
         r"try: rules=",
-        "Weights are transposed according to the layout, by default PyTorch's. If the shape still differs, the "
-        "layer has another size.",
+        "Weights are transposed according to the layout, by default PyTorch's. If the shapes still differ, "
+        "the layer has a different size.",
         """
         from atled import nn
 

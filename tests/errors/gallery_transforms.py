@@ -552,11 +552,11 @@ TRANSFORMS = [
     ),
     Mistake(
         "branches-of-different-trees",
-        "Branches that return different things",
+        "Branches that return different trees",
         "TypeError",
         r"cond: the branches must return the same tree; false_fun gives Structure\(None\), true_fun gives ",
         r"try: return the same number of arrays from each",
-        "What follows a `cond` must work whichever branch was taken, so both return the same tree.",
+        "The code after a `cond` must work for either branch, so both must return the same tree.",
         """
         x = jnp.float32(3.0)
         y = lax.cond(x > 0, lambda x: jnp.log(x), lambda x: None, x)  # here
@@ -632,7 +632,8 @@ TRANSFORMS = [
         "TypeError",
         r"scan: the carry must keep its type; carry: starts as i32\[\], the body gives f32\[\]: int32 became float32",
         r"try: total, _ = lax\.scan\(add, start\.astype\('float32'\), xs\)",
-        "Integers and floats add up to floats, and the carry must have one dtype in all steps. Python numbers adapt by "
+        "Integers and floats add up to floats, and the carry must have the same dtype in all steps. Python "
+        "numbers adapt by "
         "themselves; arrays keep their dtype.",
         """
         def add(total, x):

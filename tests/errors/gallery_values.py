@@ -453,8 +453,8 @@ VALUES = [
         "KeyReuseWarning",
         r"random\.normal: this key was used before, in <module>, train\.py:\d+, so the same random numbers come again",
         r"try: key, sub = random\.split\(key\)",
-        "Random functions have no hidden state: the same key gives the same numbers. It is a warning by default; here "
-        "warnings are errors.",
+        "Random functions have no hidden state: the same key gives the same numbers. This is a warning by "
+        "default; in this example, warnings are errors.",
         """
         import warnings
 

@@ -161,7 +161,7 @@ def test_modules_are_changed_while_they_are_compiled():
     np.testing.assert_array_equal(compiled(), before)  # nothing of it is kept, in memory or on disk
     atled.clear_caches()
     np.testing.assert_array_equal(compiled(), before)
-    with pytest.raises(TypeError, match="stage is a PipelineStage; got 0"):
+    with pytest.raises(TypeError, match="stage must be a PipelineStage; got 0"):
         xla.register_hlo_module_transformation(change, name="a", stage=0)
     with pytest.raises(NotImplementedError, match="only modules for cpu"):
         xla.register_hlo_module_transformation(change, name="a", platforms="tpu")

@@ -1,4 +1,4 @@
-"""Names of `jax._src.traceback_util`. They do not change tracebacks: error messages name the user's line."""
+"""Names of `jax._src.traceback_util`. These functions do not change tracebacks: error messages name the user's line."""
 
 from collections.abc import Callable
 from typing import Any

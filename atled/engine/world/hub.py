@@ -413,7 +413,7 @@ class Hub:
             waiter.answer({"error": "timeout", "ranks": missing(key[1])})
 
     def _confirm(self) -> None:
-        """Answer requests whose launches all others have made, and those that wait for a lost process."""
+        """Answer requests to confirm launches that all other processes have made, or that wait for a lost process."""
         left = []
         for order, count, waiter in self._confirming:
             behind = order.behind(count)

@@ -60,7 +60,8 @@ class PeerLost(RuntimeError):  # noqa: N818
 class ProgramMismatch(RuntimeError):  # noqa: N818
     """The processes launched different programs, or the same ones in a different order; the message names both.
 
-    A program over several processes runs when all of them launch it. They must launch the same ones in the same order.
+    A program over several processes runs when all of them launch it. All processes must launch the same programs in the
+    same order.
 
     >>> from atled.distributed import ProgramMismatch
     >>> try:
@@ -508,8 +509,8 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
             raise PeerLost("distributed: this run has ended.") from None
     if message.get("error") == "timeout":
         raise TimeoutError(
-            f"distributed: {wire.ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} s, as "
-            "this process does.\n  try: let every process call the same compiled functions in the same order."
+            f"distributed: {wire.ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} "
+            f"s, as this process did.\n  try: let every process call the same compiled functions in the same order."
         )
     _raise_failure(current)
     current.programs.append((group, number))

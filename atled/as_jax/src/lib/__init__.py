@@ -1,4 +1,4 @@
-"""Names of `jax._src.lib`: what JAX takes from jaxlib."""
+"""Names of `jax._src.lib`: the names that JAX imports from jaxlib."""
 
 from atled.engine.mlir import xla_client
 
