@@ -1,7 +1,7 @@
 """Makes `import jax` return atled, in processes that opt in.
 
 After `import atled.as_jax`, or under `python -m atled.as_jax script.py`, programs and libraries that were written for
-JAX import atled under its name; under the command, child processes do so, too. `jax.__version__` is the version whose
+JAX import atled under the name `jax`; with the command, so do child processes. `jax.__version__` is the version whose
 API is emulated.
 
 64-bit NumPy arrays and scalars become 32 bits wide, as that code expects, unless `jax_enable_x64` is on; code written

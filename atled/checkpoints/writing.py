@@ -143,7 +143,7 @@ def pieces_of(parts: Sequence[Part]) -> list[Part]:
 
 
 def _groups(parts: Sequence[Part]) -> list[list[Part]]:
-    """Pieces by the file that they go to."""
+    """Pieces grouped by the file to which they are written."""
     groups: list[list[Part]] = []
     room = 0
     for piece in pieces_of(parts):

@@ -350,7 +350,7 @@ def _along_path(
         chosen = sorted(step, reverse=True)
         parts = [(xs.pop(i), inputs.pop(i)) for i in chosen]
         if len(parts) > 2:
-            raise ValueError("einsum: a path combines two operands at a time.")
+            raise ValueError("einsum: a path must combine two operands at a time.")
         rest = set("".join(inputs)) | set(output)
         letters = "".join(dict.fromkeys("".join(t for _, t in parts)))
         label = "".join(c for c in letters if c in rest) if inputs else output

@@ -185,7 +185,7 @@ class Minimum:
     """The result of `minimize`.
 
     `status` is 0 at a minimum, also where rounding allows no better step, 1 after the maximum number of steps, and 5
-    where no step along the gradient decreases f. `evaluations` counts values with gradients.
+    where no step along the gradient decreases f. `evaluations` counts the evaluations of the value with its gradient.
 
     >>> found = minimize(lambda x: (x - 3) ** 2, jnp.array(0.0))
     >>> round(float(found.x), 3), int(found.status)

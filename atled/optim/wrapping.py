@@ -283,8 +283,8 @@ class LossScale(Wrapper):
     divided by it.
 
     Differentiate `optimizer.scaled(loss, state)`. The scale, `hyper["scale"]` of the state, grows by `factor` after
-    `every` good steps; where a gradient is not finite, there is no step, and it shrinks by `factor`, down to `least`.
-    It must be the outermost wrapper: the inner optimizer sees unscaled gradients.
+    `every` good steps; if a gradient is not finite, the step is skipped, and the scale is divided by `factor`, down to
+    `least`. It must be the outermost wrapper: the inner optimizer sees unscaled gradients.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp

@@ -418,7 +418,7 @@ def eigh(
     Array([1., 3.], dtype=float32)
     """
     if type != 1 or eigvals is not None:
-        raise NotImplementedError("eigh: only problems of type 1 are supported, and all eigenvalues at once.")
+        raise NotImplementedError("eigh: only problems of type 1, and only all eigenvalues at once, are supported.")
     return _eigh(a, b, bool(lower), bool(eigvals_only))
 
 

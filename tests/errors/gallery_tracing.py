@@ -529,7 +529,7 @@ TRACING = [
         "ConcretizationTypeError",
         r"nonzero: the shape of the result depends on values, which are not known here; got a traced f32\[3\]",
         r"try: return jnp\.nonzero\(x, size=n\)",
-        "There are as many positions as there are elements that are not zero. With `size` the result has that "
+        "The number of positions depends on how many elements are nonzero. With `size` the result has that "
         "length, padded with `fill_value`.",
         """
         @atled.jit

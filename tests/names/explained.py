@@ -60,7 +60,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "empty": "holds zeros",
         "ragged_dot": "`group_offset` is not supported",
         **dict.fromkeys(("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin", "sqrt",
-                         "tan", "tanh"), "`accuracy` is validated without effect: there is one implementation"),
+                         "tan", "tanh"), "`accuracy` is validated but has no effect: there is only one implementation"),
         **dict.fromkeys(("all_gather", "all_to_all", "pmax", "pmean", "pmin", "psum", "psum_scatter"),
                         "`axis_index_groups` is an error: use a mesh with one more axis"),
         "scan": "also takes `progress`",
@@ -171,7 +171,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "jax.interpreters.batching": dict.fromkeys(
         ("axis_primitive_batchers", "primitive_batchers"), "rules can be registered, but not looked up or listed"),
     "jax.interpreters.mlir": {
-        "ModuleContext": "returns the platforms only",
+        "ModuleContext": "has only the platforms",
         "LoweringRuleContext": "has no tokens, no name stack and no symbolic dimensions",
         "aval_to_ir_type": "the context may be left out",
         "emit_python_callback": "the order is kept without the token, which is returned unchanged",
