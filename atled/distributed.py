@@ -248,7 +248,7 @@ def shutdown(timeout: float = 30) -> None:
     """Leave the run, after waiting at most `timeout` seconds for the other processes to do the same.
 
     Drops the devices and all compiled programs, so that `initialize` may follow. Remaining arrays can be read but not
-    used: keep values as NumPy arrays. If a process is lost, it does not wait.
+    used: keep values as NumPy arrays. If a process is lost, `shutdown` does not wait.
 
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
     >>> shutdown()

@@ -1,4 +1,4 @@
-"""The exceptions of the library. Their docstrings explain them."""
+"""The exceptions of the library. The docstring of each exception explains it."""
 
 from atled.core.dtypes import PromotionError as TypePromotionError
 from atled.core.errors import (

@@ -1,6 +1,6 @@
 """Derivatives checked against finite differences: `check_grads`, `check_jvp`, `check_vjp`.
 
-All of them check along one random direction, the same in every run.
+All functions check along one random direction, the same in every run.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ def get(name: str, **options: Any) -> Topology:
     """A machine by its name: `tpu`, a chip and how many there are along each axis; or `cuda`, a chip and slices x hosts
     x GPUs per host.
 
-    Its `.devices` can form meshes as attached devices do, and programs whose arguments are `ShapeDtypeStruct`s over
-    such a mesh are compiled for them by `jit(f).lower(...).compile()`. Compiling needs the `libtpu` or the CUDA
-    plugin's wheel, `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
+    The `.devices` of a topology can form meshes as attached devices do, and programs whose arguments are
+    `ShapeDtypeStruct`s over such a mesh are compiled for them by `jit(f).lower(...).compile()`. Compiling needs the
+    `libtpu` or the CUDA plugin's wheel, `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
 
     Args:
         options: further options of the platform, such as `num_slices=2` for TPUs.

@@ -66,7 +66,7 @@ def load(
     Args:
         like: a tree like the one that was saved: its arrays are replaced by the saved ones, which get the same
             shardings. `like` may be a newly created model, or a tree of shapes (`eval_shape`), which needs no extra
-            memory. Without it, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
+            memory. Without `like`, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
         partial: True to allow arrays that only one of the two has: they keep their values from `like`, or are ignored;
             or patterns of paths for which this is allowed.
         rename: new names of paths in the checkpoint: a dict of path prefixes, or a function.

@@ -1,8 +1,8 @@
 """A saver's staging memory, to which a tree is copied before it is written, so that training does not wait for the
 disk.
 
-New memory is slow, because of page faults. So it is reused for every save, and allocated in the background when a
-saver sees the first tree, even if that tree is not saved.
+New memory is slow, because of page faults. So the memory is reused for every save, and allocated in the background when
+a saver sees the first tree, even if that tree is not saved.
 """
 
 from __future__ import annotations

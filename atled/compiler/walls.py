@@ -2,8 +2,8 @@
 
 The compiler's fusion duplicates cheap ops into every consumer. In a chain of steps, such as an unrolled Python loop or
 its gradient, each step then recomputes all steps before it: compile time and run time grow quadratically with the
-length. With a wall, a value that has several uses and a long chain behind it is computed once. There are no walls
-inside loops, whose bodies the compiler may turn into plain functions that ignore barriers.
+length. With a wall, a value that has several uses and depends on a long chain of ops is computed once. There are no
+walls inside loops, whose bodies the compiler may turn into plain functions that ignore barriers.
 """
 
 from __future__ import annotations

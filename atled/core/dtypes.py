@@ -178,7 +178,8 @@ def complex_of(dtype: Any) -> Any:
 class FloatInfo:
     """Machine limits of a floating dtype, as Python numbers, which every width represents exactly.
 
-    For dtypes of 8 bits and less they are scalars of that dtype, because these do not promote with others.
+    For dtypes of 8 bits and less, the limits are scalars of that dtype, because these dtypes do not promote with
+    others.
     """
 
     _LIMITS = ("eps", "epsneg", "max", "min", "smallest_normal", "smallest_subnormal", "tiny", "resolution")

@@ -150,8 +150,8 @@ def to_devices(iterator: Any, sharding: Any = None, *, ahead: int = 2) -> OnDevi
     """The batches of an iterator on devices, with `ahead` of them prefetched by a thread.
 
     `sharding` is a `NamedSharding`, a tree of them like the batches, a function of a batch that gives one of these, or
-    None for the default device. If it spans several processes, each supplies its own rows. `state()` and
-    `restore(state)` refer to returned batches.
+    None for the default device. If the sharding spans several processes, each process supplies its own rows. `state()`
+    and `restore(state)` refer to returned batches.
 
     >>> from atled import data
     >>> [float(x.sum()) for x in data.to_devices(data.source([1.0, 2.0, 3.0, 4.0]).batch(2).iterator())]

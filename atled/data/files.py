@@ -75,7 +75,7 @@ class Images(Source):
 def images(folder: str | os.PathLike[str], *, mode: str = "RGB") -> Pipeline:
     """The images of a folder with one folder for each class: `image`, uint8[height, width, channels], and `label`.
 
-    Classes are numbered by the order of their names, images come in the order of theirs. `mode` is Pillow's: "L" gives
+    Classes are numbered in the order of their names, and images are sorted by file name. `mode` is Pillow's: "L" gives
     grayscale images, without a channel axis.
 
     >>> import os, tempfile

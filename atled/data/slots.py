@@ -1,7 +1,7 @@
 """Shared memory buffers for the batches of workers, reused.
 
-A `Slot` is one such buffer. The arrays of a batch that is given to the user are views of the slot, without a copy;
-they hold a `Lease`, and when the last of them is deleted the slot is free. So memory that is still visible is never
+A `Slot` is one such buffer. The arrays of a batch that is given to the user are views of the slot, without a copy; they
+hold a `Lease`, and when the last of them is deleted the slot is free. So memory that a batch still refers to is never
 overwritten.
 """
 

@@ -280,7 +280,7 @@ def put(host: np.ndarray, placed: Placed) -> Any:
 def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = True) -> Any:
     """A buffer made of this process's shards: buffers, or NumPy arrays that nothing else writes to.
 
-    If `compares`, shards that other processes also hold are compared with theirs at the first launch.
+    If `compares`, shards that other processes also hold are compared between processes at the first launch.
     """
     mine = [(d, x) for d, x in parts if d.process_index == d.client.process_index()]
     layout, committed = placement.layout_of(placed), placed.committed

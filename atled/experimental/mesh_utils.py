@@ -60,7 +60,7 @@ def create_hybrid_device_mesh(
     """A grid of device groups connected by a network, `dcn_mesh_shape`, each a grid of neighbours, `mesh_shape`.
 
     Groups are slices, where the hardware has them, or processes. Both grids have the same number of axes; the lengths
-    of the result are the products of theirs.
+    of the result are the products of the lengths of the two grids.
 
     >>> import atled
     >>> create_hybrid_device_mesh((1, 1), (1, 1), atled.devices()[:1], process_is_granule=True).shape

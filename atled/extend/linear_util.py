@@ -178,8 +178,8 @@ def transformation_with_aux2(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Of two functions that read auxiliary output, use the one whose transformation ran: whether it is the first, and
-    its output.
+    """Of two functions that read auxiliary output, call the one whose transformation ran; returns whether that is the
+    first, and the output.
 
     >>> empty, full = Store(), Store()
     >>> full.store(3)

@@ -1,8 +1,8 @@
 """Checks for `checkify`: `Site`, a check and its message, and `Check`, the op of `checkify.check`.
 
 An error is two arrays, so that it passes through transforms: `code`, the number of the first failed check or -1, and
-`words`, the values for its message, as bits. Both are integers and have no derivatives. `instrument.py` threads them
-through programs; `atled/experimental/checkify.py` is the public side.
+`words`, the values for its message, as bits. Both arrays are integers and have no derivatives. `instrument.py` threads
+them through programs; `atled/experimental/checkify.py` is the public side.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Functions with custom derivatives: `custom_jvp` and `custom_vjp`.
 
-Called on concrete values, such a function just runs. When it is differentiated, its rule runs instead. In a program it
-is a `Call` that also holds its rules; a rule is traced when a transform first needs it. Values that the function
-closes over become operands without a derivative; closing over a value that is being differentiated is an error.
+Called on concrete values, such a function just runs. When the function is differentiated, its rule runs instead. In a
+program, the function is a `Call` that also holds its rules; a rule is traced when a transform first needs it. Values
+that the function closes over become operands without a derivative; closing over a value that is being differentiated is
+an error.
 """
 
 from __future__ import annotations

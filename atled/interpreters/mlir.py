@@ -347,7 +347,7 @@ def emit_python_callback(
 ) -> tuple[list[Any], Any, Any]:
     """Emit a call of a Python function from NumPy arrays to a sequence of them, and return its values.
 
-    With an effect, it is ordered after all earlier ones; `token` is returned unchanged and has no effect.
+    A callback with an effect is ordered after all earlier ones; `token` is returned unchanged and has no effect.
 
     >>> import atled
     >>> from atled.extend.core import Primitive

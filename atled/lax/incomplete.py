@@ -1,8 +1,8 @@
 """The incomplete gamma and beta functions, and their derivatives with respect to all operands.
 
-Both are a kernel times a slowly varying factor, with a formula for each of three ranges. Around the mean, for large
-parameters, it is a uniform expansion: an error function plus a correction (N. M. Temme, Special Functions, Wiley 1996,
-chapter 11). Below, it is a series, and above, a continued fraction; the incomplete beta function uses a continued
+Both functions are a kernel times a slowly varying factor, with a formula for each of three ranges. Around the mean, for
+large parameters, it is a uniform expansion: an error function plus a correction (N. M. Temme, Special Functions, Wiley
+1996, chapter 11). Below, it is a series, and above, a continued fraction; the incomplete beta function uses a continued
 fraction on both sides. The smaller of the function and its complement is computed, the other one follows by
 subtraction. Numbers of steps are fixed: enough for double precision at the worst operands of each range.
 """

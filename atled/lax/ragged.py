@@ -140,8 +140,8 @@ def ragged_dot_general(
     """Grouped products: one axis of `lhs` is split into groups of given sizes.
 
     If the axis is a row axis, each group is multiplied with its own matrix of `rhs`, and rows beyond the last group
-    give zeros. If it is contracted, each group is summed separately, on a new leading axis. If it is a batch axis,
-    groups have no effect.
+    give zeros. If the axis is contracted, each group is summed separately, on a new leading axis. If the axis is a
+    batch axis, groups have no effect.
 
     >>> import atled.numpy as jnp
     >>> rows = RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), (1,), ())

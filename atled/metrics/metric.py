@@ -69,8 +69,8 @@ class Metric:
     def gathered(self) -> Self:
         """The metric merged over all processes, each with its own batches; all of them must call it.
 
-        With one process it is the metric itself. A metric whose arrays are sharded over the devices of all processes
-        already includes their batches, and raises.
+        With one process, the result is the metric itself. A metric whose arrays are sharded over the devices of all
+        processes already includes their batches, and raises.
         """
         if any([not getattr(x, "is_fully_addressable", True) for x in tree.leaves(self)]):
             raise ValueError(

@@ -349,7 +349,7 @@ class _Sorted:
         )
 
     def resolved(self, value: Any, path: str) -> Any:
-        """The value with bare arrays in place of declarations: the same list or dict, changed."""
+        """The value with bare arrays in place of declarations: the same list or dict, modified in place."""
         if isinstance(value, Kind):
             self.kinds.add(type(value))
             self.has_children = True
@@ -479,7 +479,7 @@ def _refuse_ties(module: Any) -> None:
                 errors.explained(
                     f"{type(module).__name__}: {seen[id(x)]} and {path} are the same {what}; in a pytree they would "
                     "become two copies.",
-                    "one owner that is passed to the other: self.tokens.attend(x), or f(self.tokens, x).",
+                    "let one module own it, and pass or call that module: self.tokens.attend(x), or f(self.tokens, x).",
                 )
             )
         seen[id(x)] = path

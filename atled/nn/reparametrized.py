@@ -105,9 +105,9 @@ class WeightNorm(Reparametrized):
     """Weight normalization: the weight's norm and direction are separate parameters: `weight = scale * direction /
     norm(direction)`.
 
-    Norms are over all axes but one: with `axis=-1`, each output feature of `Linear` and `Conv` has its own norm. Both
-    are parameters, in place of the layer's own; initially, the weight is unchanged. A direction of zeros has norm 0,
-    and gives NaN. Corresponds to PyTorch's `parametrizations.weight_norm`.
+    Norms are over all axes but one: with `axis=-1`, each output feature of `Linear` and `Conv` has its own norm.
+    `scale` and `direction` are parameters, in place of the layer's own weight; initially, the weight is unchanged. A
+    direction of zeros has norm 0, and gives NaN. Corresponds to PyTorch's `parametrizations.weight_norm`.
 
     Args:
         layer: any module; it is not changed.

@@ -78,7 +78,7 @@ def interp(
     """Piecewise linear interpolation at x through points (xp, fp), where xp is increasing.
 
     Outside, the values are `left` and `right`: by default the outermost values; 'extrapolate' continues the line. With
-    a period, both are ignored, and xp need not be sorted.
+    a period, `left` and `right` are ignored, and xp need not be sorted.
 
     >>> import atled.numpy as jnp
     >>> interp(1.5, jnp.arange(3.0), jnp.array([0.0, 10.0, 40.0]))

@@ -158,8 +158,9 @@ def lstsq(
 ) -> tuple[Array, Array, Array, Array]:
     """Least squares:
 
-    x that minimizes |a x - b|^2, the residual sums, the rank of a, and its singular values. If x is not unique, the one
-    with the smallest norm. Residual sums are always returned; with `numpy_resid` they are empty where NumPy's are.
+    x that minimizes |a x - b|^2, the residual sums, the rank of a, and its singular values. If x is not unique, it is
+    the solution with the smallest norm. Residual sums are always returned; with `numpy_resid` they are empty where
+    NumPy's are.
 
     >>> lstsq(np.asarray([[1.0], [1.0]], "float32"), np.asarray([1.0, 3.0], "float32"))[0].round()
     Array([2.], dtype=float32)

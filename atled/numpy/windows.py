@@ -1,7 +1,7 @@
 """Window functions of signal processing, as vectors that rise from the ends to the middle.
 
-They are computed in double precision, because their ends are differences of nearly equal numbers, and returned in the
-default dtype.
+Windows are computed in double precision, because their ends are differences of nearly equal numbers, and returned in
+the default dtype.
 """
 
 from __future__ import annotations

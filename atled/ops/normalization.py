@@ -1,7 +1,7 @@
 """Softmax, log-softmax and log-sum-exp as single ops.
 
-Their derivatives are shorter and more stable than those of their parts. Each lowers to ops that the CPU compiler fuses
-into one kernel; a comparison, a selection or a test for infinity among them would split it.
+Their derivatives are shorter and more stable than those of their parts. Each op lowers to operations that the CPU
+compiler fuses into one kernel; a comparison, a selection or a test for infinity among them would split it.
 """
 
 from __future__ import annotations

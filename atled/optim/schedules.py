@@ -296,7 +296,7 @@ def restarts(
 ) -> Schedule:  # fmt: skip
     """`count` cosine cycles in sequence (SGDR, Loshchilov and Hutter, 2017): the first takes `steps` steps.
 
-    Each next one is `longer` times as long, and its peak is `lower` times as high.
+    Each next cycle is `longer` times as long, and its peak is `lower` times as high.
 
     >>> from atled import optim
     >>> [round(float(optim.restarts(1.0, 10, 2, longer=2)(t)), 3) for t in (0, 5, 10, 20, 30)]

@@ -93,7 +93,7 @@ class Wrapper(Optimizer):
         return {}
 
     def init(self, model: Any, *, split: str | None = None) -> Wrapped:
-        """Both states before the first step."""
+        """The states of the wrapper and of the inner optimizer before the first step."""
         leaves, structure = tree.flatten(model)
         hyper, scheduled = first_numbers(self, self.numbers, number_dtype(leaves, trained(structure, leaves)))
         own = State(jnp.zeros((), "int32"), hyper, self.slots(model, split), scheduled, type(self).__name__)
@@ -108,7 +108,9 @@ class Wrapper(Optimizer):
         return self.inner.scaled(value, state.inner)
 
     def own(self, state: Any) -> tuple[State, Any]:
-        """Both states; raises if there are not two, or if they belong to another optimizer."""
+        """The states of the wrapper and of the inner optimizer; raises if there are not two, or if they belong to
+        another optimizer.
+        """
         if not isinstance(state, Wrapped) or state.own.of not in ("", type(self).__name__):
             got = f"that of {state.own.of}" if isinstance(state, Wrapped) else describe(state)
             raise TypeError(

@@ -241,7 +241,7 @@ class Hyp2f1(Looped):
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x) for x up to 1, differentiable with respect to all operands.
 
-    For x above 1 it is complex, and NaN here, unless a or b is a negative integer.
+    For x above 1 the function is complex, and the result is NaN, unless a or b is a negative integer.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 3)
     1.386

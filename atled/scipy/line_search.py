@@ -62,7 +62,7 @@ def _next(search: Search) -> Any:
 def line_search(evaluate: Callable[[Any], Point], start: Point, first: Any, steps: Any) -> Search:
     """Search from `start`, where the slope is negative, trying `first` first, with at most `steps` evaluations.
 
-    If it `is_done`, `last` meets the conditions. Otherwise `low` is at least as low as the start.
+    If the search `is_done`, `last` meets the conditions. Otherwise `low` is at least as low as the start.
     """
     far = Point(jnp.full_like(start.at, np.inf), start.value, start.slope, start.gradient)
 

@@ -1,7 +1,7 @@
 """SciPy's special functions; most are in the files next to this one.
 
-They are accurate in the tails, and so are their derivatives: each range of operands has its own formula, which is only
-evaluated on operands that are safe for it. 16-bit floats are computed in float32.
+The functions are accurate in the tails, and so are their derivatives: each range of operands has its own formula, which
+is only evaluated on operands that are safe for it. 16-bit floats are computed in float32.
 """
 
 from __future__ import annotations

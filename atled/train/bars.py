@@ -1,7 +1,7 @@
 """`progress`: a progress bar with metrics, speed, memory and remaining time.
 
-On a terminal and in a notebook it is redrawn in place, at most ten times a second. In a log file it prints occasional
-lines. Values are shown when they are ready: the bar never waits for a device.
+On a terminal and in a notebook it is redrawn in place, at most ten times a second. In a log file, the bar prints
+occasional lines. Values are shown when they are ready: the bar never waits for a device.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The linear functions that `linearize` and `vjp` return: callable, and pytrees of their residuals.
 
-So they can be returned from jitted functions and passed to others. The equations, without residuals, are the static
-`_Form`; results of two calls of one jitted function share it, so functions that take them are not recompiled.
+So these functions can be returned from jitted functions and passed to others. The equations, without residuals, are the
+static `_Form`; results of two calls of one jitted function share it, so functions that take them are not recompiled.
 """
 
 from __future__ import annotations

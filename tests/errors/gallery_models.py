@@ -444,7 +444,8 @@ MODELS = [
         "ValueError",
         r"nn\.freeze: a pattern must match something; 'encoder' matches no path",
         r"try: one of the paths of the model: query/weight, query/bias",
-        "A pattern with a typo would silently freeze, replace or split nothing. So it is an error.",
+        "A pattern with a typo would silently freeze, replace or split nothing, so a pattern without matches "
+        "is an error.",
         """
         from atled import nn
 

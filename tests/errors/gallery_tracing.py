@@ -345,8 +345,8 @@ TRACING = [
         "TracerIntegerConversionError",
         r"index: a Python integer was requested from a traced ~i32\[\], whose value is not known here",
         r"try: lax\.fori_loop instead of range, or make the argument static",
-        "A `for` loop is unrolled while the function is traced, so the number of steps must be known then. If it is "
-        "a setting that rarely changes, make it static; else put the loop into the program.",
+        "A `for` loop is unrolled while the function is traced, so the number of steps must be known then. If "
+        "the number is a setting that rarely changes, make it static; otherwise put the loop into the program.",
         """
         @atled.jit
         def power(x, n):
@@ -483,8 +483,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"arange: the bounds must be known, because the length depends on them; got a traced ~i32\[\]",
         r"static_argnames",
-        "The length of the result is `n`, and lengths must be fixed when the program is compiled. For a traced "
-        "step, multiply by it afterwards.",
+        "The length of the result is `n`, and lengths must be fixed when the program is compiled. If the step "
+        "is traced, use a step of 1 and multiply the result by the traced step.",
         """
         @atled.jit
         def steps(n):

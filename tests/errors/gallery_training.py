@@ -7,7 +7,7 @@ from mistake import NO_PEER, Mistake
 TRAINING = [
     Mistake(
         "trees-of-training-and-of-use",
-        "Trees of a model that trains and of one in use",
+        "Trees of a model in training mode and in evaluation mode",
         "TreeError",
         r"SGD: the tree must match that of the model; at \.training, the model has True, but the tree has False",
         r"try: both from the same model",

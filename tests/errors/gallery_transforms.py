@@ -499,7 +499,7 @@ TRANSFORMS = [
         "ValueError",
         r"vmap: out_axes may be None for a result that is the same for all examples; got f32\[\], which differs",
         r"try: out_axes=0, and \.mean\(axis=0\)",
-        "Every example has its own result. To get a single one, reduce over the batch afterwards.",
+        "Every example has its own result. To get a single result, reduce over the batch afterwards.",
         """
         x = jnp.ones(3)
         y = atled.vmap(jnp.sin, out_axes=None)(x)  # here

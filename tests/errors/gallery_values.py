@@ -486,8 +486,8 @@ VALUES = [
         "TypeError",
         r"random\.normal: the first argument must be a key; got int",
         r"try: x = random\.normal\(random\.key\(0\), \(3,\)\)",
-        "Create one key from a seed, and split it from there on. That keeps all random numbers of a program "
-        "independent.",
+        "Create one key from a seed, and split it from there on. Splitting keeps all random numbers of a "
+        "program independent.",
         """
         x = random.normal(0, (3,))  # here
         """,

@@ -1,7 +1,7 @@
 """The shared secret that authenticates processes to the hub; connections without it get no answer.
 
-The secret is in `ATLED_TOKEN`, or in the file that `ATLED_TOKEN_FILE` names. Otherwise it is in a private file of the
-user, created on first use; processes on one machine, or with a shared home directory, need no setting.
+The secret is in `ATLED_TOKEN`, or in the file that `ATLED_TOKEN_FILE` names. Otherwise the secret is in a private file
+of the user, created on first use; processes on one machine, or with a shared home directory, need no setting.
 """
 
 from __future__ import annotations

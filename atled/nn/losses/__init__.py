@@ -1,8 +1,9 @@
 """Losses: functions of predictions and targets.
 
 The same rules hold for all. A loss has one number for each example, or for each element. `where` selects some of them
-with booleans; the others affect neither the value nor gradients, even if they are NaN or infinite. `weights` weight
-the losses. Both have the shape of the losses, or length 1 along some axes. Then the losses are reduced by `reduction`:
+with booleans; the others affect neither the value nor gradients, even if they are NaN or infinite. `weights` weight the
+losses. `where` and `weights` have the shape of the losses, or length 1 along some axes. Then the losses are reduced by
+`reduction`:
 
 - `"mean"`: sum(weights * losses) / sum(weights) over selected losses. The mean of no losses is 0, and so are its
   gradients, so a batch of padding is harmless.

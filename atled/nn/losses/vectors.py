@@ -167,8 +167,8 @@ def info_nce(
     """The cross entropy of matching each row of x with the same row of y among all rows, with logits cos(x, y) /
     temperature.
 
-    Both are `(rows, features)`. With `symmetric`, the loss is averaged with that of the rows of y against those of x.
-    Rows that `where` does not select are neither queries nor candidates.
+    Both x and y are `(rows, features)`. With `symmetric`, the loss is averaged with that of the rows of y against those
+    of x. Rows that `where` does not select are neither queries nor candidates.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
