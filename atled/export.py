@@ -1,7 +1,7 @@
 """Exported functions: traced once, stored as versioned StableHLO, callable anywhere without their source.
 
 A file is a magic line, a checksum, a JSON header (names, types, trees) and the data: closed-over arrays, then the
-module. Nothing in it is executed or unpickled before the checksum and the header have been checked.
+module. Nothing in a file is executed or unpickled before the checksum and the header have been checked.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def _scalar(name: str, what: str, x: Any) -> ArrayType:
 
 
 def choose(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-    """`functions[index](*operands)`, with the index an int32 in their range."""
+    """`functions[index](*operands)`; the index is an int32 between 0 and the number of functions minus one."""
     try:
         return _bind_branches(name, index, functions, operands)
     except Exception as error:

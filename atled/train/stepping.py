@@ -55,7 +55,8 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
 
 
 def guarded(loss: Callable[..., Any], *, has_aux: bool, micro: int) -> Callable[..., Any]:
-    """A compiled function `state, is_held, metrics = step(state, is_held, *batch)` that skips bad losses.
+    """A compiled function `state, is_held, metrics = step(state, is_held, *batch)` that skips steps with a non-finite
+    loss.
 
     From the first non-finite loss or gradient on, it returns the state before it, so that further steps can be
     launched before the loss is read.

@@ -307,8 +307,8 @@ MODELS = [
         "ValueError",
         r"jit: static arguments must be hashable, and may hold no arrays; argument model of run is Linear",
         r"try: leave it dynamic; models are trees",
-        "A static argument is a part of the program. Weights are not: they would become constants, and every "
-        "training step would recompile.",
+        "A static argument is a part of the program. Weights should not be static: they would become "
+        "constants, and every training step would recompile.",
         """
         from functools import partial
         from atled import nn
