@@ -77,11 +77,16 @@ class CallExported(Op):
     function: str
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
+    captured: int = 0  # so many of the inputs come from the file
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         """The types of the results; the operands must have the types that the function was exported for."""
         if [t.strong() for t in types] != [t.strong() for t in self.inputs]:
-            raise TypeError(f"{self.function}: exported for {list(self.inputs)}; got {list(types)}.")
+            wanted, got = list(self.inputs)[self.captured :], list(types)[self.captured :]
+            raise TypeError(
+                f"{self.function}: exported for {wanted}; got {got}."
+                "\n  try: pad the arguments to these shapes, or export the function once for each shape."
+            )
         return self.outputs
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -115,7 +120,7 @@ class Exported:
         if structure != self.in_structure:
             raise TypeError(f"{self.name}: exported for arguments {self.in_structure}; got {structure}.")
         types = tuple([type_of(x) for x in self.captured]) + self.in_types
-        op = CallExported(self.data, self.name, types, self.out_types)
+        op = CallExported(self.data, self.name, types, self.out_types, len(self.captured))
         return self.out_structure.unflatten(bind(op, *[as_array(x) for x in self.captured], *leaves))
 
     def serialize(self) -> bytes:
@@ -139,9 +144,10 @@ def export(
 ) -> Callable[..., Exported]:
     """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
 
-    It is exported for the current platform; `platforms` may not name others. Calls of functions that are registered
-    with
-    `ffi` are an error, unless `disabled_checks` lets them pass: see `DisabledSafetyCheck`.
+    It is exported for the current platform; `platforms` may not name others. All lengths are numbers: symbolic ones,
+    such as a batch size that is chosen later, are not supported. Export the function once for each size, or pad.
+    Calls of functions that are registered with `ffi` are an error, unless `disabled_checks` lets them pass: see
+    `DisabledSafetyCheck`.
 
     >>> import atled, atled.numpy as jnp
     >>> saved = export(atled.jit(jnp.sin))(jnp.zeros(2)).serialize()

@@ -47,6 +47,10 @@ def test_wrong_use_is_refused():
     made = export(atled.jit(model))(*ARGUMENTS)
     with pytest.raises(TypeError, match=r"exported for"):
         made.call(ARGUMENTS[0], np.ones((3, 4), "f4"))
+    with pytest.raises(TypeError, match=r"exported for \[f32\[2\]\]; got \[f32\[3\]\]"):  # without the weights
+        export(atled.jit(lambda x: x @ jnp.ones((2, 2))))(np.ones(2, "f4")).call(np.ones(3, "f4"))
+    with pytest.raises(TypeError, match=r"a shape must be a tuple of integers; got \('b', 2\)"):
+        atled.ShapeDtypeStruct(("b", 2), "float32")
     with pytest.raises(TypeError, match=r"exported for arguments"):
         made.call(ARGUMENTS[1], ARGUMENTS[0])
     with pytest.raises(TypeError, match=r"made by jit"):
