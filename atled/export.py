@@ -146,6 +146,7 @@ def export(
 
     It is exported for the current platform; `platforms` may not name others. All lengths are numbers: symbolic ones,
     such as a batch size that is chosen later, are not supported. Export the function once for each size, or pad.
+    Arrays that the function closes over are stored with it, and so is a model or the model of a method.
     Calls of functions that are registered with `ffi` are an error, unless `disabled_checks` lets them pass: see
     `DisabledSafetyCheck`.
 
@@ -179,10 +180,14 @@ def export(
                 f"export: {trace.name} calls {', '.join(foreign)}, which another process may define differently."
                 f"\n  try: disabled_checks=[DisabledSafetyCheck.custom_call({foreign[0]!r})]."
             )
-        count = len(trace.captured)
+        captured, structure = list(trace.captured), trace.in_structure
+        if hasattr(fun_jit, "owner"):  # a model: the first argument becomes data of the file
+            captured += tree.leaves(fun_jit.owner)
+            args, kwargs = structure.children
+            structure = tree._structure(tuple, None, (tree._structure(tuple, None, args.children[1:]), kwargs))
         return Exported(
-            trace.name, stablehlo.to_portable(module), [np.asarray(x) for x in trace.captured],
-            trace.program.input_types[count:], trace.program.output_types, trace.in_structure, trace.out_structure,
+            trace.name, stablehlo.to_portable(module), [np.asarray(x) for x in captured],
+            trace.program.input_types[len(captured) :], trace.program.output_types, structure, trace.out_structure,
         )  # fmt: skip
 
     return make
@@ -313,7 +318,8 @@ def _tree_to_json(s: tree.Structure) -> Any:
         return ["dict", children, list(s.meta)]
     raise NotImplementedError(
         f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}."
-        "\n  try: register_pytree_node_serialization or register_namedtuple_serialization, which say how to write it."
+        "\n  try: export(jit(model)), which stores the model with the function; for other classes "
+        "register_pytree_node_serialization or register_namedtuple_serialization, which say how to write it."
     )
 
 

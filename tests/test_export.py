@@ -8,6 +8,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
+from atled import nn, tree
 from atled.export import deserialize, export
 
 SCALE = np.arange(3, dtype="f4")
@@ -41,6 +42,18 @@ print(float(out["y"].sum()))
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     np.testing.assert_allclose(float(found), float(model(*ARGUMENTS)["y"].sum()), rtol=1e-5)
+
+
+def test_models_are_stored_with_the_function():
+    """Also those whose weights are narrow, and one method of a model."""
+    for dtype in ("float32", "bfloat16"):
+        net = nn.Linear(4, 2, key=atled.random.key(0), param_dtype=dtype)
+        for f in (net, net.__call__):
+            again = deserialize(export(atled.jit(f))(ARGUMENTS[1]).serialize())
+            assert again.in_structure == tree.structure(((1,), {}))
+            np.testing.assert_array_equal(again.call(ARGUMENTS[1]), net(ARGUMENTS[1]))
+    with pytest.raises(NotImplementedError, match=r"export\(jit\(model\)\)"):
+        export(atled.jit(lambda net, x: net(x)))(net, ARGUMENTS[1]).serialize()
 
 
 def test_wrong_use_is_refused():

@@ -10,8 +10,8 @@ from optimizer_cases import CASES
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
-from atled.core.struct import static, struct
 from atled.staging import calls
+from atled.tree import static, struct
 
 
 class Model(nn.Module):
