@@ -128,6 +128,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "compute_on": "on the CPU, where host and device are one; an error elsewhere",
         "compute_on2": "on the CPU, where host and device are one; `out_memory_spaces` has no effect",
     },
+    "jax.experimental.control_deps": dict.fromkeys(
+        ("control_dep", "schedule"), "also under `vmap`, and in functions that are differentiated, where JAX raises"),
     "jax.experimental.jet": dict.fromkeys(("def_comp", "def_deriv"), "for user-defined primitives"),
     "jax.experimental.layout": dict.fromkeys(
         ("Layout", "with_layout_constraint"), "arrays are row-major; another requested order is an error"),
@@ -135,6 +137,13 @@ DIFFERENT: dict[str, dict[str, str]] = {
         ("StatefulPRNG", "stateful_rng"),
         "cannot be used inside a jitted function that did not create it; no `split`"),
     "jax.experimental.rnn": {"lstm": "computed with `scan` on every platform, where JAX calls cuDNN"},
+    "jax.experimental.roofline": {
+        **dict.fromkeys(
+            ("roofline", "roofline_and_grad"),
+            "loops count each step, branches the largest one, and more ops have rules; cotangents have the type of the "
+            "results"),
+        "RooflineRuleContext": "without `jaxpr_eqn_ctx`; `name_stack` is text",
+    },
     "jax.experimental.serialize_executable": {
         "serialize": "an error for functions that close over arrays or have static arguments",
         "deserialize_and_load": "reads files written by atled",
@@ -270,7 +279,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax.experimental.colocated_python": {
         "Python on the machines of a remote runtime": "colocated_cpu_devices colocated_python colocated_python_class",
     },
-    "jax.experimental.control_deps": {"the compiler chooses the order of ops": "control_dep schedule"},
     "jax.experimental.custom_partitioning": {
         "partitioning rules for user functions; use `shard_map`":
             "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning",
@@ -280,11 +288,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             "ProcessFailureError live_devices",
         "`train.fit` ends all processes after the same step when the machine is taken away":
             "reached_preemption_sync_point",
-    },
-    "jax.experimental.roofline": {
-        "costs come from the compiler, and from `inspect`":
-            "RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline roofline "
-            "roofline_and_grad",
     },
     "jax.extend.backend": {
         "plugins are found by their installed packages": "register_backend_factory",

@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "data": {"core", "engine", "transfer", "distributed"},
     "checkpoints": NUMERIC | {"numpy", "random", "lax", "nn", "distributed", "transfer"},
     "inspect": NUMERIC | {"numpy", "random", "lax", "nn", "scipy"},
-    "experimental": NUMERIC | {"numpy", "random", "lax", "nn", "flatten_util", "ref", "topologies"},
+    "experimental": NUMERIC | {"numpy", "random", "lax", "nn", "ffi", "flatten_util", "ref", "topologies"},
     "example_libraries": NUMERIC | {"numpy", "random", "lax", "nn"},
     "extend": NUMERIC | {"numpy", "random"},
     "interpreters": NUMERIC | {"numpy", "extend"},
