@@ -42,6 +42,7 @@ SUMMARIES = {  # of namespaces
     "atled.image": "Resizing images.",
     "atled.inspect": "Visualization of shardings and of communication between devices.",
     "atled.lax": "Ops close to XLA, loops, branches, collectives.",
+    "atled.memory": "The memories of a device.",
     "atled.metrics": "Metrics accumulated over steps, devices and processes.",
     "atled.nn": "Layers and functions of neural networks.",
     "atled.nn.initializers": "Weight initializers.",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from atled.core.array import ArrayLike
 from atled.ffi import ffi_call
-from atled.typing import ArrayLike
 
 __all__ = ["control_dep", "schedule"]
 

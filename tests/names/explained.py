@@ -85,6 +85,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         **dict.fromkeys(("Ref", "new_ref", "empty_ref"), REFS),
         "debug_key_reuse": "only concrete keys are checked, not those inside compiled code",
         "ds": "with a stride, the start must be static",
+        "memory": "targets of `device_put`; results of ops are in device memory, and types contain no memory",
         "smap": "`in_axes` is required, and must not be negative",
     },
     "jax.core": {"Value": "any value", "AbstractValue": ARRAYS_ONLY},
@@ -260,11 +261,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax.numpy": {
         "not supported by the CPU compiler": "float6_e2m3fn float6_e3m2fn",
         "1-bit integers, which the CPU compiler treats as booleans: use `bool`": "int1 uint1",
-        "NumPy's class, never raised here": "ComplexWarning",
     },
     "jax": {
         "gradients written into references, experimental in JAX": "ad",
-        "arrays are in device memory; policies of `checkpoint` can offload values": "memory",
     },
     "jax.debug": {EFFECTS: "DebugEffect OrderedDebugEffect"},
     "jax.errors": {SYMBOLIC: "InconclusiveDimensionOperation"},
