@@ -24,6 +24,7 @@ from atled.core import config
 from atled.core.program import Program, record
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
+from atled.core.source import shown as shown_scopes
 from atled.core.types import ArrayType
 from atled.engine.attributes import (
     UNKNOWN,
@@ -195,7 +196,7 @@ class BlockBuilder:
                     place = locations[key[:2]] = ir.Location.name(source.function, childLoc=place)
                 child = place
             shown = f"backward({name})" if source is not None and source.is_backward else name
-            scopes = "" if source is None else source.scopes
+            scopes = "" if source is None else shown_scopes(source.scopes)
             location = locations[key] = ir.Location.name(f"{self.scope}/{scopes}{shown}", childLoc=child)
         self.location = location
 

@@ -160,7 +160,6 @@ DIFFERENT: dict[str, dict[str, str]] = {
         **dict.fromkeys(("ClosedJaxpr", "Jaxpr"), "one class for both: a program with its constants"),
         "CallPrimitive": "binding it calls the function, so no call equation is recorded",
         "DropVar": "no program has one",
-        **dict.fromkeys(("Effect", "Effects", "no_effects"), "effects are a property of ops, not sets of a program"),
         "primal_dtype_to_tangent_dtype": ARRAYS_ONLY,
     },
     "jax.extend.xla": dict.fromkeys(
@@ -171,7 +170,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "jax.extend.source_info_util": {
         "SourceInfo": "one source location, which is its own `traceback`",
         "summarize": "one location, regardless of `num_frames`",
-        "NameStack": "names of scopes only, none of transformations",
+        "NameStack": "holds text; the library's own transformations add no names",
     },
     "jax.interpreters.batching": dict.fromkeys(
         ("axis_primitive_batchers", "primitive_batchers"), "rules can be registered, but not looked up or listed"),
@@ -265,7 +264,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax": {
         "gradients written into references, experimental in JAX": "ad",
     },
-    "jax.debug": {EFFECTS: "DebugEffect OrderedDebugEffect"},
     "jax.errors": {SYMBOLIC: "InconclusiveDimensionOperation"},
     "jax.export": {
         SYMBOLIC: "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape",
@@ -294,16 +292,12 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "jax.extend.core": {
         SYMBOLIC: "InconclusiveDimensionOperation",
         TOKENS: "AbstractToken Token",
-        "there is no list of active transformations": "unsafe_am_i_under_a_vmap_DO_NOT_USE",
     },
     "jax.extend.mlir": {"experimental in JAX, for its own partitioner": "lower_with_sharding_in_types"},
     "jax.extend.random": {
         "there is only one PRNG, threefry": "define_prng_impl rbg_prng_impl unsafe_rbg_prng_impl",
     },
     "jax.extend.sharding": {"shardings that JAX has replaced by `NamedSharding`": "GSPMDSharding"},
-    "jax.extend.source_info_util": {
-        "names of scopes carry no names of transformations": "transform_name_stack",
-    },
     "jax.interpreters.ad": {"take trees of a JAX-internal class: use `atled.jvp`, `atled.linearize`": "jvp linearize"},
     "jax.interpreters.batching": {
         "only arrays are batched, not user-defined types": "register_vmappable unregister_vmappable",
