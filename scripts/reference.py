@@ -93,6 +93,7 @@ WORDS = {  # what is not ours, or is a plain value that cannot have a docstring;
     "serialize_portable_artifact": "A StableHLO module as bytes that later versions read.",
     "hlo_to_stablehlo": "An HLO module as StableHLO.",
     "refine_polymorphic_shapes": "A module in which dynamic shapes are replaced by concrete ones.",
+    "dce_rules": "Rules for removing what is not used, by primitive.",
     "primitive_jvps": "Forward-mode rules, by primitive.",
     "primitive_transposes": "Transpose rules, by primitive.",
     "fancy_primitive_batchers": "Batching rules with axis data, by primitive.",

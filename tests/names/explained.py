@@ -185,6 +185,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     },
     "jax.interpreters.partial_eval": {
         **dict.fromkeys(("DynamicJaxprTracer", "JaxprTracer"), "one class is both"),
+        "dce_rules": "for `dce_jaxpr`; of compiled code, the compiler removes what is not used",
         "trace_to_jaxpr_dynamic": "`keep_inputs`, `lower` and `auto_dce` have no effect",
     },
     "array_api": {
@@ -310,8 +311,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         EFFECTS: "lowerable_effects",
     },
     "jax.interpreters.partial_eval": {
-        RULES: "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules "
-               "partial_eval_jaxpr_custom_rules",
+        RULES: "custom_partial_eval_rules partial_eval_jaxpr_custom_rules",
     },
     "jax.interpreters.xla": {"a table used by JAX's own implementation": "canonicalize_dtype_handlers"},
     "jax.lax": {

@@ -208,3 +208,60 @@ def test_programs_of_wrapped_functions(library):
     program, types, consts = pe.trace_to_jaxpr_dynamic(f, [aval])
     assert [e.primitive.name for e in program.eqns] == ["mul"] and types[0].shape == (3,) and not consts
     assert isinstance(seen[0], pe.DynamicJaxprTracer) and isinstance(pe.JaxprTracer, type)
+
+
+# -- what is not used ------------------------------------------------------------------------------------------------
+
+
+@LIBRARIES
+def test_rules_for_what_is_not_used(library):
+    core, pe, jnp = module(library, "extend.core"), module(library, "interpreters.partial_eval"), library.numpy
+    both = core.Primitive("both")
+    both.multiple_results = True
+    both.def_abstract_eval(lambda x, y: [x, y])
+    sine = library.make_jaxpr(jnp.sin)(1.0).eqns[0]
+    seen = []
+
+    def rule(used, eqn):
+        seen.append(list(used))
+        if not any(used):
+            return [False, False], None
+        if used[1]:
+            return [True, True], eqn
+        new = core.new_jaxpr_eqn(
+            eqn.invars[:1], eqn.outvars[:1], sine.primitive, sine.params, eqn.effects, eqn.source_info
+        )
+        return [True, False], new
+
+    pe.dce_rules[both] = rule
+    closed = library.make_jaxpr(lambda x, y: both.bind(jnp.cos(x), jnp.exp(y)))(X, Y)
+
+    def left(*used):
+        program, is_left = pe.dce_jaxpr(closed.jaxpr, list(used))
+        return [e.primitive.name for e in program.eqns], list(is_left), len(program.outvars)
+
+    assert left(True, False) == (["cos", "sin"], [True, False], 1)
+    assert left(False, True) == (["cos", "exp", "both"], [True, True], 1)
+    assert left(False, False) == ([], [False, False], 0)
+    assert seen == [[True, False], [False, True], [False, False]]
+
+
+@LIBRARIES
+def test_calls_of_which_a_part_is_not_used(library):
+    core, pe, jnp = module(library, "extend.core"), module(library, "interpreters.partial_eval"), library.numpy
+    inner = library.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(X, Y)
+    assert callable(pe.dce_jaxpr_call_rule)
+    call = core.Primitive("my_call")
+    call.multiple_results = True
+    call.def_abstract_eval(lambda *types, call_jaxpr: list(call_jaxpr.out_avals))
+    pe.dce_rules[call] = pe.dce_jaxpr_closed_call_rule
+    mine = library.make_jaxpr(lambda x, y: call.bind(x, y, call_jaxpr=inner))(X, Y)
+    jitted = library.make_jaxpr(lambda x, y: library.jit(lambda x, y: (jnp.sin(x), jnp.cos(y)))(x, y))(X, Y)
+    for outer, name in ((mine, "call_jaxpr"), (jitted, "jaxpr")):
+        program, is_left = pe.dce_jaxpr(outer.jaxpr, [False, True])
+        (e,) = program.eqns
+        assert list(is_left) == [False, True] and len(e.invars) == len(e.outvars) == 1
+        assert [i.primitive.name for i in e.params[name].eqns] == ["cos"]
+        assert not pe.dce_jaxpr(outer.jaxpr, [False, False])[0].eqns
+    rule = pe.dce_rules[call]
+    assert rule([False, False], mine.eqns[0]) == ([False, False], None)
