@@ -511,9 +511,13 @@ def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
 
 
 def build(
-    program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None
-) -> Module:
-    """The module of a program; `donated[i]` is the output that may reuse the buffer of input i."""
+    program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None,
+    manual: Mesh | None = None,
+) -> Module:  # fmt: skip
+    """The module of a program; `donated[i]` is the output that may reuse the buffer of input i.
+
+    With `manual`, the program is what each device of that mesh runs.
+    """
     # The emitted module must depend only on the program: disk cache entries are shared by processes with other
     # settings.
     with lock, context, UNKNOWN, config.override(narrow=False):
@@ -532,7 +536,7 @@ def build(
                 {} if s is None else {"sdy.sharding": module.sharding(s, t)}
                 for s, t in zip(spread.outs, program.output_types, strict=True)
             ]
-        module.emit_function("main", program, platform, "public", attributes, results)
+        module.emit_function("main", program, platform, "public", attributes, results, manual=manual)
     return module
 
 

@@ -176,6 +176,10 @@ DIFFERENT: dict[str, dict[str, str]] = {
         ("axis_primitive_batchers", "primitive_batchers"), "rules can be registered, but not looked up or listed"),
     "jax.interpreters.mlir": {
         "ModuleContext": "returns the platforms only",
+        "LoweringParameters": "only `override_lowering_rules` has an effect",
+        "LoweringResult": "`shape_poly_state` is None: there are no symbolic dimensions",
+        "lower_jaxpr_to_fun": "programs with effects are an error, and attributes of arguments have no effect",
+        "lower_jaxpr_to_module": "for one platform; layouts, names of results and memories have no effect",
         "LoweringRuleContext": "no tokens, names and dimensions that are data",
         "aval_to_ir_type": "the context may be left out",
         "emit_python_callback": "the order is kept without the token, which is returned unchanged",
@@ -304,8 +308,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "only arrays are batched, not user-defined types": "register_vmappable unregister_vmappable",
     },
     "jax.interpreters.mlir": {
-        MODULE_PARTS: "AxisContext LoweringParameters LoweringResult SPMDAxisContext ShardingContext ir_tree_registry "
-                      "lower_jaxpr_to_fun lower_jaxpr_to_module",
+        MODULE_PARTS: "ir_tree_registry",
         SYMBOLIC: "ShapePolyLoweringState",
         TOKENS: "TokenSet",
         EFFECTS: "lowerable_effects",
