@@ -134,6 +134,9 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "jax.experimental.jet": dict.fromkeys(("def_comp", "def_deriv"), "for user-defined primitives"),
     "jax.experimental.layout": dict.fromkeys(
         ("Layout", "with_layout_constraint"), "arrays are row-major; another requested order is an error"),
+    "jax.experimental.multihost_utils": {
+        "reached_preemption_sync_point": "the signal is caught from the first call on, also in a single process",
+    },
     "jax.experimental.random": dict.fromkeys(
         ("StatefulPRNG", "stateful_rng"),
         "cannot be used inside a jitted function that did not create it; no `split`"),
@@ -286,10 +289,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning",
     },
     "jax.experimental.multihost_utils": {
-        "computations that need a lost process raise `distributed.PeerLost`; `distributed.lost` names it":
+        "processes that are left start anew: see `distributed.PeerLost`; `distributed.lost` names those that are not":
             "ProcessFailureError live_devices",
-        "`train.fit` ends all processes after the same step when the machine is taken away":
-            "reached_preemption_sync_point",
     },
     "jax.extend.backend": {
         "plugins are found by their installed packages": "register_backend_factory",

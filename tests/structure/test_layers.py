@@ -52,6 +52,7 @@ LAZY = {
     "staging/ahead.py": {"atled.engine"},
     "staging/compiles.py": {"logging"},
     "staging/calls.py": {"atled.staging.nans"},
+    "experimental/multihost_utils.py": {"atled.train.stopping"},
     "export.py": {"atled.engine"},
     "nn/module.py": {"atled.nn.views"},
     "nn/summaries.py": {"rich.table"},
