@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         image,
         inspect,
         lax,
+        memory,
         metrics,
         monitoring,
         nn,
