@@ -56,6 +56,7 @@ class Primitive(program.Primitive):
         self.impl: Any = self._no_impl
         self.abstract_eval: Any = self._no_abstract_eval
         self.is_effectful = False
+        self.effects_of: Any = lambda *_, **__: frozenset()
 
     def def_impl(self, impl: Rule) -> Rule:
         """Define the eager implementation."""
@@ -71,6 +72,7 @@ class Primitive(program.Primitive):
         """As `def_abstract_eval`, for a rule that returns the types and a set of effects."""
         self.is_effectful = True
         self.abstract_eval = lambda *types, **params: abstract_eval(*types, **params)[0]
+        self.effects_of = lambda *types, **params: frozenset(abstract_eval(*types, **params)[1])
         return abstract_eval
 
     def _no_impl(self, *_: Any, **__: Any) -> Any:
@@ -132,6 +134,9 @@ class UserOp(Op):
 
     def result_type(self, *types: ArrayType) -> Any:
         return self._shaped(self.primitive.abstract_eval(*types, **dict(self.items)))
+
+    def effects(self, *types: ArrayType) -> frozenset[Any]:
+        return self.primitive.effects_of(*types, **dict(self.items))
 
     def on_host(self, *arrays: Any) -> Any:
         """The results, if the operands are concrete."""
