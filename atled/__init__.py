@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         image,
         inspect,
         lax,
+        memory,
         metrics,
         monitoring,
         nn,
@@ -144,8 +145,8 @@ typeof = type_of
 _MODULES = (
     "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed",
     "dlpack", "dtypes", "errors", "experimental", "export", "ffi", "flatten_util", "image", "inspect", "lax",
-    "metrics", "monitoring", "nn", "optim", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util",
-    "topologies", "train", "tree_util", "typing",
+    "memory", "metrics", "monitoring", "nn", "optim", "profiler", "random", "ref", "scipy", "sharding", "stages",
+    "test_util", "topologies", "train", "tree_util", "typing",
 )  # fmt: skip
 _NAMES = {
     "engine.parts": (
@@ -205,8 +206,8 @@ __all__ = [
     "jax2tf_associative_scan_reductions", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize",
     "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
-    "make_program", "make_user_context", "metrics", "monitoring", "named_call", "named_scope", "new_ref", "nn",
-    "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "optim",
+    "make_program", "make_user_context", "memory", "metrics", "monitoring", "named_call", "named_scope", "new_ref",
+    "nn", "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "optim",
     "pmap", "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
     "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard", "scipy",
     "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",

@@ -18,10 +18,11 @@ from atled.core import errors, leaks, source
 from atled.core.array import Array
 from atled.core.trace import Tracer
 from atled.higher_order.callbacks import effect_callback
+from atled.ops.callback import DebugEffect, OrderedDebugEffect
 
 __all__ = [
-    "breakpoint", "callback", "check_tracer_leaks", "checking_leaks", "inspect_array_sharding", "log", "print",
-    "visualize_array_sharding", "visualize_sharding",
+    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "check_tracer_leaks", "checking_leaks",
+    "inspect_array_sharding", "log", "print", "visualize_array_sharding", "visualize_sharding",
 ]  # fmt: skip
 
 
@@ -46,8 +47,8 @@ def callback(
     """
     _whole("callback", partitioned)
     if callback is None:
-        return lambda f, *given, **named: effect_callback(f, given, named, "debug.callback")
-    return effect_callback(callback, args, kwargs, "debug.callback")
+        return lambda f, *given, **named: effect_callback(f, given, named, "debug.callback", ordered)
+    return effect_callback(callback, args, kwargs, "debug.callback", ordered)
 
 
 def _whole(name: str, partitioned: bool) -> None:
@@ -85,7 +86,7 @@ def print(
     def show(*found: Any, **named: Any) -> None:
         builtins.print(fmt.format(*found, **named), flush=True)
 
-    effect_callback(show, args, kwargs, "debug.print")
+    effect_callback(show, args, kwargs, "debug.print", ordered)
 
 
 def log(
@@ -110,7 +111,7 @@ def log(
     def show(*found: Any, **named: Any) -> None:
         logging.getLogger("atled").info(fmt.format(*found, **named))
 
-    effect_callback(show, args, kwargs, "debug.log")
+    effect_callback(show, args, kwargs, "debug.log", ordered)
 
 
 def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool = True, **kwargs: Any) -> None:

@@ -160,9 +160,9 @@ def _check_arguments(address: Any, size: Any, rank: Any, launcher: str) -> None:
     given = {"coordinator_address": address, "num_processes": size, "process_id": rank}
     missing = [name for name, value in given.items() if value is None]
     if missing:
-        where = f"the environment of {launcher}" if launcher else "the environment, in which no launcher was recognized"
+        where = f"the environment of {launcher} does not set it" if launcher else "the environment names no launcher"
         raise ValueError(
-            f"distributed.initialize: {', '.join(missing)} must be given; got None, and {where} does not set it."
+            f"distributed.initialize: {', '.join(missing)} must be given; got None, and {where}."
             "\n  try: distributed.initialize('host:port', num_processes=n, process_id=i), or set ATLED_COORDINATOR, "
             "ATLED_NUM_PROCESSES and ATLED_PROCESS_ID."
         )

@@ -77,11 +77,16 @@ class CallExported(Op):
     function: str
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
+    captured: int = 0  # so many of the inputs come from the file
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         """The types of the results; the operands must have the types that the function was exported for."""
         if [t.strong() for t in types] != [t.strong() for t in self.inputs]:
-            raise TypeError(f"{self.function}: exported for {list(self.inputs)}; got {list(types)}.")
+            wanted, got = list(self.inputs)[self.captured :], list(types)[self.captured :]
+            raise TypeError(
+                f"{self.function}: exported for {wanted}; got {got}."
+                "\n  try: pad the arguments to these shapes, or export the function once for each shape."
+            )
         return self.outputs
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -115,7 +120,7 @@ class Exported:
         if structure != self.in_structure:
             raise TypeError(f"{self.name}: exported for arguments {self.in_structure}; got {structure}.")
         types = tuple([type_of(x) for x in self.captured]) + self.in_types
-        op = CallExported(self.data, self.name, types, self.out_types)
+        op = CallExported(self.data, self.name, types, self.out_types, len(self.captured))
         return self.out_structure.unflatten(bind(op, *[as_array(x) for x in self.captured], *leaves))
 
     def serialize(self) -> bytes:
@@ -139,8 +144,11 @@ def export(
 ) -> Callable[..., Exported]:
     """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
 
-    The function is exported for the current platform; `platforms` may not name others. Calls of functions that are
-    registered with `ffi` are an error, unless `disabled_checks` lets them pass: see `DisabledSafetyCheck`.
+    The function is exported for the current platform; `platforms` may not name others. Shapes are static: symbolic
+    sizes, such as a batch size that is chosen later, are not supported. Export the function once for each size, or pad.
+    Arrays that the function closes over are stored with it, and so is a model or the model of a method.
+    Calls of functions that are registered with `ffi` are an error, unless `disabled_checks` lets them pass: see
+    `DisabledSafetyCheck`.
 
     >>> import atled, atled.numpy as jnp
     >>> saved = export(atled.jit(jnp.sin))(jnp.zeros(2)).serialize()
@@ -172,10 +180,14 @@ def export(
                 f"export: {trace.name} calls {', '.join(foreign)}, which another process may define differently."
                 f"\n  try: disabled_checks=[DisabledSafetyCheck.custom_call({foreign[0]!r})]."
             )
-        count = len(trace.captured)
+        captured, structure = list(trace.captured), trace.in_structure
+        if hasattr(fun_jit, "owner"):  # a model: the first argument becomes data of the file
+            captured += tree.leaves(fun_jit.owner)
+            args, kwargs = structure.children
+            structure = tree._structure(tuple, None, (tree._structure(tuple, None, args.children[1:]), kwargs))
         return Exported(
-            trace.name, stablehlo.to_portable(module), [np.asarray(x) for x in trace.captured],
-            trace.program.input_types[count:], trace.program.output_types, trace.in_structure, trace.out_structure,
+            trace.name, stablehlo.to_portable(module), [np.asarray(x) for x in captured],
+            trace.program.input_types[len(captured) :], trace.program.output_types, structure, trace.out_structure,
         )  # fmt: skip
 
     return make
@@ -306,7 +318,8 @@ def _tree_to_json(s: tree.Structure) -> Any:
         return ["dict", children, list(s.meta)]
     raise NotImplementedError(
         f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}."
-        "\n  try: register_pytree_node_serialization or register_namedtuple_serialization, which say how to write it."
+        "\n  try: export(jit(model)), which stores the model with the function; for other classes "
+        "register_pytree_node_serialization or register_namedtuple_serialization, which say how to write it."
     )
 
 

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-GUIDE = "docs/guide/porting.md"
-NAMES = "docs/guide/names.md"
+PAGES = 'the pages "Every name" and "Porting from JAX" of the documentation'
 
 
 class Missing(NamedTuple):
@@ -188,5 +187,5 @@ def _report(path: pathlib.Path, is_changed: bool, gone: Sequence[Missing], is_wr
     lines += [f"  line {m.line}: {m.name}" for m in gone]
     if any([m.name.startswith("jax._src") for m in gone]):
         lines.append("  jax._src is private to JAX; some of it is there under python -m atled.as_jax.")
-    lines.append(f"  why, and what to use instead: {NAMES} and {GUIDE}.")
+    lines.append(f"  why, and what to use instead: {PAGES}.")
     return "\n".join(lines)

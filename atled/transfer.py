@@ -8,19 +8,20 @@ import numpy as np
 
 from atled.core import tree
 from atled.core.array import Array, describe, type_of
-from atled.core.sharding import NamedSharding, PartitionSpec, Sharding, mesh_or_current
-from atled.core.trace import Tracer
+from atled.core.sharding import NamedSharding, PartitionSpec, Sharding, Space, mesh_or_current
+from atled.core.trace import Tracer, bind
 from atled.engine import array as _engine
-from atled.engine import client
+from atled.engine import client, placement
 from atled.engine.array import DeviceArray
 from atled.engine.failures import check_there as _check_there
-from atled.ops.placing import with_sharding_constraint
+from atled.ops.placing import ToMemory, with_sharding_constraint
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """A tree of arrays on a device, or split over a mesh; NumPy arrays and numbers become arrays.
 
-    `device` may be a device, a platform's name, a sharding, or a tree of those that is a prefix of `x`. JAX's `src`,
+    `device` may be a device, a platform's name, a sharding, a memory (`memory.Space`), or a tree of those that is a
+    prefix of `x`. JAX's `src`,
     `donate` and `may_alias` are accepted without effect: arrays are immutable and share memory where possible.
 
     >>> import numpy as np
@@ -28,7 +29,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Array([1., 1.], dtype=float32)
     """
     leaves, structure = tree.flatten(x)
-    if device is None or isinstance(device, (Sharding, PartitionSpec, str)) or hasattr(device, "client"):
+    if device is None or isinstance(device, (Sharding, PartitionSpec, Space, str)) or hasattr(device, "client"):
         targets = [device] * len(leaves)
     else:
         places, prefix = tree.flatten(device, is_leaf=lambda d: d is None or isinstance(d, (Sharding, PartitionSpec)))
@@ -40,6 +41,8 @@ def _put(leaf: Any, target: Any) -> Any:
     target = client.devices(target)[0] if isinstance(target, str) else target
     if isinstance(target, PartitionSpec):
         target = NamedSharding(mesh_or_current(None, "device_put"), target)
+    if isinstance(target, Space):
+        return _put_into(leaf, target)
     if isinstance(leaf, Tracer):
         return with_sharding_constraint(leaf, target) if isinstance(target, NamedSharding) else leaf
     try:
@@ -52,6 +55,16 @@ def _put(leaf: Any, target: Any) -> Any:
         _check_there(leaf._buffer)
         return leaf if target is None else _engine.device_put(leaf, target)
     return _engine.to_device(leaf, device=target)
+
+
+def _put_into(leaf: Any, space: Space) -> Any:
+    """A value in another memory, on the devices that it is on."""
+    if space is Space.Any:
+        raise ValueError("device_put: the memory must be Space.Device or Space.Host; got Space.Any.")
+    if isinstance(leaf, Tracer):
+        return bind(ToMemory("device" if space is Space.Device else "pinned_host"), leaf)
+    now = leaf.sharding if isinstance(leaf, DeviceArray) else placement.on_device(client.default_device())
+    return _put(leaf, now.with_memory_kind(None if space is Space.Device else "pinned_host"))
 
 
 def device_get(x: Any) -> Any:

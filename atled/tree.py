@@ -22,7 +22,7 @@ from atled.core.tree import (
     transpose,
     unflatten,
 )
-from atled.core.tree_nodes import register_dataclass, register_node, register_static, static
+from atled.core.tree_nodes import register_dataclass, register_node, register_static, static, struct
 
 
 def reduce_associative(
@@ -54,5 +54,5 @@ def reduce_associative(
 __all__ = [
     "Partial", "Structure", "all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
     "map_with_path", "reduce", "reduce_associative", "register_dataclass", "register_node", "register_static", "static",
-    "structure", "transpose", "unflatten",
+    "struct", "structure", "transpose", "unflatten",
 ]  # fmt: skip

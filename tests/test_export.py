@@ -8,6 +8,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
+from atled import nn, tree
 from atled.export import deserialize, export
 
 SCALE = np.arange(3, dtype="f4")
@@ -43,10 +44,26 @@ print(float(out["y"].sum()))
     np.testing.assert_allclose(float(found), float(model(*ARGUMENTS)["y"].sum()), rtol=1e-5)
 
 
+def test_models_are_stored_with_the_function():
+    """Also those whose weights are narrow, and one method of a model."""
+    for dtype in ("float32", "bfloat16"):
+        net = nn.Linear(4, 2, key=atled.random.key(0), param_dtype=dtype)
+        for f in (net, net.__call__):
+            again = deserialize(export(atled.jit(f))(ARGUMENTS[1]).serialize())
+            assert again.in_structure == tree.structure(((1,), {}))
+            np.testing.assert_array_equal(again.call(ARGUMENTS[1]), net(ARGUMENTS[1]))
+    with pytest.raises(NotImplementedError, match=r"export\(jit\(model\)\)"):
+        export(atled.jit(lambda net, x: net(x)))(net, ARGUMENTS[1]).serialize()
+
+
 def test_wrong_use_is_refused():
     made = export(atled.jit(model))(*ARGUMENTS)
     with pytest.raises(TypeError, match=r"exported for"):
         made.call(ARGUMENTS[0], np.ones((3, 4), "f4"))
+    with pytest.raises(TypeError, match=r"exported for \[f32\[2\]\]; got \[f32\[3\]\]"):  # without the weights
+        export(atled.jit(lambda x: x @ jnp.ones((2, 2))))(np.ones(2, "f4")).call(np.ones(3, "f4"))
+    with pytest.raises(TypeError, match=r"a shape must be a tuple of integers; got \('b', 2\)"):
+        atled.ShapeDtypeStruct(("b", 2), "float32")
     with pytest.raises(TypeError, match=r"exported for arguments"):
         made.call(ARGUMENTS[1], ARGUMENTS[0])
     with pytest.raises(TypeError, match=r"made by jit"):

@@ -160,7 +160,10 @@ class Equation:
 
     @property
     def effects(self) -> frozenset[Any]:
-        return frozenset([self.op]) if self.op.has_effect else frozenset()
+        held = subprograms(self.op)
+        if held:
+            return frozenset().union(*[p.effects for p in held])
+        return self.op.effects(*[v.type for v in self.operands])
 
     @property
     def source_info(self) -> Any:

@@ -38,6 +38,22 @@ class AxisType(enum.Enum):
     Manual = enum.auto()
 
 
+class Space(enum.Enum):
+    """A memory: that of the device, or the host's memory next to it. `Any` is either, and no target of `device_put`.
+
+    Ops compute in device memory, whichever one their operands are in.
+
+    >>> import atled, atled.numpy as jnp
+    >>> x = atled.device_put(jnp.ones(3), atled.memory.Space.Host)
+    >>> x.sharding.memory_kind, (2 * x).sharding.memory_kind
+    ('pinned_host', None)
+    """
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+
 class Mesh:
     """Devices in a grid whose axes have names. Two meshes of the same devices, shape and names are one object.
 

@@ -72,7 +72,7 @@ class Source:
 
     @property
     def name_stack(self) -> str:  # JAX's name
-        return self.scopes.rstrip("/")
+        return shown(self.scopes).rstrip("/")
 
     @property
     def traceback(self) -> Source:  # JAX has a list of locations there
@@ -134,6 +134,18 @@ class _Scoped(Source):
 class _ScopedBackward(_Scoped):
     __slots__ = ()
     is_backward = True
+
+
+def shown(names: str) -> str:
+    """Scope names, each with a trailing slash; those behind the name of a transformation, `t(`, are in parentheses."""
+    if "(/" not in names:
+        return names
+    outside, *inside = names.split("(/")
+    out = outside
+    for part in inside:  # what is inside one transformation, and the name of the next one
+        scopes, _, last = part.rpartition("/")
+        out += f"({scopes})/{last}"
+    return out
 
 
 def scoped(source: Source, names: str) -> Source:

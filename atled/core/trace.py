@@ -19,13 +19,15 @@ from atled.core.types import ArrayType
 class Interpreter:
     """Gives ops a meaning. `level` orders interpreters; `is_open` turns False when the transformation ends."""
 
-    __slots__ = ("assigned", "is_open", "level")
+    __slots__ = ("assigned", "is_open", "level", "outer")
+    outer: Interpreter | None  # that was entered before it
     transform = "evaluation"  # its name in messages
     is_watching = False  # must see every op, also inside functions that could be launched as one program
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.is_open = True
+        self.outer = None
         self.assigned: list[Any] | None = None  # assignments of its function to module arguments
 
     @property
@@ -328,6 +330,7 @@ class entered:  # noqa: N801
     def __enter__(self) -> None:
         self.before = (state.base, state.level, state.axes, state.source, state.innermost)
         state.innermost = self.interpreters[-1]
+        state.innermost.outer = self.before[-1]
         state.level = state.innermost.level
         if self.base is not None:
             state.base = self.base

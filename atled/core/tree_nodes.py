@@ -9,10 +9,12 @@ import builtins
 import collections
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
     from atled.core.tree import Structure
+
+T = TypeVar("T")
 
 
 class DictKey(NamedTuple):
@@ -265,6 +267,28 @@ def static(**kwargs: Any) -> Any:
     import dataclasses  # slow to load, and few need it
 
     return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(static,))
+def struct(cls: type[T]) -> type[T]:
+    """Make a class a frozen dataclass and a pytree whose children are its fields. Optimizers and states are structs.
+
+    >>> from atled.tree import map
+    >>> @struct
+    ... class Line:
+    ...     slope: float
+    ...     offset: float
+    ...     name: str = static(default="line")
+    >>> map(lambda x: 10 * x, Line(1.0, 2.0))
+    Line(slope=10.0, offset=20.0, name='line')
+    """
+    import dataclasses  # slow to load, and few need it
+
+    datacls = dataclasses.dataclass(frozen=True)(cls)
+    register_dataclass(datacls)
+    if not hasattr(datacls, "replace"):
+        datacls.replace = lambda self, **changes: dataclasses.replace(self, **changes)  # type: ignore[attr-defined]
+    return datacls
 
 
 def register_static(cls: type) -> type:

@@ -152,7 +152,10 @@ class ShapeDtypeStruct:
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
-        self.shape = tuple(int(n) for n in shape)
+        try:
+            self.shape = tuple(int(n) for n in shape)
+        except ValueError:
+            raise TypeError(f"ShapeDtypeStruct: a shape must be a tuple of integers; got {shape!r}.") from None
         self.dtype = dtypes.canonical(dtype)
         self.sharding = sharding
         self.weak_type = weak_type

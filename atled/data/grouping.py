@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class Pad:
     fill: Any
     cut: bool
     name: str = "pad"
+    step: ClassVar[str] = "pad"
 
     def __call__(self, example: Any) -> dict[str, Any]:
         """The padded example."""

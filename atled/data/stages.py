@@ -21,7 +21,8 @@ class Stage:
     f: Callable[..., Any]
 
     def __str__(self) -> str:
-        return f".{type(self).__name__.lower()}({name_of(self.f)})"
+        step = getattr(self.f, "step", type(self).__name__.lower())  # `pad` is a map with a name of its own
+        return f".{step}({name_of(self.f)})"
 
 
 class Map(Stage):

@@ -171,7 +171,7 @@ class DeviceArray(Array):
 
     def __reduce__(self) -> Any:
         if self.type.kind == "k":
-            raise TypeError("pickle: random keys cannot be pickled; pickle random.key_data(key) instead.")
+            return _restore_keys, (_words(device_put(self, client.default_device())._buffer).copy(),)
         return _restore, (self.__array__(copy=True), self.type.weak)
 
     def __copy__(self) -> DeviceArray:
@@ -258,6 +258,11 @@ def wrap(buffer: Any) -> DeviceArray:
 
 def _restore(host: np.ndarray, weak: bool) -> DeviceArray:
     return to_device(host, ArrayType(host.shape, host.dtype, weak))
+
+
+def _restore_keys(words: np.ndarray) -> DeviceArray:
+    on_device = placement.on_device(client.default_device())
+    return wrap(put(words, Placed(ArrayType(words.shape[1:], dtypes.key_dtype), on_device, False)))
 
 
 def put(host: np.ndarray, placed: Placed) -> Any:

@@ -24,6 +24,7 @@ from atled.core import config
 from atled.core.program import Program, record
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
+from atled.core.source import shown as shown_scopes
 from atled.core.types import ArrayType
 from atled.engine.attributes import (
     UNKNOWN,
@@ -197,7 +198,7 @@ class BlockBuilder:
                     place = locations[key[:2]] = ir.Location.name(source.function, childLoc=place)
                 child = place
             shown = f"backward({name})" if source is not None and source.is_backward else name
-            scopes = "" if source is None else source.scopes
+            scopes = "" if source is None else shown_scopes(source.scopes)
             location = locations[key] = ir.Location.name(f"{self.scope}/{scopes}{shown}", childLoc=child)
         self.location = location
 
@@ -510,9 +511,13 @@ def _layouts(layouts: Sequence[Sequence[int]]) -> Any:
 
 
 def build(
-    program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None
-) -> Module:
-    """The module of a program; `donated[i]` is the output that may reuse the buffer of input i."""
+    program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None,
+    manual: Mesh | None = None,
+) -> Module:  # fmt: skip
+    """The module of a program; `donated[i]` is the output that may reuse the buffer of input i.
+
+    With `manual`, the program is what each device of that mesh runs.
+    """
     # The emitted module must depend only on the program: disk cache entries are shared by processes with other
     # settings.
     with lock, context, UNKNOWN, config.override(narrow=False):
@@ -531,7 +536,7 @@ def build(
                 {} if s is None else {"sdy.sharding": module.sharding(s, t)}
                 for s, t in zip(spread.outs, program.output_types, strict=True)
             ]
-        module.emit_function("main", program, platform, "public", attributes, results)
+        module.emit_function("main", program, platform, "public", attributes, results, manual=manual)
     return module
 
 

@@ -7,9 +7,9 @@ from atled.higher_order.callbacks import io_callback
 
 __all__ = ["io_callback"]
 _MODULES = (
-    "buffer_callback", "checkify", "compute_on", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "pjit",
-    "profiler", "random", "rnn", "scheduling_groups", "serialize_executable", "shard_alike", "shard_map",
-    "source_mapper", "sparse", "topologies", "xla_metadata",
+    "buffer_callback", "checkify", "compute_on", "control_deps", "jet", "layout", "mesh_utils", "multihost_utils",
+    "ode", "pjit", "profiler", "random", "rnn", "roofline", "scheduling_groups", "serialize_executable", "shard_alike",
+    "shard_map", "source_mapper", "sparse", "topologies", "xla_metadata",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.ops.callback import METHODS, Callback, Host
+from atled.ops.callback import IO, METHODS, Callback, Host
 
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
@@ -127,7 +127,8 @@ def buffer_callback(
         try:
             _check(aliases, [type_of(x) for x in leaves], types)
             host = _Writes((callback, structure, out_structure, aliases), types, name)
-            return out_structure.unflatten(list(bind(Callback(host, bool(has_side_effect), vmap_method), *leaves)))
+            effect = IO[False] if has_side_effect else None
+            return out_structure.unflatten(list(bind(Callback(host, effect, vmap_method), *leaves)))
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 

@@ -16,7 +16,7 @@ from atled.staging.jit import jit
 
 __all__ = [
     "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array", "host_local_array_to_global_array",
-    "process_allgather", "sync_global_devices",
+    "process_allgather", "reached_preemption_sync_point", "sync_global_devices",
 ]  # fmt: skip
 
 
@@ -84,6 +84,31 @@ def sync_global_devices(name: str) -> None:
     >>> sync_global_devices("start")
     """
     assert_equal(np.uint32(zlib.crc32(name.encode())), f"sync_global_devices({name!r})")
+
+
+_stopping: list[Any] = []  # what catches the signal, while steps are asked for
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether this is the step after which all processes save, because one of them got SIGTERM: its machine ends soon.
+
+    All processes call it in each step, with the same numbers, and all get True for the same step. The signal, which
+    would end the process, is caught from the first call on, until True is returned.
+
+    >>> import os, signal
+    >>> before = reached_preemption_sync_point(1)
+    >>> os.kill(os.getpid(), signal.SIGTERM)
+    >>> before, reached_preemption_sync_point(2)
+    (False, True)
+    """
+    from atled.train.stopping import Stopping
+
+    if not _stopping:
+        _stopping.append(Stopping(catches_ctrl_c=False).__enter__())
+    if not _stopping[0].decided(int(step_id)):
+        return False
+    _stopping.pop().__exit__()
+    return True
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:

@@ -56,6 +56,7 @@ class Primitive(program.Primitive):
         self.impl: Any = self._no_impl
         self.abstract_eval: Any = self._no_abstract_eval
         self.is_effectful = False
+        self.effects_of: Any = lambda *_, **__: frozenset()
 
     def def_impl(self, impl: Rule) -> Rule:
         """Define the eager implementation."""
@@ -71,6 +72,7 @@ class Primitive(program.Primitive):
         """Like `def_abstract_eval`, for a rule that returns the types and a set of effects."""
         self.is_effectful = True
         self.abstract_eval = lambda *types, **params: abstract_eval(*types, **params)[0]
+        self.effects_of = lambda *types, **params: frozenset(abstract_eval(*types, **params)[1])
         return abstract_eval
 
     def _no_impl(self, *_: Any, **__: Any) -> Any:
@@ -92,7 +94,7 @@ class Primitive(program.Primitive):
     def op_of(self, params: Any) -> Any:
         return self.op(tuple(params.items()))
 
-    def bind(self, *operands: Any, **params: Any) -> Any:
+    def bind(self, /, *operands: Any, **params: Any) -> Any:
         """Compute with operands, which may be traced."""
         if self.has_impl and responsible(operands) is bottom():
             return self.impl(*operands, **params)
@@ -121,10 +123,10 @@ class UserOp(Op):
     def runs_on_host(self) -> bool:  # type: ignore[override]
         return self.primitive.has_impl
 
-    def _rule(self, table: dict[Any, Rule], what: str) -> Rule:
+    def _rule(self, table: dict[Any, Rule], what: str, way: str) -> Rule:
         rule = table.get(self.primitive)
         if rule is None:
-            raise NotImplementedError(f"{what} rule for '{self.name}' not implemented.")
+            raise NotImplementedError(f"{what} rule for '{self.name}' not implemented: use interpreters.{way}.")
         return rule
 
     def _shaped(self, out: Any) -> Any:
@@ -132,6 +134,9 @@ class UserOp(Op):
 
     def result_type(self, *types: ArrayType) -> Any:
         return self._shaped(self.primitive.abstract_eval(*types, **dict(self.items)))
+
+    def effects(self, *types: ArrayType) -> frozenset[Any]:
+        return self.primitive.effects_of(*types, **dict(self.items))
 
     def on_host(self, *arrays: Any) -> Any:
         """The results, if the operands are concrete."""
@@ -151,13 +156,13 @@ class UserOp(Op):
         return tuple(results) if self.gives_tuple else results[0]
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
-        rule = self._rule(jvps, "Differentiation")
+        rule = self._rule(jvps, "Differentiation", "ad.defjvp")
         with users_rule():
             out, tangent = rule(list(primals), list(tangents), **dict(self.items))
         return self._shaped(out), self._shaped(tangent)
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
-        rule = self._rule(transposes, "Transpose")
+        rule = self._rule(transposes, "Transpose", "ad.primitive_transposes")
         with users_rule():
             given = list(cotangent) if type(cotangent) is tuple else cotangent
             cotangents = rule(given, *operands, **dict(self.items))
@@ -165,7 +170,7 @@ class UserOp(Op):
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         size = next(type_of(x).shape[0] for x, b in zip(operands, batched, strict=True) if b)
-        rule = self._rule(batchers, "Batching")
+        rule = self._rule(batchers, "Batching", "batching.primitive_batchers")
         out, dims = rule(BatchAxis(size), list(operands), [0 if b else None for b in batched], **dict(self.items))
         if not self.gives_tuple:
             out, dims = [out], [dims]

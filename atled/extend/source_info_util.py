@@ -12,7 +12,8 @@ from atled.core.trace import state
 
 __all__ = [
     "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
-    "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize", "user_context",
+    "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize",
+    "transform_name_stack", "user_context",
 ]  # fmt: skip
 
 
@@ -80,10 +81,10 @@ def register_exclusion(path: str) -> None:
 
 
 class NameStack(NamedTuple):
-    """The names of scopes, the outermost first.
+    """The names of scopes and transformations, the outermost first; those of transformations end with `(`.
 
-    >>> str(NameStack().extend("model").extend("layer"))
-    'model/layer'
+    >>> str(NameStack().extend("model").extend("layer")), str(NameStack().transform("vmap").extend("layer"))
+    ('model/layer', 'vmap(layer)')
     """
 
     stack: tuple[str, ...] = ()
@@ -91,6 +92,10 @@ class NameStack(NamedTuple):
     def extend(self, name: str) -> NameStack:
         """The name stack with one more name."""
         return NameStack((*self.stack, name))
+
+    def transform(self, name: str) -> NameStack:
+        """The names with that of a transformation, in whose parentheses those that follow are written."""
+        return self.extend(f"{name}(")
 
     def __add__(self, other: Any) -> NameStack:
         return NameStack(self.stack + other.stack)
@@ -102,7 +107,7 @@ class NameStack(NamedTuple):
         return NameStack(self.stack[idx]) if isinstance(idx, slice) else self.stack[idx]
 
     def __str__(self) -> str:
-        return "/".join(self.stack)
+        return source.shown("".join([f"{n}/" for n in self.stack])).rstrip("/")
 
 
 def new_name_stack(name: str = "") -> NameStack:
@@ -146,6 +151,19 @@ def extend_name_stack(name: str) -> Iterator[NameStack]:
     'model/layer'
     """
     names = current_name_stack().extend(name)
+    with set_name_stack(names):
+        yield names
+
+
+@contextlib.contextmanager
+def transform_name_stack(name: str) -> Iterator[NameStack]:
+    """A `with` block in which a transformation is active: scopes inside are written in its parentheses.
+
+    >>> with extend_name_stack("model"), transform_name_stack("mine"), extend_name_stack("layer") as names:
+    ...     str(names)
+    'model/mine(layer)'
+    """
+    names = current_name_stack().transform(name)
     with set_name_stack(names):
         yield names
 

@@ -10,7 +10,7 @@ from atled.core.array import Array, describe, type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.engine.execute import effects_barrier as effects_barrier
-from atled.ops.callback import METHODS, Callback, Host
+from atled.ops.callback import DEBUG, IO, METHODS, Callback, Effect, Host
 
 
 def pure_callback(
@@ -34,7 +34,7 @@ def pure_callback(
     >>> f(jnp.array([4.0, 9.0]))
     Array([2., 3.], dtype=float32)
     """
-    return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, False, vmap_method)
+    return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, None, vmap_method)
 
 
 def io_callback(
@@ -58,16 +58,19 @@ def io_callback(
     >>> int(f(1.5)), int(f(2.5)), rows
     (1, 2, [1.5, 2.5])
     """
-    return _call("io_callback", callback, result_shape_dtypes, args, kwargs, True, "sequential")
+    return _call("io_callback", callback, result_shape_dtypes, args, kwargs, IO[bool(ordered)], "sequential")
 
 
-def effect_callback(callback: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], name: str) -> None:
+def effect_callback(
+    callback: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], name: str, ordered: bool = False
+) -> None:
     """Call a function for its effect; arguments that are not arrays are passed unchanged."""
-    _call(name, callback, None, tuple(args), kwargs, True, "sequential", is_mixed=True)
+    _call(name, callback, None, tuple(args), kwargs, DEBUG[bool(ordered)], "sequential", is_mixed=True)
 
 
 def _call(
-    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: bool, method: str | None,
+    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: Effect | None,
+    method: str | None,
     is_mixed: bool = False,
 ) -> Any:  # fmt: skip
     try:
@@ -81,7 +84,8 @@ def _call(
 
 
 def _bind(
-    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: bool, method: str | None,
+    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: Effect | None,
+    method: str | None,
     is_mixed: bool,
 ) -> Any:  # fmt: skip
     leaves, structure = tree.flatten((args, kwargs))

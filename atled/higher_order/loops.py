@@ -213,7 +213,7 @@ def while_loop(
     """Repeat `val = body_fun(val)` while `cond_fun(val)`; the value keeps its tree, shapes and dtypes.
 
     With `max_steps` the loop stops after at most that many steps and supports reverse mode, with memory proportional
-    to the square root of that number.
+    to the square root of that number. Stopping at the bound is not an error; `cond_fun` of the result tells.
 
     >>> import atled.numpy as jnp
     >>> while_loop(lambda n: n < 100, lambda n: n * 2, jnp.int32(1))

@@ -20,6 +20,7 @@ from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.branches import record_tree, runs_in_python
 from atled.higher_order.call import Call, run_program, split_program
 from atled.ops import contraction, shape
+from atled.ops.placing import ToMemory
 from atled.transforms.linearize import Tape
 
 
@@ -185,35 +186,6 @@ class Name(LinearOp):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return bind(self, *primals), tangents[0]
-
-    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
-        return bind(self, x)
-
-
-class ToMemory(LinearOp):
-    """A value in another memory of the device, such as `pinned_host`. Unchanged if there is only one memory."""
-
-    memory: str
-
-    def result_type(self, x: ArrayType) -> ArrayType:
-        return x
-
-    def lower(self, build: Any, x: Any) -> Any:
-        if build.platform == "cpu":
-            return x
-        attributes = {
-            "call_target_name": "annotate_device_placement",
-            "has_side_effect": True,
-            "backend_config": "",
-            "mhlo.frontend_attributes": {"_xla_buffer_placement": self.memory},
-        }
-        return build.emit("stablehlo.custom_call", (x,), (x.type,), attributes)
-
-    def transpose(self, cotangent: Any, x: Any) -> Any:
-        return (cotangent,)
-
-    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        return bind(self, *values), masks[0]
 
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
         return bind(self, x)

@@ -104,7 +104,7 @@ def defjvp(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
     (9.0, 6.0)
     """
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         pairs = zip(jvprules, tangents, strict=True)
         return out, _sum(primitive, out, [f(t, *primals, **params) for f, t in pairs if f and type(t) is not Zero])
@@ -124,7 +124,7 @@ def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
     (Array(1., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
     """
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         pairs = zip(jvprules, tangents, strict=True)
         return out, _sum(primitive, out, [f(t, out, *primals, **params) for f, t in pairs if f and type(t) is not Zero])
@@ -144,7 +144,7 @@ def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
     Array(3., dtype=float32, weak_type=True)
     """
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
             several = primitive.multiple_results
@@ -166,7 +166,7 @@ def deflinear(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
     >>> atled.grad(triple.bind)(1.0)
     Array(3., dtype=float32, weak_type=True)
     """
-    deflinear2(primitive, lambda cotangent, *_, **params: transpose_rule(cotangent, **params))
+    deflinear2(primitive, lambda cotangent, /, *_, **params: transpose_rule(cotangent, **params))
 
 
 def defbilinear(prim: Any, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]) -> None:
@@ -182,11 +182,11 @@ def defbilinear(prim: Any, lhs_rule: Callable[..., Any], rhs_rule: Callable[...,
     """
     defjvp(
         prim,
-        lambda t, x, y, **params: prim.bind(t, y, **params),
-        lambda t, x, y, **params: prim.bind(x, t, **params),
+        lambda t, x, y, /, **params: prim.bind(t, y, **params),
+        lambda t, x, y, /, **params: prim.bind(x, t, **params),
     )
 
-    def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+    def rule(cotangent: Any, x: Any, y: Any, /, **params: Any) -> tuple[Any, Any]:
         if is_undefined_primal(x):
             return lhs_rule(cotangent, x, y, **params), None
         return None, rhs_rule(cotangent, x, y, **params)

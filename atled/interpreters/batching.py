@@ -18,10 +18,10 @@ not_mapped = None
 
 
 class _Table:
-    """A table that registers rules with another signature."""
+    """Batching rules, by primitive, kept in the form of `fancy_primitive_batchers`."""
 
-    def __init__(self, fitted: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        self.fitted = fitted
+    def __init__(self, fitted: Callable[[Callable[..., Any]], Callable[..., Any]], words: str) -> None:
+        self.fitted, self.__doc__ = fitted, words
 
     def __setitem__(self, primitive: Any, rule: Callable[..., Any]) -> None:
         fancy_primitive_batchers[primitive] = self.fitted(rule)
@@ -33,9 +33,13 @@ class _Table:
         return primitive in fancy_primitive_batchers
 
 
-primitive_batchers = _Table(lambda rule: lambda axis, args, dims, **params: rule(args, dims, **params))
+primitive_batchers = _Table(
+    lambda rule: lambda axis, args, dims, /, **params: rule(args, dims, **params),
+    "Batching rules, by primitive: `rule(values, axes, **params)` gives the result and its batch axis, or None.",
+)
 axis_primitive_batchers = _Table(
-    lambda rule: lambda axis, args, dims, **params: rule(axis.size, axis.name, None, args, dims, **params)
+    lambda rule: lambda axis, args, dims, /, **params: rule(axis.size, axis.name, None, args, dims, **params),
+    "Batching rules, by primitive: `rule(size, name, kind, values, axes, **params)`; `kind` is None.",
 )
 
 
@@ -71,7 +75,7 @@ def defvectorized(prim: Any) -> None:
     Array([0., 0., 0.], dtype=float32)
     """
 
-    def rule(args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
+    def rule(args: Any, dims: Any, /, **params: Any) -> tuple[Any, Any]:
         if len({d for d in dims if d is not None}) > 1 or any(d is None for d in dims):
             raise NotImplementedError(f"{prim}: a vectorized rule needs operands with the batch on one axis.")
         return prim.bind(*args, **params), dims[0]
@@ -91,7 +95,7 @@ def defbroadcasting(prim: Any) -> None:
     Array([10, 11, 12], dtype=int32)
     """
 
-    def rule(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
+    def rule(axis: Any, args: Any, dims: Any, /, **params: Any) -> tuple[Any, Any]:
         rank = max(type_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True))
         fitted = []
         for x, d in zip(args, dims, strict=True):

@@ -22,18 +22,32 @@ from atled.engine.mlir import ir
 from atled.engine.mlir import stablehlo as hlo
 from atled.extend.primitive import Lowering as LoweringRuleContext
 from atled.extend.primitive import ModuleContext, lowerings
+from atled.interpreters.modules import (
+    AxisContext,
+    LoweringParameters,
+    LoweringResult,
+    ShardingContext,
+    SPMDAxisContext,
+    lower_jaxpr_to_fun,
+    lower_jaxpr_to_module,
+)
 from atled.ops.callback import Host
 
 __all__ = [
     "DEVICE_TO_DEVICE_TYPE",
     "RECV_FROM_HOST_TYPE",
     "SEND_TO_HOST_TYPE",
+    "AxisContext",
     "ConstantHandler",
+    "LoweringParameters",
+    "LoweringResult",
     "LoweringRule",
     "LoweringRuleContext",
     "Mesh",
     "MeshAxisName",
     "ModuleContext",
+    "SPMDAxisContext",
+    "ShardingContext",
     "Token",
     "Value",
     "aval_to_ir_type",
@@ -52,6 +66,8 @@ __all__ = [
     "ir_type_handlers",
     "jaxpr_subcomp",
     "lower_fun",
+    "lower_jaxpr_to_fun",
+    "lower_jaxpr_to_module",
     "make_ir_context",
     "merge_mlir_modules",
     "module_to_bytecode",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from atled.core.array import type_of
-from atled.core.program import Program, Recorder, RecordTracer, Var, evaluate, finish, pruned, used
+from atled.core.program import Equation, Program, Recorder, RecordTracer, Var, evaluate, finish, primitive_of, used
 from atled.core.program import RecordTracer as DynamicJaxprTracer
 from atled.core.trace import entered, state
 from atled.higher_order.call import Call
@@ -16,8 +16,8 @@ JaxprTracer = DynamicJaxprTracer
 Val = Any
 
 __all__ = [
-    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "dce_jaxpr", "dce_jaxpr_consts", "trace_to_jaxpr_dynamic",
-    "trace_to_jaxpr_nounits",
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "dce_jaxpr", "dce_jaxpr_call_rule",
+    "dce_jaxpr_closed_call_rule", "dce_jaxpr_consts", "dce_rules", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
 ]  # fmt: skip
 
 
@@ -111,6 +111,24 @@ def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **_: Any) -> tuple
     return program, [p.get_aval() for p in out], consts
 
 
+def _pruned(program: Program, keep: Sequence[bool]) -> Program:
+    """The program with some of its outputs, and of its equations what these need, by the rules of `dce_rules`."""
+    outputs = [v for v, k in zip(program.outputs, keep, strict=True) if k]
+    needed = {v for v in outputs if type(v) is Var}
+    equations: list[Equation] = []
+    for e in reversed(program.equations):
+        flags = [v in needed for v in e.results]
+        rule = dce_rules.get(e.primitive)
+        left: Equation | None = e if any(flags) or e.op.has_effect else None
+        is_used: Sequence[bool] = [True] * len(e.operands)
+        if rule is not None:
+            is_used, left = rule(flags, e)
+        if left is not None:
+            equations.append(left)
+            needed.update([v for v, u in zip(e.operands, is_used, strict=True) if u and type(v) is Var])
+    return Program(program.inputs, equations[::-1], outputs, program.name, program.input_names)
+
+
 def dce_jaxpr_consts(
     jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Program, list[bool], list[bool]]:
@@ -124,16 +142,28 @@ def dce_jaxpr_consts(
     >>> is_left, [str(e.primitive) for e in fewer.eqns]
     ([True, False], ['add'])
     """
-    few = pruned(jaxpr, used_outputs)
+    few, is_left = _left(jaxpr, used_outputs, instantiate)
+    count = len(jaxpr.consts)
+    program = _with_inputs(few, is_left)
+    program.consts = [c for c, k in zip(jaxpr.consts, is_left, strict=False) if k]
+    return program, is_left[:count], is_left[count:]
+
+
+def _left(
+    jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[Program, list[bool]]:
+    """The program with fewer equations, and which of its inputs are still needed or asked for."""
+    few = _pruned(jaxpr, used_outputs)
     needed = set(used(few)[1])
     count = len(jaxpr.consts)
     asked = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)
-    is_left = [i in needed or (i >= count and asked[i - count]) for i in range(len(few.inputs))]
-    names = [n for n, k in zip(few.input_names, is_left, strict=True) if k] if few.input_names else ()
-    inputs = [v for v, k in zip(few.inputs, is_left, strict=True) if k]
-    program = Program(inputs, few.equations, few.outputs, few.name, names)
-    program.consts = [c for c, k in zip(jaxpr.consts, is_left, strict=False) if k]
-    return program, is_left[:count], is_left[count:]
+    return few, [i in needed or (i >= count and asked[i - count]) for i in range(len(few.inputs))]
+
+
+def _with_inputs(program: Program, is_left: Sequence[bool]) -> Program:
+    names = [n for n, k in zip(program.input_names, is_left, strict=True) if k] if program.input_names else ()
+    inputs = [v for v, k in zip(program.inputs, is_left, strict=True) if k]
+    return Program(inputs, program.equations, program.outputs, program.name, names)
 
 
 def dce_jaxpr(
@@ -146,12 +176,36 @@ def dce_jaxpr(
     >>> dce_jaxpr(both, [True, False], instantiate=True)[1]
     [True, True]
     """
-    _, _, is_left = dce_jaxpr_consts(jaxpr, used_outputs, instantiate)
-    few, count = pruned(jaxpr, used_outputs), len(jaxpr.consts)
-    all_left = [True] * count + is_left
-    names = [n for n, k in zip(few.input_names, all_left, strict=True) if k] if few.input_names else ()
-    program = Program(
-        [v for v, k in zip(few.inputs, all_left, strict=True) if k], few.equations, few.outputs, few.name, names
-    )
+    few, is_left = _left(jaxpr, used_outputs, instantiate)
+    count = len(jaxpr.consts)
+    program = _with_inputs(few, [True] * count + is_left[count:])
     program.consts = list(jaxpr.consts)
-    return program, is_left
+    return program, is_left[count:]
+
+
+def dce_jaxpr_call_rule(used_outputs: Sequence[bool], eqn: Equation) -> tuple[list[bool], Equation | None]:
+    """A rule for equations that call a program, their parameter `jaxpr` or `call_jaxpr`: it loses what is not used.
+
+    >>> import atled
+    >>> call = atled.make_jaxpr(lambda x, y: atled.jit(lambda x, y: (x + 1, x * y))(x, y))(1.0, 2.0).eqns[0]
+    >>> is_left, fewer = dce_jaxpr_call_rule([True, False], call)
+    >>> is_left, [e.primitive.name for e in fewer.params["jaxpr"].eqns]
+    ([True, False], ['add'])
+    """
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.operands), None
+    params = eqn.params
+    name = "jaxpr" if "jaxpr" in params else "call_jaxpr"
+    few, is_left = dce_jaxpr(params[name], used_outputs)
+    operands = tuple([v for v, k in zip(eqn.operands, is_left, strict=True) if k])
+    results = tuple([v for v, u in zip(eqn.results, used_outputs, strict=True) if u])
+    return is_left, Equation(eqn.primitive.op_of({**params, name: few}), operands, results, eqn.source)
+
+
+dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule  # one class is both kinds of programs
+
+# By primitive: a function of which results are used and an equation, which returns which operands are left, and what
+# is left of the equation, or None.
+dce_rules: dict[Any, Callable[[list[bool], Equation], tuple[Sequence[bool], Equation | None]]] = {
+    primitive_of(Call): dce_jaxpr_call_rule
+}

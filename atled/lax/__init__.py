@@ -222,6 +222,7 @@ from atled.lax.window_shapes import (  # noqa: F401
     reduce_window_shape_tuple,
 )  # fmt: skip
 from atled.numpy.creation import asarray as _asarray
+from atled.numpy.promotion import converted as _converted
 from atled.ops import contraction as _contraction
 from atled.ops import conversion as _conversion
 from atled.ops import cumulative as _cumulative
@@ -294,7 +295,7 @@ def convert_element_type(operand: _ArrayLike, new_dtype: _DTypeLike) -> _Array:
     >>> convert_element_type(full((2,), 1.5), "int32")
     Array([1, 1], dtype=int32)
     """
-    return _conversion.convert(operand, new_dtype)
+    return _converted(operand, _dtypes.canonical(new_dtype))
 
 
 def bitcast(operand: _ArrayLike, new_dtype: _DTypeLike) -> _Array:

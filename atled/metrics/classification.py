@@ -15,8 +15,8 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import errors
 from atled.core.array import is_array_like, shown, type_of
-from atled.core.struct import static, struct
 from atled.core.trace import Tracer
+from atled.core.tree_nodes import static, struct
 from atled.metrics.metric import Metric, counter, integers, mask_of, ratio
 
 

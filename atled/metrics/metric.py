@@ -31,7 +31,7 @@ class Metric:
     A custom metric needs fields, `update` and `result`:
 
     >>> from atled import metrics
-    >>> from atled.core.struct import struct
+    >>> from atled.tree import struct
     >>> from atled.metrics.metric import summed
     >>> import atled.numpy as jnp
     >>> @struct

@@ -13,8 +13,8 @@ import atled.numpy as jnp
 from atled import lax
 from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
-from atled.core.struct import static, struct
 from atled.core.trace import Tracer
+from atled.core.tree_nodes import static, struct
 from atled.metrics.metric import Metric, integers, mask_of, number, ratio
 
 

@@ -116,6 +116,13 @@ def _ends(wanted: list[str], steps: list[str], is_rooted: bool) -> bool:
 def checked(where: str, patterns: Iterable[str], paths: Sequence[str]) -> None:
     """Raise an error for a pattern that matches none of the paths."""
     for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise TypeError(
+                errors.explained(
+                    f"{where}: a pattern must be a string; got a {type(pattern).__name__}.",
+                    '"weight", "layers/*/weight" or another pattern of paths; optim.groups takes several.',
+                )
+            )
         if not any([matches(pattern, p) for p in paths]):
             some = ", ".join([p for p in paths if p][:6])
             raise ValueError(

@@ -436,10 +436,10 @@ __array_api_version__ = "2025.12"
 _methods.install()
 _ufuncs.install()
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, _np.euler_gamma, math.inf, math.nan, None
-dtype = _np.dtype
+dtype, ComplexWarning = _np.dtype, _np.exceptions.ComplexWarning
 
 __all__ = [
-    "__array_api_version__", "__array_namespace_info__",
+    "ComplexWarning", "__array_api_version__", "__array_namespace_info__",
     "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "append",
     "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
     "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around", "array",

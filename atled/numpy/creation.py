@@ -18,7 +18,7 @@ from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.numpy.promotion import broadcast_to as _broadcast_to
-from atled.numpy.promotion import cast, common_dtype, operand_type
+from atled.numpy.promotion import cast, common_dtype, converted, operand_type, warn_about_imaginary
 from atled.ops import conversion, elementwise, placing, random, shape
 from atled.staging.jit import jit, library_function
 
@@ -327,10 +327,7 @@ def asarray(
 
 def _from_values(a: Any, wanted: Any) -> Any:
     if isinstance(a, Array):
-        out = a if wanted is None or a.dtype is wanted else conversion.convert(a, wanted)
-        if wanted is not None and out.weak_type:
-            out = conversion.convert(out, wanted)
-        return out
+        return a if wanted is None else converted(a, wanted)
     if isinstance(a, (list, tuple)):
         return _from_sequence(a, wanted)
     if isinstance(a, np.ndarray) or (
@@ -363,10 +360,9 @@ def _strong(host: np.ndarray, wanted: Any) -> ArrayType:
 
 
 def _cast_host(host: np.ndarray, dtype: Any) -> np.ndarray:
+    warn_about_imaginary(host.dtype.kind, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        if dtypes.kind(dtype) in "biuf" and host.dtype.kind == "c":
-            host = np.real(host)
-        return host.astype(dtype)
+        return (np.real(host) if dtypes.kind(dtype) in "biuf" else host).astype(dtype)
 
 
 def _leaf_types(a: Any, found: list[Any]) -> None:
@@ -566,7 +562,7 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
 
 @library_function(static=("dtype",), is_thin=True)
 def _convert(x: Any, dtype: Any) -> Any:
-    return conversion.convert(x, dtype)
+    return converted(x, dtype)
 
 
 # -- counting ---------------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
     if isinstance(x, Array):
         if x.type.weak and x.type.kind in "iu":
             _check_width(x.type, dtype)
+        warn_about_imaginary(x.type.kind, dtype)
         return x if x.dtype is dtype else conversion.convert(x, dtype, weak)
     if isinstance(x, Literal):
         x = x.value
@@ -93,6 +94,12 @@ _DOUBLE = {dtypes.float64: (dtypes.float32,), dtypes.complex128: (dtypes.complex
 _warned: set[Any] = set()
 
 
+def converted(x: Any, dtype: Any) -> Any:
+    """x in a dtype that the user chose; a warning says that imaginary parts are lost."""
+    warn_about_imaginary(type_of(x).kind, dtype)
+    return conversion.convert(x, dtype)
+
+
 class MixedWidthWarning(UserWarning):
     """An op mixed 32-bit and 64-bit arrays, and the result has 64 bits. Convert one of them, or ignore the warning.
 
@@ -102,6 +109,17 @@ class MixedWidthWarning(UserWarning):
     >>> str(found[0].message).splitlines()[0]
     'f32[2] and f64[2] meet, and the result is float64; convert one of them with .astype to choose the width.'
     """
+
+
+def warn_about_imaginary(kind: str, dtype: Any) -> None:
+    """Warn if values of a kind lose imaginary parts in another dtype, as NumPy does."""
+    if kind != "c" or dtypes.kind(dtype) in "cb":
+        return
+    message = "Casting complex values to real discards the imaginary part; take numpy.real to say that it is meant."
+    if state.notes is not None:
+        state.notes.append(lambda: _warn_here(message, np.exceptions.ComplexWarning))
+    else:
+        _warn_here(message, np.exceptions.ComplexWarning)
 
 
 def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:
@@ -123,8 +141,13 @@ def _warn_once(message: str) -> None:
     if key in _warned:
         return
     _warned.add(key)
+    _warn_here(message, MixedWidthWarning)
+
+
+def _warn_here(message: str, category: type[Warning]) -> None:
+    where = source.here()
     place = (where.file, where.line) if where else ("<unknown>", 0)
-    warnings.warn_explicit(message + source.describe(where), MixedWidthWarning, *place)
+    warnings.warn_explicit(message + source.describe(where), category, *place)
 
 
 def promote_dtypes(name: str, *operands: Any) -> list[Any]:

@@ -81,18 +81,70 @@ class Host:
 _BELOW = {"b": "b", "i": "bi", "u": "bi", "f": "bif", "c": "bifc"}
 
 
+class Effect:
+    """The base class of effects: what ops do besides computing, in `effects` of equations and programs.
+
+    >>> class Writes(Effect):
+    ...     pass
+    >>> effects = frozenset({Writes()})
+    >>> [isinstance(e, Effect) for e in effects]
+    [True]
+    """
+
+    def __str__(self) -> str:
+        return type(self).__name__.removesuffix("Effect")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class DebugEffect(Effect):
+    """The effect of `debug.print`, `debug.log` and `debug.callback`.
+
+    >>> import atled
+    >>> program = atled.make_jaxpr(lambda x: atled.debug.print("{}", x))(1.0)
+    >>> [isinstance(e, atled.debug.DebugEffect) for e in program.effects]
+    [True]
+    """
+
+
+class OrderedDebugEffect(Effect):
+    """The effect of `debug.print`, `debug.log` and `debug.callback` with `ordered=True`.
+
+    >>> import atled
+    >>> program = atled.make_jaxpr(lambda x: atled.debug.print("{}", x, ordered=True))(1.0)
+    >>> [isinstance(e, atled.debug.OrderedDebugEffect) for e in program.effects]
+    [True]
+    """
+
+
+class IOEffect(Effect):
+    """The effect of `io_callback`."""
+
+
+class OrderedIOEffect(Effect):
+    """The effect of `io_callback` with `ordered=True`."""
+
+
+DEBUG = {False: DebugEffect(), True: OrderedDebugEffect()}  # by whether it is ordered
+IO = {False: IOEffect(), True: OrderedIOEffect()}
+
+
 class Callback(Op):
     """Calls a function on the host."""
 
     gives_tuple = True
     runs_on_host = True
     host: Host
-    effect: bool
+    effect: Effect | None
     vmap_method: str | None = None
 
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
-        return self.effect
+        return self.effect is not None
+
+    def effects(self, *types: ArrayType) -> frozenset[Any]:
+        return frozenset() if self.effect is None else frozenset([self.effect])
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         for t in types:
@@ -101,7 +153,7 @@ class Callback(Op):
         return self.host.types
 
     def lower(self, build: Any, *operands: Any) -> Any:
-        return build.callback(self.host.from_engine, operands, self.host.types, self.effect)
+        return build.callback(self.host.from_engine, operands, self.host.types, self.has_effect)
 
     def on_host(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         """The results, if the operands are concrete."""

@@ -1,4 +1,4 @@
-"""`ShardingConstraint`: an identity op that sets the sharding of a value."""
+"""Identity ops that say where a value is: how it is split over devices, or in which memory."""
 
 from __future__ import annotations
 
@@ -39,6 +39,36 @@ class ShardingConstraint(LinearOp):
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
         free = PartitionSpec.UNCONSTRAINED  # the batch may be split, too
         return bind(ShardingConstraint(self.sharding.with_spec(PartitionSpec(free, *self.sharding.spec))), x)
+
+
+class ToMemory(LinearOp):
+    """A value in another memory of the device, such as `pinned_host`. Unchanged if there is only one memory."""
+
+    takes_keys = True
+    memory: str
+
+    def result_type(self, x: ArrayType) -> ArrayType:
+        return x
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if build.platform == "cpu":
+            return x
+        attributes = {
+            "call_target_name": "annotate_device_placement",
+            "has_side_effect": True,
+            "backend_config": "",
+            "mhlo.frontend_attributes": {"_xla_buffer_placement": self.memory},
+        }
+        return build.emit("stablehlo.custom_call", (x,), (x.type,), attributes)
+
+    def transpose(self, cotangent: Any, x: Any) -> Any:
+        return (cotangent,)
+
+    def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+        return bind(self, *values), masks[0]
+
+    def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
+        return bind(self, x)
 
 
 def resolved(sharding: NamedSharding | PartitionSpec, name: str) -> NamedSharding:

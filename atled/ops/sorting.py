@@ -31,8 +31,11 @@ class Sort(Op):
             raise TypeError(f"sort: operands must have the same shape; got {', '.join(map(repr, xs))}.")
         if not 0 <= self.axis < xs[0].ndim:
             raise TypeError(f"sort: {xs[0]} has no axis {self.axis}.")
-        if any([x.kind == "k" for x in xs[: self.keys]]):
-            raise TypeError(f"sort: random keys have no order; got {', '.join(map(repr, xs))}.")
+        if any([x.kind == "k" for x in xs]):
+            raise TypeError(
+                f"sort: random keys have no order, and do not move with other operands; got {', '.join(map(repr, xs))}."
+                "\n  try: sort positions, lax.iota, along with the other operands, and index the random keys with them."
+            )
         if not 1 <= self.keys <= len(xs):
             raise TypeError(f"sort: {self.keys} keys for {len(xs)} operands.")
         return xs

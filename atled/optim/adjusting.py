@@ -11,7 +11,7 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors, tree
 from atled.core.array import ArrayLike
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.optim.optimizer import Optimizer, State, first_numbers, number_dtype, numbers_at, trained, whole, wide
 
 

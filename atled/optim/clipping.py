@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import ArrayLike
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.optim.optimizer import Optimizer, Rule, State, first_numbers, norm, number_dtype, numbers_at, trained
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.array import describe
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.nn.selecting import checked, matches, paths
 from atled.optim.optimizer import Optimizer, handed, trained
 from atled.optim.rules import Decay

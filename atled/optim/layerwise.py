@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.optim.optimizer import norm
 from atled.optim.rules import AdamW, Decaying, square
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core.array import Array
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.higher_order.branches import cond
 from atled.optim.adaptive import NAdam
 from atled.optim.rules import Adam, AdamW, square

@@ -22,8 +22,8 @@ from atled.core.array import Array, describe, type_of
 from atled.core.differences import difference
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
-from atled.core.struct import static, struct
 from atled.core.trace import responsible
+from atled.core.tree_nodes import static, struct
 from atled.nn.selecting import depths, paths
 from atled.ops.shape import optimization_barrier
 from atled.optim.schedules import Schedule

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core import tree
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.nn.selecting import checked, matches, paths
 from atled.optim.optimizer import (
     Optimizer,

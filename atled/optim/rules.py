@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core.array import ArrayLike
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.nn.selecting import checked, matches
 from atled.optim.optimizer import Rule
 

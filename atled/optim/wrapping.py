@@ -9,7 +9,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import describe
-from atled.core.struct import static, struct
+from atled.core.tree_nodes import static, struct
 from atled.higher_order.branches import cond
 from atled.optim.optimizer import (
     Optimizer,

@@ -49,6 +49,11 @@ class Traced:
         return (self.program, tuple(range(len(self.program.inputs)))) if keeps_unused else used(self.program)
 
 
+def _stand_in(structure: tree.Structure) -> Any:
+    """A tree whose leaves are not the same object: the result of `vjp` holds equal residuals once."""
+    return structure.unflatten([object() for _ in range(structure.num_leaves)])
+
+
 def _info(traced: Traced, shardings: Sequence[Any]) -> Any:
     types = traced.program.output_types
     return traced.out_structure.unflatten(
@@ -151,7 +156,7 @@ class TracedFunction(_Stage):
     def out_info(self) -> Any:
         """Shapes and dtypes of the results, in their tree, with shardings from `out_shardings`."""
         traced = self._traced
-        result = traced.out_structure.unflatten([0] * traced.out_structure.num_leaves)
+        result = _stand_in(traced.out_structure)
         asked = flat_shardings(self._signature.options.out_shardings, result, traced.name, "out_shardings")
         return _info(traced, asked)
 
@@ -301,7 +306,7 @@ def _place(
         args, kwargs = call.dynamic
         ins = flat_shardings(options.in_shardings, args, traced.name, "in_shardings")
         ins = [*[None] * len(traced.captured), *ins, *[None] * len(tree.leaves(kwargs))]
-        result = traced.out_structure.unflatten([0] * traced.out_structure.num_leaves)
+        result = _stand_in(traced.out_structure)
         outs = flat_shardings(options.out_shardings, result, traced.name, "out_shardings")
         names = [*["a value it closes over"] * len(traced.captured), *leaf_names(signature, call)]
         for s, t, name in zip(ins, traced.program.input_types, names, strict=True):

@@ -6,6 +6,7 @@ static value, the tree of arguments, or a setting.
 
 from __future__ import annotations
 
+import itertools
 import re
 import reprlib
 from typing import Any, NamedTuple
@@ -30,6 +31,11 @@ class Compile(NamedTuple):
     structure: tree.Structure | None = None
     settings: tuple[Any, ...] = ()
     places: tuple[str, ...] = ()  # devices or shardings of the arguments
+
+    def __repr__(self) -> str:
+        rows = [f"{name}: {t!r}" for name, t in itertools.zip_longest(self.names, self.types, fillvalue="?")]
+        rows += [f"{place}={reprlib.repr(value)}" for place, _, value in self.statics]
+        return f"Compile({', '.join(rows)}; {self.milliseconds:.0f} ms)"
 
 
 def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:

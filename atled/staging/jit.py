@@ -171,7 +171,7 @@ def _jitted(f: Any, options: Options) -> Any:
     jitted: Any = call
     jitted.__name__ = jitted.__qualname__ = getattr(f, "__name__", type(f).__name__)
     jitted.__doc__, jitted.__module__, jitted.__wrapped__ = f.__doc__, f.__module__, f
-    jitted.compiles, jitted.clear_cache = inner.compiles, inner.clear_cache
+    jitted.compiles, jitted.clear_cache, jitted.owner = inner.compiles, inner.clear_cache, owner
     for name in ("trace", "lower", "eval_shape"):
         setattr(jitted, name, functools.partial(getattr(inner, name), owner))
     return jitted

@@ -16,7 +16,7 @@ from atled.core.array import Array, type_of
 from atled.core.config import scope
 from atled.core.op import instantiate
 from atled.core.program import Equation, Literal, Program, Var, evaluate
-from atled.core.trace import Tracer
+from atled.core.trace import Tracer, state
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion
 from atled.transforms.linearize import Linearized, linear_program
@@ -89,7 +89,7 @@ def visible(t: Any, like: ArrayType) -> Any:
     actual = type_of(t)
     if actual.weak == like.weak or actual.dtype is not like.dtype:
         return t
-    if hasattr(t, "_with_weakness"):  # already a device array: nothing to compute
+    if hasattr(t, "_with_weakness") and not state.base.is_watching:  # a device array: nothing to compute
         return t._with_weakness(like.weak)
     return conversion.convert(t, like.dtype, like.weak)
 

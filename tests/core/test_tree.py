@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atled.core import tree, tree_nodes
-from atled.core.struct import static, struct
 from atled.core.tree_code import Code, builder, matcher
+from atled.tree import static, struct
 
 Point = collections.namedtuple("Point", "x y")
 

@@ -307,6 +307,7 @@ def test_states_are_copies():
 
 def test_pads_and_packs_with_another_fill_are_other_pipelines():
     make = lambda fill: data.source([[1, 2], [3]]).pad(4, fill=fill).batch(1)
+    assert str(make(0)) == "source(list, 2).pad(4, fill=0).batch(1)"
     iterator = make(0).iterator()
     next(iterator)
     with pytest.raises(ValueError, match="different pipeline"):

@@ -255,3 +255,11 @@ def test_a_nan_in_a_derivative_is_told_without_reading_it():
             for x in (0.0, jnp.float32(0.0)):
                 with pytest.raises(FloatingPointError, match="nan"):
                     f(lambda x: jnp.sqrt(x) * 0.0)(x)
+
+
+def test_python_numbers_as_arguments():
+    f = lambda x: jnp.sqrt(x)  # NUMBER
+    step = lambda x: x - 0.1 * atled.grad(f)(x)
+    for g in (f, atled.grad(f), atled.jit(atled.grad(f)), step, atled.jit(step)):
+        found = atled.find_nans(g)(-1.0)
+        assert (found.op, found.line) == ("sqrt", line_of("NUMBER")), found

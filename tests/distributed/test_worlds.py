@@ -36,6 +36,11 @@ def test_store_and_barriers():
     assert [s[1]["pair"] and s[1]["pair"]["kind"] for s in said] == ["nothing", "nothing", None]
 
 
+def test_a_signal_that_one_of_three_gets():
+    (first,), (second,), (third,) = run("preempted", 3)
+    assert first == second == third and first["at"] >= 3 and first["count"] == 1
+
+
 def test_broadcast_and_gather():
     for (said,) in run("spread", 2):
         assert said["one"] == [[1, 2, 3], [[1, 1], [1, 1]], "bfloat16", 1]

@@ -20,6 +20,7 @@ import atled
 import atled.numpy as jnp
 from atled import distributed
 from atled.engine.world import processes
+from atled.experimental.multihost_utils import reached_preemption_sync_point
 from atled.sharding import NamedSharding, P
 
 # Gloo writes to the standard output when it connects; what the tests read goes past it.
@@ -108,6 +109,19 @@ def count(rank: int, size: int, address: str) -> None:
     means = metrics.Mean().update(jnp.full(3, float(rank)))
     auc = metrics.AUC(8).update(scores, labels)
     say(mean=float(means.gathered().result()), auc=float(auc.gathered().result()), own=float(means.result()))
+    distributed.shutdown()
+
+
+def preempted(rank: int, size: int, address: str) -> None:
+    distributed.initialize(address, size, rank)
+    seen, step = [], 0
+    while not any(seen) or len(seen) <= seen.index(True) + 1:
+        seen.append(reached_preemption_sync_point(step))
+        step += 1
+        if rank == size - 1 and step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.02)
+    say(at=seen.index(True), count=sum(seen))
     distributed.shutdown()
 
 

@@ -707,6 +707,7 @@ RANDOM = [
     Case(random.WrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
     Case(random.UnwrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
     Case(expecting.Expect(-99, 300, "labels"), ((3, 2),), lambda x: x, dtypes=INTS),
+    Case(placing.ToMemory("pinned_host"), ((3, 2),), lambda x: x),
 ]  # fmt: skip
 
 # Collectives live inside vmap(axis_name=...): they have rows in tests/ops/test_collectives.py.

@@ -10,8 +10,8 @@ from optimizer_cases import CASES
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
-from atled.core.struct import static, struct
 from atled.staging import calls
+from atled.tree import static, struct
 
 
 class Model(nn.Module):
@@ -350,6 +350,8 @@ def test_only_parameters_are_updated():
 def test_patterns_that_match_nothing_and_parameters_without_a_group():
     with pytest.raises(ValueError, match=r"AdamW, decays: a pattern must match something; 'wieght'"):
         optim.AdamW(1e-3, decays="wieght").init(Model(0))
+    with pytest.raises(TypeError, match=r"AdamW, decays: a pattern must be a string; got a function"):
+        optim.AdamW(1e-3, decays=lambda path, x: x.ndim > 1).init(Model(0))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="every parameter must be in a group; norm/scale"):
         optim.groups({"first": optim.SGD(0.1)}).init(Model(0))
     optim.groups({"first": None, "second": None, "scale": None, "norm/bias": None}).init(Model(0))  # not the Buffers

@@ -183,6 +183,79 @@ print(before, where.cache_info().currsize, float(library.numpy.ones(3).sum()))
 
 
 @LIBRARIES
+def test_under_a_vmap(library):
+    ask = module(library, "extend.core").unsafe_am_i_under_a_vmap_DO_NOT_USE
+    seen, x = [], np.ones(3, "f4")
+
+    def f(x):
+        seen.append(ask())
+        return x
+
+    jit, vmap, grad = library.jit, library.vmap, library.grad
+    loop = lambda x: library.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+    for g in (f, jit(lambda x: f(x)), lambda x: grad(lambda x: f(x).sum())(x)):
+        g(x)
+    assert not any(seen)
+    seen.clear()
+    for g in (f, jit(lambda x: f(x)), grad(f), loop, lambda x: f(1.0)):
+        vmap(g)(x)
+    jit(vmap(f))(x)
+    grad(lambda x: vmap(f)(x).sum())(x)
+    assert len(seen) >= 7 and all(seen) and not ask()
+
+
+@LIBRARIES
+def test_effects(library):
+    core, debug = module(library, "extend.core"), module(library, "debug")
+    io_callback = module(library, "experimental").io_callback
+    effects = lambda f: library.make_jaxpr(f)(np.ones(3, "f4")).effects
+    printed = lambda x, **options: debug.print("{}", x, **options)
+    (plain,), (ordered,) = effects(printed), effects(lambda x: printed(x, ordered=True))
+    assert isinstance(plain, debug.DebugEffect) and isinstance(ordered, debug.OrderedDebugEffect)
+    assert not isinstance(plain, debug.OrderedDebugEffect) and not isinstance(ordered, debug.DebugEffect)
+    assert [str(e) for e in (plain, ordered)] == ["Debug", "OrderedDebug"]
+    for f in (
+        library.jit(printed), lambda x: debug.callback(lambda x: None, x), lambda x: library.vmap(printed)(x),
+        lambda x: library.lax.scan(lambda c, a: (printed(a), (c, a))[1], x, x),
+        lambda x: library.lax.cond(x[0] > 0, printed, lambda x: None, x),
+    ):  # fmt: skip
+        assert effects(f) == {plain}
+    assert effects(lambda x: (printed(x), printed(x, ordered=True))) == {plain, ordered}
+    assert [str(e) for e in effects(lambda x: io_callback(lambda x: None, None, x))] == ["IO"]
+    assert effects(library.numpy.sin) == core.no_effects and core.Effects is not None
+    assert isinstance(plain, core.Effect)
+
+    class Writes(core.Effect):
+        pass
+
+    writes, own = Writes(), core.Primitive("own")
+    own.def_effectful_abstract_eval(lambda x: (x, {writes}))
+    assert effects(lambda x: own.bind(x)) == {writes}
+    assert [e.effects for e in library.make_jaxpr(own.bind)(1.0).eqns] == [{writes}]
+
+
+@LIBRARIES
+def test_names_of_transformations(library):
+    info = module(library, "extend.source_info_util")
+    stack = info.new_name_stack("a").transform("vmap")
+    assert (str(stack), str(stack.extend("b")), len(stack.extend("b"))) == ("a/vmap()", "a/vmap(b)", 3)
+    with info.transform_name_stack("one"), library.named_scope("a"):
+        assert str(info.current_name_stack()) == "one(a)"
+        with info.transform_name_stack("two"):
+            assert str(info.current_name_stack()) == "one(a)/two()"
+            with info.extend_name_stack("b"):
+                assert str(info.current_name_stack()) == "one(a)/two(b)"
+        assert str(info.current_name_stack()) == "one(a)"
+
+    def f(x):
+        with info.transform_name_stack("mine"), library.named_scope("inner"):
+            return library.numpy.sin(x)
+
+    assert "/mine(inner)/sin" in library.jit(f).lower(1.0).as_text(debug_info=True)
+    assert str(library.make_jaxpr(f)(1.0).eqns[0].source_info.name_stack) == "mine(inner)"
+
+
+@LIBRARIES
 def test_names_of_scopes(library):
     info = module(library, "extend.source_info_util")
     assert str(info.new_name_stack("a").extend("b")) == "a/b" and len(info.NameStack()) == 0

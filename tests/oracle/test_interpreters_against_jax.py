@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 import numpy as np
 import pytest
@@ -208,3 +209,149 @@ def test_programs_of_wrapped_functions(library):
     program, types, consts = pe.trace_to_jaxpr_dynamic(f, [aval])
     assert [e.primitive.name for e in program.eqns] == ["mul"] and types[0].shape == (3,) and not consts
     assert isinstance(seen[0], pe.DynamicJaxprTracer) and isinstance(pe.JaxprTracer, type)
+
+
+# -- what is not used ------------------------------------------------------------------------------------------------
+
+
+@LIBRARIES
+def test_rules_for_what_is_not_used(library):
+    core, pe, jnp = module(library, "extend.core"), module(library, "interpreters.partial_eval"), library.numpy
+    both = core.Primitive("both")
+    both.multiple_results = True
+    both.def_abstract_eval(lambda x, y: [x, y])
+    sine = library.make_jaxpr(jnp.sin)(1.0).eqns[0]
+    seen = []
+
+    def rule(used, eqn):
+        seen.append(list(used))
+        if not any(used):
+            return [False, False], None
+        if used[1]:
+            return [True, True], eqn
+        new = core.new_jaxpr_eqn(
+            eqn.invars[:1], eqn.outvars[:1], sine.primitive, sine.params, eqn.effects, eqn.source_info
+        )
+        return [True, False], new
+
+    pe.dce_rules[both] = rule
+    closed = library.make_jaxpr(lambda x, y: both.bind(jnp.cos(x), jnp.exp(y)))(X, Y)
+
+    def left(*used):
+        program, is_left = pe.dce_jaxpr(closed.jaxpr, list(used))
+        return [e.primitive.name for e in program.eqns], list(is_left), len(program.outvars)
+
+    assert left(True, False) == (["cos", "sin"], [True, False], 1)
+    assert left(False, True) == (["cos", "exp", "both"], [True, True], 1)
+    assert left(False, False) == ([], [False, False], 0)
+    assert seen == [[True, False], [False, True], [False, False]]
+
+
+@LIBRARIES
+def test_calls_of_which_a_part_is_not_used(library):
+    core, pe, jnp = module(library, "extend.core"), module(library, "interpreters.partial_eval"), library.numpy
+    inner = library.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(X, Y)
+    assert callable(pe.dce_jaxpr_call_rule)
+    call = core.Primitive("my_call")
+    call.multiple_results = True
+    call.def_abstract_eval(lambda *types, call_jaxpr: list(call_jaxpr.out_avals))
+    pe.dce_rules[call] = pe.dce_jaxpr_closed_call_rule
+    mine = library.make_jaxpr(lambda x, y: call.bind(x, y, call_jaxpr=inner))(X, Y)
+    jitted = library.make_jaxpr(lambda x, y: library.jit(lambda x, y: (jnp.sin(x), jnp.cos(y)))(x, y))(X, Y)
+    for outer, name in ((mine, "call_jaxpr"), (jitted, "jaxpr")):
+        program, is_left = pe.dce_jaxpr(outer.jaxpr, [False, True])
+        (e,) = program.eqns
+        assert list(is_left) == [False, True] and len(e.invars) == len(e.outvars) == 1
+        assert [i.primitive.name for i in e.params[name].eqns] == ["cos"]
+        assert not pe.dce_jaxpr(outer.jaxpr, [False, False])[0].eqns
+    rule = pe.dce_rules[call]
+    assert rule([False, False], mine.eqns[0]) == ([False, False], None)
+
+
+# -- modules ---------------------------------------------------------------------------------------------------------
+
+
+def as_module(library, program, context=None, **given):
+    mlir = module(library, "interpreters.mlir")
+    options = {
+        "num_const_args": 0, "in_avals": program.in_avals, "ordered_effects": [], "platforms": ["cpu"], "backend": None,
+        "axis_context": context or mlir.ShardingContext(1), "donated_args": [False] * len(program.in_avals),
+        "lowering_parameters": mlir.LoweringParameters(), **given,
+    }  # fmt: skip
+    result = mlir.lower_jaxpr_to_module("mine", program, **options)
+    assert isinstance(result, mlir.LoweringResult) and len(result) == 4
+    return result
+
+
+def ops_of(result):
+    return re.findall(r"stablehlo\.\w+", str(result.module))
+
+
+@LIBRARIES
+def test_programs_as_modules(library):
+    mlir, jnp = module(library, "interpreters.mlir"), library.numpy
+    assert mlir.AxisContext == mlir.SPMDAxisContext | mlir.ShardingContext
+    program = library.make_jaxpr(lambda x, y: (jnp.sin(x), x + y))(X, Y)
+    result = as_module(library, program)
+    assert "module @mine" in str(result.module) and "func.func public @main" in str(result.module)
+    assert ops_of(result) == ["stablehlo.sine", "stablehlo.add"] and result.host_callbacks == []
+    assert "tf.aliasing_output = 0" in str(as_module(library, program, donated_args=[False, True]).module)
+    called = library.make_jaxpr(lambda x: library.pure_callback(lambda x: x, x, x))(X)
+    assert len(as_module(library, called).host_callbacks) == 1
+    held = np.float32([4.0, 5.0, 6.0])
+    closed = library.make_jaxpr(lambda x: x * library.numpy.asarray(held))(X)
+    assert "stablehlo.multiply" in ops_of(as_module(library, closed))
+
+
+@LIBRARIES
+def test_other_rules_for_a_module(library):
+    mlir, jnp = module(library, "interpreters.mlir"), library.numpy
+    inner = library.jit(lambda x: jnp.sin(x) * 2)
+    program = library.make_jaxpr(lambda x: inner(x) + jnp.sin(x))(X)
+    sine = library.make_jaxpr(jnp.sin)(1.0).eqns[0].primitive
+    rules = ((sine, lambda ctx, x, **params: [x]),)
+    found = ops_of(
+        as_module(library, program, lowering_parameters=mlir.LoweringParameters(override_lowering_rules=rules))
+    )
+    assert "stablehlo.sine" not in found and {"stablehlo.multiply", "stablehlo.add"} <= set(found)
+    assert "stablehlo.sine" in ops_of(as_module(library, program))
+
+
+@LIBRARIES
+def test_modules_over_a_mesh(library):
+    mlir, sharding = module(library, "interpreters.mlir"), module(library, "sharding")
+    program = library.make_jaxpr(lambda x: library.lax.psum(x, "a"), axis_env=[("a", 4)])(X)
+    context = mlir.SPMDAxisContext(sharding.AbstractMesh((4,), ("a",)), frozenset("a"))
+    text = str(as_module(library, program, context, num_partitions=4).module)
+    assert "stablehlo.all_reduce" in text and "dense<[[0, 1, 2, 3]]>" in text
+
+
+@LIBRARIES
+def test_programs_as_functions(library):
+    mlir, func = module(library, "interpreters.mlir"), importlib.import_module("jaxlib.mlir.dialects.func")
+    program = library.make_jaxpr(lambda x: library.numpy.sin(x) * 2)(X)
+
+    def rule(ctx, x):
+        make = lambda: mlir.lower_jaxpr_to_fun(
+            ctx.module_context, "helper", program, [], num_const_args=0, in_avals=program.in_avals
+        )
+        first, second = make(), make()
+        assert isinstance(first, func.FuncOp) and first.name.value == "helper" and second.name.value != "helper"
+        return func.CallOp(second, list(func.CallOp(first, [x]).results)).results
+
+    own = module(library, "extend.core").Primitive("own")
+    own.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(own, rule)
+    f = library.jit(own.bind)
+    np.testing.assert_allclose(f(X), 2 * np.sin(2 * np.sin(X)), rtol=1e-6)
+    assert "call @helper" in f.lower(X).as_text() and "func.func private @helper" in f.lower(X).as_text()
+
+
+def test_modules_of_several_devices():
+    mesh = atled.make_mesh((1,), ("i",), devices=atled.devices()[:1])
+    program = atled.make_jaxpr(lambda x, y: x + y)(X, Y)
+    placed = atled.NamedSharding(mesh, atled.P("i"))
+    text = str(as_module(atled, program, arg_shardings=[placed, None]).module)
+    assert '@mesh, [{"i"}]' in text and "@mesh, [{}]" in text
+    with pytest.raises(NotImplementedError, match="lower_jaxpr_to_module: one platform is needed; got cpu, tpu"):
+        as_module(atled, program, platforms=["cpu", "tpu"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import importlib
+import subprocess
 import sys
 
 import ml_dtypes
@@ -421,3 +422,27 @@ def test_sparse_functions():
     names += ["csr_fromdense", "csr_todense", "csr_matvec", "csr_matmat"]
     assert all([hasattr(sys.modules["atled.experimental.sparse"], n) for n in names])
     close(*results)
+
+
+PREEMPTED = """
+import importlib, os, signal, socket, sys, time
+library = importlib.import_module(sys.argv[1])
+with socket.create_server(("127.0.0.1", 0)) as probe:
+    port = probe.getsockname()[1]
+library.distributed.initialize(f"127.0.0.1:{port}", num_processes=1, process_id=0)
+library.devices()
+reached = importlib.import_module(f"{sys.argv[1]}.experimental.multihost_utils").reached_preemption_sync_point
+seen = [reached(0)]
+os.kill(os.getpid(), signal.SIGTERM)
+while not seen[-1] and len(seen) < 400:
+    time.sleep(0.05)
+    seen.append(reached(len(seen)))
+print(seen[0], any(seen), reached(len(seen)), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("name", ["atled", "jax"])
+def test_the_step_after_a_signal(name):
+    done = subprocess.run([sys.executable, "-c", PREEMPTED, name], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split()[-3:] == ["False", "True", "False"], done.stderr

@@ -12,6 +12,7 @@ import atled.numpy as jnp
 from atled import ad_checkpoint, config, debug, profiler, sharding, stages
 from atled.experimental import mesh_utils, multihost_utils
 from atled.extend import core
+from atled.interpreters import ad, batching
 from atled.sharding import P
 
 
@@ -228,3 +229,15 @@ def test_processes_and_memory(capsys):
     assert atled.copy_to_host_async({"x": x})["x"] is x
     atled.print_environment_info()
     assert "jaxlib" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["axis", "self", "args", "dims", "x", "t", "cotangent", "primals"])
+def test_parameters_of_primitives_may_have_any_name(name):
+    total = core.Primitive("total")
+    total.def_impl(lambda v, /, **at: jnp.sum(v, at[name]))
+    total.def_abstract_eval(lambda v, /, **at: core.ShapedArray(tuple(np.delete(v.shape, at[name])), v.dtype))
+    ad.deflinear2(total, lambda g, v, /, **at: [jnp.broadcast_to(jnp.expand_dims(g, at[name]), v.aval.shape)])
+    batching.primitive_batchers[total] = lambda vs, ds, /, **at: (total.bind(vs[0], **{name: at[name] + 1}), 0)
+    f = lambda v: total.bind(v, **{name: 0})
+    np.testing.assert_array_equal(atled.vmap(f)(jnp.ones((2, 3))), [3, 3])
+    np.testing.assert_array_equal(atled.vmap(atled.grad(f))(jnp.ones((2, 3))), np.ones((2, 3)))

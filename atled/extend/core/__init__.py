@@ -29,7 +29,9 @@ from atled.core.program import ProgramError as JaxprTypeError
 from atled.core.trace import Interpreter, Tracer, entered, responsible, state
 from atled.core.types import ArrayType as ShapedArray
 from atled.extend.primitive import Primitive
+from atled.ops.callback import Effect
 from atled.staging.scopes import ensure_compile_time_eval
+from atled.transforms.vmap import Batch
 
 __all__ = [
     "AbstractValue", "Atom", "CallPrimitive", "ClosedJaxpr", "ConcretizationTypeError", "DebugInfo", "DropVar",
@@ -39,7 +41,8 @@ __all__ = [
     "get_opaque_trace_state", "is_concrete", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim",
     "min_dim", "new_jaxpr_eqn", "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype",
     "set_current_trace", "subjaxprs", "take_current_trace", "trace_state_clean", "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE",
+    "valid_jaxtype",
 ]  # fmt: skip
 
 Jaxpr = Program
@@ -254,17 +257,6 @@ def set_current_trace(trace: Interpreter) -> Iterator[None]:
         trace.is_open = True
 
 
-class Effect:
-    """The base class of effects.
-
-    >>> class Writes(Effect):
-    ...     pass
-    >>> effects = frozenset({Writes()})
-    >>> effects == no_effects
-    False
-    """
-
-
 class TraceTag:
     """Distinguishes the traces of different transformations.
 
@@ -394,6 +386,19 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     True
     """
     return isinstance(state.base, Recorder)
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether a function is being batched.
+
+    >>> import atled
+    >>> _ = atled.vmap(lambda x: print(unsafe_am_i_under_a_vmap_DO_NOT_USE()))(np.ones(2))
+    True
+    """
+    interpreter = state.innermost
+    while interpreter is not None and not isinstance(interpreter, Batch):
+        interpreter = interpreter.outer
+    return interpreter is not None
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> Any:
