@@ -261,7 +261,7 @@ MODELS = [
         "One array in two places of a model",
         "ValueError",
         r"Tied: tokens/weight and head/weight are the same array; in a pytree they would become two copies",
-        r"try: one owner.*self\.tokens\.attend\(x\)",
+        r"try: let one module own it.*self\.tokens\.attend\(x\)",
         "A model is a tree of arrays. An array that occurs twice would get two gradients, and two states in "
         "the optimizer. "
         "Let one module own it, and call that module from the other place.",
@@ -667,7 +667,7 @@ MODELS = [
         "`vmap` over the weights of a model",
         "ValueError",
         r"vmap: mapped axes must have the same size; got 2 for f32\[2,4\] along axis 0 \(argument "
-        "\[0\]\.weight\).* 3 for",
+        r"\[0\]\.weight\).* 3 for",
         r"try: in_axes=",
         "`vmap` maps over the first axis of each argument, including the weights. For a model that all "
         "examples share, the axis is None; most layers take batches anyway.",
