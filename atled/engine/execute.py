@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jaxlib._jax as _jax
 import numpy as np
@@ -287,7 +287,7 @@ def _settled(raw: Any, program: Program, where: Spread) -> Spread:
     return where._replace(outs=tuple(outs))
 
 
-_loaded: dict[Any, Any] = {}  # (digest, device, donated) -> loaded executable; the newest last
+_loaded: dict[Any, Any] = {}  # (digest, compiler options, device, donated) -> loaded executable; the newest last
 _LOADED_LIMIT = 4096
 
 
@@ -302,7 +302,7 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
         name = digest(program)
     except NotPortable:
         return _compile(program, where, donated, module)[0]
-    memory_key = (name, where, donated)
+    memory_key = (name, _tuning(program), where, donated)
     with _one_at_a_time(memory_key):
         raw = _loaded.pop(memory_key, None)
         if raw is None:
@@ -366,7 +366,29 @@ def _description(where: Where) -> str:
     return f"{places}{where.mesh}{list(meshes)}{where.ins}{where.outs}"
 
 
+CompilerOptions: TypeAlias = tuple[tuple[str, str, Any], ...]  # name, type and value, since 1 == True
+
+
+def tuned(program: Program, chosen: CompilerOptions) -> Program:
+    """The same program, to be compiled with further options of XLA."""
+
+    def make() -> Program:
+        copy = Program(program.inputs, program.equations, program.outputs, program.name, program.input_names)
+        copy.derived["compiler_options"] = chosen
+        return copy
+
+    return program.memo(("tuned", chosen), make) if chosen else program
+
+
+def _tuning(program: Program) -> CompilerOptions:
+    """The options that the user chose for this program."""
+    return program.derived.get("compiler_options", ())
+
+
 def _option_values(program: Program, where: Where) -> dict[str, Any]:
+    chosen = {name: value for name, _, value in _tuning(program)}
+    if devices_of(where)[0].platform != "cpu":
+        return chosen
     values: dict[str, Any] = {"xla_disable_hlo_passes": "cse_barrier_expander"}  # it removes barriers before fusion
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
     # compile in half the time. Some ops on large arrays run up to three times as fast with them, large programs run
@@ -376,7 +398,10 @@ def _option_values(program: Program, where: Where) -> dict[str, Any]:
         values["xla_cpu_use_fusion_emitters"] = False
     else:
         values["xla_cpu_parallel_codegen_split_count"] = PARTS
-    return values
+    passes = "xla_disable_hlo_passes"
+    if passes in chosen:
+        chosen[passes] = f"{values[passes]},{chosen[passes]}"
+    return {**values, **chosen}
 
 
 def _gains_by_emitters(program: Program) -> bool:
@@ -407,8 +432,7 @@ def options(program: Program, where: Where) -> Any:
     """Compile options for a program."""
     devices = devices_of(where)
     build = _jax.CompileOptions()
-    if devices[0].platform == "cpu":
-        build.env_option_overrides = list(_option_values(program, where).items())
+    build.env_option_overrides = list(_option_values(program, where).items())
     assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in devices]], np.int32))
     for part in (build, build.executable_build_options):
         part.num_replicas, part.num_partitions, part.device_assignment = 1, len(devices), assignment
@@ -445,6 +469,8 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
     try:
         return versions.compile_and_load(client, module.module, device_list(devices), settings, *more)
     except EngineError as error:
+        if _tuning(program) and ("No such compile option" in str(error) or "While setting option" in str(error)):
+            raise ValueError(f"compiler_options: {str(error).partition(': ')[2]}") from None
         emitters = "xla_cpu_use_fusion_emitters"
         if platform == "cpu" and "MLIR failure" in str(error) and emitters not in versions.missing:  # on long chains
             settings.env_option_overrides = [*settings.env_option_overrides, (emitters, False)]

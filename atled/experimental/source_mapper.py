@@ -15,7 +15,6 @@ from typing import Any
 from atled.core import config
 from atled.core.program import Program, subprograms
 from atled.core.source import Source
-from atled.staging.ahead import refuse_options
 from atled.staging.jit import jit, make_program
 
 __all__ = [
@@ -201,9 +200,9 @@ def compile_with_env(f: Any, f_args: Any, f_kwargs: Any, env_flags: Any, compile
     >>> import atled.numpy as jnp
     >>> compile_with_env(lambda x: x @ x, (jnp.eye(2),), {}, {"matmul_precision": "highest"}, {})
     """
-    refuse_options("compile_with_env", compiler_flags)
     with config.override(**env_flags):
-        jit(lambda *args, **kwargs: f(*args, **kwargs)).lower(*f_args, **f_kwargs).compile()
+        lowered = jit(lambda *args, **kwargs: f(*args, **kwargs)).lower(*f_args, **f_kwargs)
+        lowered.compile(compiler_options=compiler_flags)
 
 
 def canonicalize_filename(file_name: str) -> str:
@@ -313,8 +312,8 @@ def _of_hlo(lowered: Any, **_: Any) -> SourceMapDump:
 
 
 def _of_optimized(lowered: Any, xla_compiler_flags: Any = None, **_: Any) -> SourceMapDump:
-    refuse_options("generate_sourcemaps", xla_compiler_flags)
-    text = lowered.compile_anew().as_text()  # an equal program from another place may already have been compiled
+    # an equal program from another place may already have been compiled
+    text = lowered.compile_anew(xla_compiler_flags).as_text()
     return SourceMapDump(_hlo_map(text), text, "hlo:optimized")
 
 

@@ -14,7 +14,7 @@ from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
 from atled.engine.eager import moved, placement
-from atled.engine.execute import EngineError, Executable, compiled_anew, executable, lowered
+from atled.engine.execute import CompilerOptions, EngineError, Executable, compiled_anew, executable, lowered, tuned
 from atled.engine.placement import Spread, Where, on_device
 from atled.staging.launch import MISS, NAMESPACE, Form, Site, failure_of, result_builder, taking
 from atled.staging.signature import Arguments, Signature, donations, flat_shardings, leaf_names
@@ -223,14 +223,13 @@ class Lowered(_Stage):
             topology: hardware you don't have: compiles for its first device if the arguments have no sharding.
                 Arguments with a sharding over a mesh of its devices need no `topology`.
             effort: optimization effort for a topology, from -1 (fast) to 1.
-            compiler_options: must be empty; set XLA flags for the process in XLA_FLAGS.
+            compiler_options: options of XLA for this program, by name, such as {"xla_cpu_enable_fast_math": False}.
         """
         from atled.engine import topology as topologies  # rarely needed
 
         if isinstance(topology, dict):  # JAX's first parameter
             topology, compiler_options = None, topology
-        refuse_options("compile", compiler_options)
-        program, where, module = self._program, self._where, self._module
+        program, where, module = self._tuned(compiler_options), self._where, self._module
         if topology is not None and topologies.of(where) is None:
             if isinstance(where, Spread):
                 raise ValueError(
@@ -248,25 +247,34 @@ class Lowered(_Stage):
             raise ValueError("compile: effort is supported only for topologies, not for attached devices.")
         return Compiled(executable(program, where, self._committed, self._donated, module), self._traced)
 
-    def compile_anew(self) -> Compiled:
+    def _tuned(self, options: dict[str, Any] | None) -> Program:
+        """The program with the options of `jit`, and with these, which take precedence."""
+        before = {name: value for name, _, value in self._traced._signature.options.compiler_options}
+        return tuned(self._program, chosen_options("compile", {**before, **(options or {})}))
+
+    def compile_anew(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compile without the caches: the text of a cached executable has the source lines of another program."""
         from atled.engine import topology as topologies
 
         if topologies.of(self._where) is not None:
-            return self.compile()
-        ready = compiled_anew(self._program, self._where, self._committed, self._donated, self._module)
+            return self.compile(compiler_options=compiler_options)
+        program = self._tuned(compiler_options)
+        ready = compiled_anew(program, self._where, self._committed, self._donated, self._module)
         return Compiled(ready, self._traced)
 
 
-def refuse_options(name: str, options: dict[str, Any] | None) -> None:
-    """Raise an error for per-program compiler options."""
-    if options:
-        raise NotImplementedError(
-            errors.explained(
-                f"{name}: compiler_options must be None or empty; got {options}.",
-                "XLA_FLAGS in the environment, for all programs.",
+def chosen_options(name: str, options: dict[str, Any] | None) -> CompilerOptions:
+    """Options of XLA for one program, in the form that programs are compared by."""
+    for option, value in (options or {}).items():
+        if not isinstance(option, str) or not isinstance(value, (bool, int, float, str)):
+            raise TypeError(
+                errors.explained(
+                    f"{name}: compiler_options must map names of XLA's options to bool, int, float or str; "
+                    f"got {option!r}: {value!r}.",
+                    '{"xla_cpu_enable_fast_math": False}.',
+                )
             )
-        )
+    return tuple([(option, type(value).__name__, value) for option, value in sorted((options or {}).items())])
 
 
 class _Like:

@@ -26,7 +26,7 @@ from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring, wrap
 from atled.engine.eager import moved
-from atled.engine.execute import EngineError, Executable, executable
+from atled.engine.execute import EngineError, Executable, executable, tuned
 from atled.engine.mappings import on_pressure
 from atled.engine.placement import Spread
 from atled.higher_order.call import Call
@@ -208,6 +208,11 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):
         if options.is_library:
             return _splice(shared, call)
+        if options.compiler_options:
+            raise ValueError(
+                f"jit: {shared.name} has compiler_options, so it must not be called under another transformation."
+                "\n  try: jit(..., compiler_options=...) as the outermost transformation."
+            )
         types = call.types()
         traced = _trace(shared, call, types)
         given = [x if isinstance(x, Array) else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
@@ -365,6 +370,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         check_expectations(traced.program, given)
         shared.expected.add(traced.program)
     program, left, donated, (where, committed) = prepared(shared.signature, traced, call, given)
+    program = tuned(program, shared.options.compiler_options)
     ready, is_found = _compiled(shared, call, program, (where, committed, donated), start)
     used = [given[i] for i in left]
     there = moved(used, where)

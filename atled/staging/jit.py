@@ -16,7 +16,7 @@ from atled.core.array import describe
 from atled.core.program import Program
 from atled.core.trace import Axis, state
 from atled.engine import client
-from atled.staging.ahead import TracedFunction, refuse_options
+from atled.staging.ahead import TracedFunction, chosen_options
 from atled.staging.calls import Shared, shared_for, trace
 from atled.staging.compiles import Compile
 from atled.staging.signature import Options, ShardingTree
@@ -117,7 +117,8 @@ def jit(
             and possibly on another device.
         max_compiles: raise if the function would be compiled more often, and name what changed.
         backend: a platform, to run on its first device.
-        compiler_options: must be empty; set XLA flags for the process in XLA_FLAGS.
+        compiler_options: options of XLA for this function, by name, such as {"xla_cpu_enable_fast_math": False}; it may
+            then not be called under another transformation. XLA_FLAGS sets options for the process.
 
     From the second compilation on, the logger `atled` reports which argument changed, and the compile time. The result
     is a function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures it was
@@ -130,7 +131,6 @@ def jit(
     >>> round(float(f(0.3)), 4), len(f.compiles)
     (1.0, 1)
     """
-    refuse_options("jit", compiler_options)
     if backend is not None:
         device = device or client.devices(backend)[0]
     options = Options(
@@ -144,6 +144,7 @@ def jit(
         max_compiles=max_compiles,
         in_shardings=None if in_shardings is None else ShardingTree(in_shardings),
         out_shardings=None if out_shardings is None else ShardingTree(out_shardings),
+        compiler_options=chosen_options("jit", compiler_options),
     )
     if fun is None:
         return lambda g: _jitted(g, options)

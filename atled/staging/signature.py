@@ -19,6 +19,7 @@ from atled.core.program import Program
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, mesh_or_current
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
+from atled.engine.execute import CompilerOptions
 
 _KIND = inspect.Parameter
 
@@ -40,6 +41,7 @@ class Options(NamedTuple):
     out_shardings: Any = None
     out_at: int | None = None  # position of NumPy's `out` in a library function
     is_shown: bool = False  # traced by make_program: dead code is kept
+    compiler_options: CompilerOptions = ()
 
 
 class Signature:

@@ -45,6 +45,14 @@ def test_entries_are_written_and_found(folder, monkeypatch):
     assert not compiled
 
 
+def test_compiler_options_are_part_of_the_key(folder):
+    f = lambda x: x * 7.5 + 1.0
+    for options in (None, {"xla_cpu_enable_fast_math": True}, {"xla_cpu_enable_fast_math": False}):
+        before = len(entries(folder))
+        atled.jit(f, compiler_options=options)(np.arange(4.0, dtype="f4"))
+        assert len(entries(folder)) == before + 1
+
+
 def test_what_came_from_disk_can_be_written_again(folder):
     f = atled.jit(lambda x: jnp.tanh(x) @ x)
     x = jnp.ones((4, 4))

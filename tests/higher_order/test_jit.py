@@ -362,3 +362,43 @@ def test_a_function_may_close_over_what_is_transformed():
     assert float(atled.grad(f)(3.0)) == 12.0
     assert [float(x) for x in atled.vmap(f)(jnp.arange(3.0))] == [0.0, 2.0, 8.0]
     assert float(atled.grad(atled.grad(f))(3.0)) == 4.0
+
+
+NO_FUSION = {"xla_disable_hlo_passes": "fusion,cpu-instruction-fusion,fusion-wrapper"}
+
+
+def test_compiler_options_reach_the_compiler():
+    """Programs that differ only in them are compiled apart, in either order, and equal ones once."""
+
+    def f(x):
+        return jnp.sum(jnp.sin(x) * jnp.exp(x) + 3.25)
+
+    def kernels(compiled):
+        return compiled.as_text().count(" fusion(")
+
+    x = jnp.linspace(0.0, 1.0, 1000)
+    plain, apart = atled.jit(f), atled.jit(f, compiler_options=NO_FUSION)
+    close(plain(x), apart(x), 1e-5)
+    close(apart(x), plain(x), 1e-5)
+    assert kernels(plain.lower(x).compile()) > 0 and kernels(apart.lower(x).compile()) == 0
+    assert kernels(plain.lower(x).compile(NO_FUSION)) == 0 and kernels(plain.lower(x).compile()) > 0
+    merged = apart.lower(x).compile({"xla_cpu_enable_fast_math": False})
+    assert kernels(merged) == 0
+    again = atled.jit(f, compiler_options=dict(NO_FUSION))
+    again(x)
+    assert again.compiles == apart.compiles
+    level = "xla_backend_optimization_level"
+    atled.jit(f, compiler_options={level: 1})(x)
+    with pytest.raises(ValueError, match=level):  # equal to 1, but not a number
+        atled.jit(f, compiler_options={level: True})(x)
+
+
+def test_compiler_options_that_are_refused():
+    g = atled.jit(jnp.sin, compiler_options=NO_FUSION)
+    for f, x in ((atled.grad(g), 1.0), (atled.jit(lambda x: g(x)), 1.0), (atled.vmap(g), jnp.ones(2))):
+        with pytest.raises(ValueError, match="outermost"):
+            f(x)
+    with pytest.raises(TypeError, match=r"must map names .* got 'a': \[1\]"):
+        atled.jit(jnp.sin, compiler_options={"a": [1]})
+    with pytest.raises(ValueError, match="not a valid bool value"):
+        atled.jit(jnp.sin, compiler_options={"xla_cpu_enable_fast_math": "maybe"})(1.0)

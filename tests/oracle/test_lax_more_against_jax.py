@@ -397,6 +397,9 @@ def test_kinds_that_arrays_do_not_have(dtype, kind):
 
 
 def test_compiler_options_in_jaxs_place():
-    with pytest.raises(NotImplementedError, match="compiler_options"):
-        atled.jit(lambda x: x).lower(1.0).compile({"xla_cpu_enable_fast_math": True})
-    assert atled.jit(lambda x: x).lower(1.0).compile({})(1.0) == 1.0
+    for options in ({}, {"xla_cpu_enable_fast_math": True}, {"xla_backend_optimization_level": 1}):
+        got, want = (m.jit(lambda x: x + 1).lower(1.0).compile(options)(1.0) for m in (atled, jax))
+        assert float(got) == float(want)
+    for library in (atled, jax):
+        with pytest.raises((ValueError, jax.errors.JaxRuntimeError), match="No such compile option: 'xla_none'"):
+            library.jit(lambda x: x).lower(1.0).compile({"xla_none": True})
