@@ -31,11 +31,8 @@ class Sort(Op):
             raise TypeError(f"sort: operands must have the same shape; got {', '.join(map(repr, xs))}.")
         if not 0 <= self.axis < xs[0].ndim:
             raise TypeError(f"sort: {xs[0]} has no axis {self.axis}.")
-        if any([x.kind == "k" for x in xs]):
-            raise TypeError(
-                f"sort: random keys have no order, and do not move with other operands; got {', '.join(map(repr, xs))}."
-                "\n  try: sort positions, lax.iota, along with the other operands, and index the random keys with them."
-            )
+        if any([x.kind == "k" for x in xs[: self.keys]]):
+            raise TypeError(f"sort: random keys have no order; got {', '.join(map(repr, xs))}.")
         if not 1 <= self.keys <= len(xs):
             raise TypeError(f"sort: {self.keys} keys for {len(xs)} operands.")
         return xs
@@ -155,7 +152,17 @@ class TopK(Op):
 
 def sort(xs: Sequence[Any], axis: int, keys: int = 1, is_stable: bool = True) -> tuple[Any, ...]:
     """Arrays in the order that sorts the first `keys` of them along an axis."""
-    return bind(Sort(axis, keys, is_stable), *xs)
+    op, types = Sort(axis, keys, is_stable), [type_of(x) for x in xs]
+    if not any([t.kind == "k" for t in types[keys:]]):
+        return bind(op, *xs)
+    op.result_type(*types)  # raises if they do not fit
+    # random keys, which the compiler knows as pairs of words, are taken by their positions
+    others = [x for x, t in zip(xs, types, strict=True) if t.kind != "k"]
+    *rest, order = bind(op, *others, shape.iota(np.int32, types[0].shape, axis))
+    ordered = iter(rest)
+    return tuple(
+        [indexing.take_along(x, order, axis) if t.kind == "k" else next(ordered) for x, t in zip(xs, types, strict=True)]
+    )
 
 
 def top_k(x: Any, k: int) -> tuple[Any, Any]:

@@ -148,5 +148,8 @@ def test_keys_have_no_order():
     for f in (jnp.sort, jnp.argsort, jnp.unique, lax.sort, atled.vmap(lambda k: jnp.sort(k[None]))):
         with pytest.raises(TypeError, match="random keys have no order"):
             f(keys)
+    order, moved = lax.sort((jnp.array([3, 1, 2, 0]), keys))  # but they move with others
+    assert order.tolist() == [0, 1, 2, 3]
+    assert random.key_data(moved).tolist() == random.key_data(keys)[np.array([3, 1, 2, 0])].tolist()
     mixed = random.permutation(random.key(0), keys)
     assert {*map(tuple, np.asarray(random.key_data(mixed)))} == {*map(tuple, np.asarray(random.key_data(keys)))}
