@@ -161,7 +161,10 @@ def sort(xs: Sequence[Any], axis: int, keys: int = 1, is_stable: bool = True) ->
     *rest, order = bind(op, *others, shape.iota(np.int32, types[0].shape, axis))
     ordered = iter(rest)
     return tuple(
-        [indexing.take_along(x, order, axis) if t.kind == "k" else next(ordered) for x, t in zip(xs, types, strict=True)]
+        [
+            indexing.take_along(x, order, axis) if t.kind == "k" else next(ordered)
+            for x, t in zip(xs, types, strict=True)
+        ]
     )
 
 
