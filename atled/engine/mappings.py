@@ -12,7 +12,8 @@ on_pressure: list[Callable[[], None]] = []
 MAPPINGS = 24_000
 _NEEDED = 512  # free mappings required to compile a program
 _EACH = 64  # more mappings than most programs use
-_unlooked = [0, 0.0]  # mappings that may be used, and the time, until the next check, which takes a millisecond
+_SPARED = 50  # a check takes a microsecond for each mapping; it may take a fiftieth of the time
+_unlooked = [0, 0.0]  # mappings that may be used, and the time, until the next check
 
 
 def make_room() -> None:
@@ -20,23 +21,26 @@ def make_room() -> None:
     _unlooked[0] -= _EACH
     if _unlooked[0] > 0 and time.monotonic() < _unlooked[1]:  # other parts of the process use mappings, too
         return
-    most = _mappings_allowed()
-    relieve(min(MAPPINGS, most // 2))
-    taken = _mappings()
+    start, most = time.monotonic(), _mappings_allowed()
+    taken = relieve(min(MAPPINGS, most // 2))
     if most - taken < _NEEDED:
         raise MemoryError(
             f"compile: this process has {taken:,} memory mappings of {most:,} that Linux allows, too few for another "
             "program.\n  try: sysctl vm.max_map_count=1000000, fewer memory-mapped files, or atled.clear_caches()."
         )
-    _unlooked[:] = min((most - taken) // 4, 128 * _EACH), time.monotonic() + 0.2
+    now = time.monotonic()
+    _unlooked[:] = min((most - taken) // 4, 128 * _EACH), now + min(max(0.2, _SPARED * (now - start)), 2.0)
 
 
-def relieve(limit: int) -> None:
-    """Drop executables that can be reloaded from disk, if this process has more mappings than `limit`."""
-    if _mappings() > limit:
+def relieve(limit: int) -> int:
+    """Drop executables that can be reloaded from disk, if there are more mappings than `limit`; how many there are."""
+    taken = _mappings()
+    if taken > limit:
         for drop in on_pressure:
             drop()
         gc.collect()
+        taken = _mappings()
+    return taken
 
 
 def _mappings_allowed() -> int:
