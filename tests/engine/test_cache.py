@@ -7,8 +7,8 @@ import pathlib
 import random
 import subprocess
 import sys
-import time
 import threading
+import time
 
 import numpy as np
 import pytest
