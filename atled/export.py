@@ -181,10 +181,11 @@ def export(
                 f"\n  try: disabled_checks=[DisabledSafetyCheck.custom_call({foreign[0]!r})]."
             )
         captured, structure = list(trace.captured), trace.in_structure
-        if hasattr(fun_jit, "owner"):  # a model: the first argument becomes data of the file
-            captured += tree.leaves(fun_jit.owner)
-            args, kwargs = structure.children
-            structure = tree._structure(tuple, None, (tree._structure(tuple, None, args.children[1:]), kwargs))
+        owner = getattr(fun_jit, "owner", None)
+        if owner is not None:  # a model: the first argument becomes data of the file
+            captured += tree.leaves(owner)
+            positional, by_name = structure.children
+            structure = tree._structure(tuple, None, (tree._structure(tuple, None, positional.children[1:]), by_name))
         return Exported(
             trace.name, stablehlo.to_portable(module), [np.asarray(x) for x in captured],
             trace.program.input_types[len(captured) :], trace.program.output_types, structure, trace.out_structure,

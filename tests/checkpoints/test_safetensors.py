@@ -309,7 +309,7 @@ def test_what_cannot_be_held_hinders_nothing_else(tmp_path):
         (b'{"weight_map": {"a": "../m.safetensors"}}', "same directory"),
         (b'{"weight_map": {"a": "/etc/passwd"}}', "same directory"),
         (b'{"weight_map": {"a": "x", "a": "y"}}', "'a' appears twice"),
-        (b'{"weight_map": {"a": "absent.safetensors"}}', "'absent.safetensors' .for 'a'., and there is no such file"),
+        (b'{"weight_map": {"a": "absent.safetensors"}}', "'absent.safetensors' .for 'a'., but there is no such file"),
         (b'{"weight_map": {"c": "m-00001-of-00002.safetensors"}}', "it has no 'c'"),
     ],
 )
