@@ -150,7 +150,7 @@ def test_parts_of_decompositions():
     (lambda lax: lax.linalg.schur(A, sort_eig_vals=True), "schur: sorting is not supported"),
     (lambda lax: lax.linalg.svd(A, subset_by_index=(0, 1)), "svd: subset_by_index needs full_matrices=False"),
     (lambda lax: lax.dynamic_slice(Y, (0, -1), (1, 1), allow_negative_indices=False), "it is False, so positions must"),
-    (lambda lax: lax.dynamic_slice(Y, (0, 0), (1, 1), allow_negative_indices=(True,)), "one for each of 2 axes"),
+    (lambda lax: lax.dynamic_slice(Y, (0, 0), (1, 1), allow_negative_indices=(True,)), "one value for each of 2 axes"),
     (lambda lax: lax.linalg.tridiagonal_solve(Y[0], Y[0], Y[0], Y.T, perturb_singular=True), "perturb_singular=True"),
 ])  # fmt: skip
 def test_what_is_not_there(call, message):
