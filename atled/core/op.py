@@ -37,6 +37,7 @@ class Op:
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which runs if the values are concrete
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms use
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
+    compiler_options: ClassVar[Any] = ()  # options of XLA for the program that it holds, which runs as a launch
 
     fields: ClassVar[tuple[str, ...]] = ()  # the names of the parameters
 

@@ -65,6 +65,8 @@ class Evaluate(Interpreter):
         is_tuple = type(types) is tuple
         results = tuple([Var(t) for t in (types if is_tuple else (types,))])
         program = Program(inputs, [Equation(op, tuple(inputs), results, None)], results, op.name)
+        if op.compiler_options:
+            program = execute.tuned(op.program, op.compiler_options)
         where, committed = placement(program, arrays)
         arrays = moved(arrays, where)
         ready = execute.executable(program, where, committed)

@@ -114,6 +114,21 @@ class Rule(Call):
             return super().masked(values, masks)
 
 
+class TunedCall(Call):
+    """A call of a function with options of XLA. It runs as a launch, since a part of a program has no options."""
+
+    compiler_options: Any
+
+    def again(self, program: Program) -> Call:
+        return TunedCall(program, self.compiler_options)
+
+    def lower(self, build: Any, *operands: Any) -> Any:
+        raise ValueError(
+            f"jit: {self.program.name} has compiler_options, so it must not be part of another compiled function."
+            "\n  try: pass compiler_options to the outermost jit."
+        )
+
+
 def run_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
     """Run a program: inlined while tracing, as one launch otherwise."""
     return evaluate(program, operands) if type(state.base) is Recorder else bind(Call(program), *operands)

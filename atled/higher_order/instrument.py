@@ -19,12 +19,13 @@ from atled.core.trace import bind, state
 from atled.core.types import ArrayType
 from atled.higher_order import checks
 from atled.higher_order.branches import Cond
-from atled.higher_order.call import Call, Rule
+from atled.higher_order.call import Call, Rule, TunedCall
 from atled.higher_order.checks import CODE, NONE, Check, DivisionByZeroError, NaNError, OOBError, Site
 from atled.higher_order.composites import Composite
 from atled.higher_order.custom_rules import CustomJvp, CustomVjp
 from atled.higher_order.custom_vmap import CustomVmap
 from atled.higher_order.loops import While
+from atled.higher_order.marked import MarkedCall
 from atled.higher_order.remat import Checkpoint
 from atled.higher_order.scan import Scan
 from atled.higher_order.shard_map import ShardMap, scope
@@ -32,7 +33,7 @@ from atled.ops import conversion, elementary, elementwise, indexing, reduction, 
 
 _INT = np.dtype("int32")
 _PAIR = (ArrayType((2,), _INT),)  # an index and its axis
-_CALLS = (Call, Rule, Checkpoint, Composite)
+_CALLS = (Call, Rule, TunedCall, Checkpoint, Composite, MarkedCall)
 _HOLDS = (*_CALLS, CustomJvp, CustomVjp, CustomVmap, Cond, Scan, While, ShardMap)
 # Ops that cannot produce a NaN from finite numbers: they move, select or round.
 _SAFE = frozenset([
@@ -100,7 +101,7 @@ def _automatic(e: Equation, enabled: frozenset[Any]) -> list[Site]:
         sites.append(Site(DivisionByZeroError, "div", place=place))
     if OOBError in enabled and _index_axes(e) is not None:
         sites.append(Site(OOBError, e.op.name, e.operands[0].type.shape, _PAIR, place=place))
-    is_computed = e.op.name not in _SAFE and not e.op.splits
+    is_computed = e.op.name not in _SAFE
     if NaNError in enabled and is_computed and any([v.type.kind in "fc" and v.type.size for v in e.results]):
         sites.append(Site(NaNError, _name(e.op), place=place))
     return sites

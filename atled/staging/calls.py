@@ -29,7 +29,7 @@ from atled.engine.eager import moved
 from atled.engine.execute import EngineError, Executable, executable, tuned
 from atled.engine.mappings import on_pressure
 from atled.engine.placement import Spread
-from atled.higher_order.call import Call
+from atled.higher_order.call import Call, TunedCall
 from atled.higher_order.expectations import check_expectations
 from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
 from atled.staging.ahead import Traced, TracedFunction, prepared
@@ -208,21 +208,16 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):
         if options.is_library:
             return _splice(shared, call)
-        if options.compiler_options:
-            raise ValueError(
-                f"jit: {shared.name} has compiler_options, so it must not be called under another transformation."
-                "\n  try: jit(..., compiler_options=...) as the outermost transformation."
-            )
         types = call.types()
         traced = _trace(shared, call, types)
         given = [x if isinstance(x, Array) else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
         operands = [*traced.captured, *given]
         if not scope().jit:
             out = evaluate(traced.program, operands)
-        elif options.is_inline:
+        elif options.is_inline and not options.compiler_options:
             out = _values(inline(traced.program, operands))
         else:
-            out = list(bind(Call(traced.program), *operands))
+            out = list(bind(_call(shared, traced.program), *operands))
         return traced.out_structure.unflatten(out)
     return _launch(shared, call)
 
@@ -240,6 +235,11 @@ def _splice(shared: Shared, call: Arguments) -> Any:
     else:  # under grad or vmap without jit: still one launch
         out = bind(Call(traced.program), *operands)
     return traced.out_structure.unflatten(list(out))
+
+
+def _call(shared: Shared, program: Program) -> Call:
+    chosen = shared.options.compiler_options
+    return TunedCall(program, chosen) if chosen else Call(program)
 
 
 def _values(out: list[Any]) -> list[Any]:
@@ -363,7 +363,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     if traced.notes:
         _say(traced.notes)
     if any([isinstance(x, Tracer) for x in traced.captured]):  # the function closes over a tracer
-        return traced.out_structure.unflatten(list(bind(Call(traced.program), *traced.captured, *arrays)))
+        return traced.out_structure.unflatten(list(bind(_call(shared, traced.program), *traced.captured, *arrays)))
     captured = [as_array(x) for x in traced.captured]
     given = [*captured, *arrays]
     if not shared.options.is_library and traced.program not in shared.expected:

@@ -117,8 +117,9 @@ def jit(
             and possibly on another device.
         max_compiles: raise if the function would be compiled more often, and name what changed.
         backend: a platform, to run on its first device.
-        compiler_options: options of XLA for this function, by name, such as {"xla_cpu_enable_fast_math": False}; it may
-            then not be called under another transformation. XLA_FLAGS sets options for the process.
+        compiler_options: options of XLA for this function, by name, such as {"xla_cpu_enable_fast_math": False}. Its
+            derivatives and batched forms have them too; inside another `jit` it raises. XLA_FLAGS sets options for the
+            process.
 
     From the second compilation on, the logger `atled` reports which argument changed, and the compile time. The result
     is a function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures it was
