@@ -164,6 +164,13 @@ class Mesh:
 _blocks: ContextVar[tuple[config.override, ...]] = ContextVar("meshes", default=())  # of `with mesh:`, innermost last
 
 
+def with_devices(mesh: Any) -> Mesh:
+    """A mesh; an abstract one gets numbers in place of devices, for programs that are not run."""
+    if isinstance(mesh, Mesh):
+        return mesh
+    return Mesh(np.arange(mesh.size).reshape(mesh.axis_sizes), mesh.axis_names)
+
+
 class set_mesh:  # noqa: N801
     """Set the default mesh for `PartitionSpec`s and `shard_map`.
 

@@ -6,11 +6,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from atled.core.op import Op
 from atled.core.program import Equation, Program, evaluate, primitive_of, record_closed
-from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
+from atled.core.sharding import NamedSharding, PartitionSpec, with_devices
 from atled.core.types import ArrayType
 from atled.engine import placement, stablehlo
 from atled.engine.mlir import ir
@@ -130,7 +128,7 @@ def lower_jaxpr_to_module(
     program = _closed(jaxpr, module_name, lowering_parameters.override_lowering_rules or (), arg_names or ())
     donated = _aliases(program, donated_args)
     if isinstance(axis_context, SPMDAxisContext):
-        built = stablehlo.build(program, platforms[0], donated, manual=_mesh(axis_context.mesh))
+        built = stablehlo.build(program, platforms[0], donated, manual=with_devices(axis_context.mesh))
     else:
         spread = _spread(program, arg_shardings or (), result_shardings or ())
         built = stablehlo.build(program, platforms[0], donated, spread=spread)
@@ -208,13 +206,6 @@ def _aliases(program: Program, donated: Sequence[bool]) -> list[int | None]:
         at = next((i for i, (_, u) in enumerate(free) if u.strong() is t.strong()), None) if is_donated else None
         found.append(None if at is None else free.pop(at)[0])
     return found
-
-
-def _mesh(mesh: Any) -> Mesh:
-    """A mesh; one without devices gets numbers in place of them, because a module names none."""
-    if isinstance(mesh, Mesh):
-        return mesh
-    return Mesh(np.arange(mesh.size).reshape(mesh.axis_sizes), mesh.axis_names)
 
 
 def _spread(program: Program, ins: Sequence[NamedSharding | None], outs: Sequence[NamedSharding | None]) -> Any:

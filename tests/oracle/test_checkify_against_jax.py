@@ -622,7 +622,7 @@ def test_every_op_that_holds_a_program_is_checked():
     on_host = compute_on.compute_on2(
         lambda x: jnp.log(x), compute_type="device_host", out_memory_spaces=atled.memory.Space.Device
     )
-    solve = lambda x: lax.custom_linear_solve(lambda y: 2 * y, x, lambda _, b: jnp.log(b))  # noqa: E731
+    solve = lambda x: lax.custom_linear_solve(lambda y: 2 * y, x, lambda _, b: jnp.log(b))
     for f in (on_host, solve, atled.jit(on_host), atled.vmap(on_host)):
         x = np.array([-1.0], "f4")
         error, out = ours.checkify(f, errors=ours.float_checks)(x)

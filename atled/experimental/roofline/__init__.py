@@ -11,11 +11,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from atled.core import tree
 from atled.core.program import Equation, Primitive, Program, Var, primitive_of, pruned, used
-from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
+from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, with_devices
 from atled.experimental.roofline.costs import cost_of
 from atled.experimental.roofline.results import RooflineResult, RooflineRuleContext, RooflineShape, bytes_of
 from atled.experimental.roofline.traffic import traffic
@@ -106,7 +104,7 @@ def roofline(
     is_sharded = mesh is not None and in_specs is not None and out_specs is not None
 
     def estimate(*args: Any) -> tuple[Any, RooflineResult]:
-        whole = _on_mesh(f, mesh, in_specs, out_specs) if is_sharded else f
+        whole = shard_map(f, mesh=with_devices(mesh), in_specs=in_specs, out_specs=out_specs) if is_sharded else f
         program, shapes = _recorded(whole, args, vjp, is_sharded)
         if print_jaxpr:
             print(program)
@@ -148,13 +146,6 @@ def roofline_and_grad(
         return shapes, forward, backward
 
     return estimate
-
-
-def _on_mesh(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any) -> Callable[..., Any]:
-    """The function over a mesh; that of an abstract one has numbers instead of devices, since nothing is run."""
-    if not isinstance(mesh, Mesh):
-        mesh = Mesh(np.arange(mesh.size).reshape(mesh.axis_sizes), mesh.axis_names)
-    return shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
 
 
 def _recorded(f: Callable[..., Any], args: Any, is_derived: bool, is_backward_only: bool) -> tuple[Program, Any]:
