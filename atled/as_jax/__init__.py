@@ -68,7 +68,7 @@ class Alias(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} in atled") from None
         if isinstance(value, ModuleType) and value.__name__.startswith("atled") and full not in ("jax.config",):
             return importlib.import_module(full) if _place(full) == value.__name__ else value
-        if self._real is not config:
+        if self._real is not config and name in vars(self._real):  # not one that is computed for each access
             self.__dict__[name] = value  # the next time, Python finds it
         return value
 

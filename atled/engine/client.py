@@ -184,7 +184,7 @@ def _client(platform: str | None) -> Any:
     for name in {"gpu": ("cuda", "rocm")}.get(platform, (platform,)):
         if name in known:
             return known[name]
-    raise RuntimeError(f"devices: there is no {platform} device here; the platforms are {', '.join(known)}.")
+    raise RuntimeError(f"devices: Unknown backend {platform!r}; the platforms here are {', '.join(known)}.")
 
 
 def device_count(backend: str | None = None) -> int:

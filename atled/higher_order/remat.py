@@ -336,8 +336,7 @@ remat = checkpoint
 def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple[Any, ...], kwargs: Any) -> Any:
     dynamic = tuple([x for i, x in enumerate(args) if i not in static])
     leaves, structure = tree.flatten((dynamic, kwargs))
-    # outside of a trace, it cannot close over a differentiated value
-    if runs_in_python() or (state.level == 0 and responsible(leaves).level == 0):
+    if runs_in_python():
         return fun(*args, **kwargs)
 
     def merged(given: Any, named: Any) -> Any:
@@ -346,9 +345,10 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
 
     merged.__name__ = str(getattr(fun, "__name__", "checkpoint"))
     recorded = record_tree(merged, structure, [type_of(x) for x in leaves])
-    return recorded.structure.unflatten(
-        list(bind(Checkpoint(recorded.program, policy, prevent_cse), *recorded.captured, *leaves))
-    )
+    operands = [*recorded.captured, *leaves]
+    if state.level == 0 and responsible(operands).level == 0:  # values: nothing is differentiated
+        return recorded.structure.unflatten(evaluate(recorded.program, operands))
+    return recorded.structure.unflatten(list(bind(Checkpoint(recorded.program, policy, prevent_cse), *operands)))
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

@@ -11,6 +11,7 @@ import atled
 import atled.numpy as jnp
 from atled import lax
 from atled.ad_checkpoint import checkpoint_name
+from atled.core.trace import Tracer
 from atled.engine import stablehlo
 from atled.transforms.linearize import linearize_flat
 
@@ -136,3 +137,13 @@ def test_offloaded_values_go_to_the_host():
     assert text.count('_xla_buffer_placement = "pinned_host"') == 1
     assert text.count('_xla_buffer_placement = "device"') == 1
     assert "annotate_device_placement" not in stablehlo.module_text(stablehlo.build(program, "cpu"))
+
+
+def test_values_are_traced_too():
+    """So what would fail under `grad` fails at once; and the equations run one by one."""
+    with pytest.raises(TypeError, match="if"):
+        atled.checkpoint(lambda x: x if x > 0 else -x)(1.0)
+    seen = []
+    f = atled.checkpoint(lambda x, n: seen.append(isinstance(x, Tracer)) or {"a": jnp.sin(x) * n})
+    np.testing.assert_allclose(f(0.5, n=3)["a"], 3 * np.sin(np.float32(0.5)), 1e-6)
+    assert seen == [True]

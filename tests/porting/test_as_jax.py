@@ -108,3 +108,9 @@ def test_our_own_users_keep_their_widths():
     import atled.numpy as jnp
 
     assert jnp.asarray(np.ones(2)).dtype == "float64" and "jax" not in jnp.__name__
+
+
+def test_names_that_are_computed_are_not_kept():
+    """`jax._src.xla_bridge._backends` is empty until a client is made."""
+    text = "import jax, jax._src.xla_bridge as b; n = len(b._backends); jax.devices(); print(n, len(b._backends))"
+    assert run("-m", "atled.as_jax", "-c", text, JAX_PLATFORMS="cpu")[:2] == (0, "0 1\n")
