@@ -148,3 +148,34 @@ def test_an_interrupt_ends_a_wait():
         sent = workers[0].signal(signal.SIGINT)
         assert workers[0].hear(timeout=20)["interrupted"] and time.time() - sent < 3
         assert workers[0].child.wait(20) == 0  # its hub waits 5 seconds for the others, and no longer
+
+
+def test_a_connection_whose_task_never_begins_is_closed():
+    """A world that ends while somebody connects left the socket open: the task that closes it was cancelled first."""
+
+    async def scene() -> bytes:
+        cancelled = asyncio.Event()
+
+        async def greet(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"here")
+
+        def serve(reader, writer):
+            def cancel() -> None:
+                (task,) = [t for t in asyncio.all_tasks() if t.get_coro() is greeting]
+                task.cancel()
+                cancelled.set()
+
+            greeting = greet(writer)
+            asyncio.get_running_loop().call_soon(cancel)  # before the first step of the task
+            return greeting
+
+        server = await wire.listen(serve, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await cancelled.wait()
+        try:
+            return await asyncio.wait_for(reader.read(), 5)
+        finally:
+            writer.close()
+            server.close()
+
+    assert asyncio.run(scene()) == b""

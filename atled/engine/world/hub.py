@@ -96,12 +96,12 @@ class Hub:
 
     async def _listen(self, host: str, port: int) -> tuple[asyncio.Server, str, int]:
         try:
-            server = await asyncio.start_server(self._connected, host, port, limit=wire.LINE)
+            server = await wire.listen(self._connected, host, port)
         except OSError as error:
             # The name that others use for this machine need not be one of its own addresses.
             if error.errno == errno.EADDRINUSE or getattr(error, "errno", None) == errno.EACCES:
                 raise
-            server = await asyncio.start_server(self._connected, None, port, limit=wire.LINE)
+            server = await wire.listen(self._connected, None, port)
         return server, host, server.sockets[0].getsockname()[1]
 
     @property
@@ -147,7 +147,6 @@ class Hub:
             channel = await self._known(reader, writer)
             if channel is not None:
                 await self._serve(channel)
-        writer.close()
 
     async def _known(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> wire.Channel | None:
         if self._strangers >= STRANGERS:

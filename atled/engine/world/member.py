@@ -135,7 +135,7 @@ class Member:
 
     async def _open_tunnel(self, channel: wire.Channel) -> None:
         self.local_address = channel.writer.get_extra_info("sockname")[0]
-        self._tunnels = await asyncio.start_server(self._tunnel, "127.0.0.1", 0)
+        self._tunnels = await wire.listen(self._tunnel, "127.0.0.1", 0)
         self.tunnel_port = self._tunnels.sockets[0].getsockname()[1]
 
     async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -150,7 +150,6 @@ class Member:
                     there.close()
             while await reader.read(2**16):
                 pass  # the hub is lost: keep the tunnel open, but silent
-        writer.close()
 
     # -- what the thread does ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import itertools
 import json
 import secrets
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 GREETING = b"atled-2"
@@ -148,6 +148,27 @@ async def splice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cha
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def listen(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]],
+    host: str | None,
+    port: int,
+) -> asyncio.Server:
+    """A server. Each connection is closed when its task ends, even one that is cancelled before it begins."""
+
+    running: set[asyncio.Task[None]] = set()  # the loop itself holds no reference to a task that waits
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def end(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            writer.close()
+
+        task = asyncio.ensure_future(serve(reader, writer))
+        running.add(task)
+        task.add_done_callback(end)
+
+    return await asyncio.start_server(connected, host, port, limit=LINE)
 
 
 async def turns() -> None:
