@@ -20,9 +20,9 @@ from atled.ops.placing import ToMemory, with_sharding_constraint
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """A tree of arrays on a device, or split over a mesh; NumPy arrays and numbers become arrays.
 
-    `device` may be a device, a platform's name, a sharding, a memory (`memory.Space`), or a tree of those that is a
-    prefix of `x`. JAX's `src`,
-    `donate` and `may_alias` are accepted without effect: arrays are immutable and share memory where possible.
+    `device` may be a device, a platform's name, a sharding, a memory (`memory.Space`), a `Format`, or a tree of those
+    that is a prefix of `x`. JAX's `src`, `donate` and `may_alias` are accepted without effect: arrays are immutable and
+    share memory where possible.
 
     >>> import numpy as np
     >>> device_put({"w": np.ones(2, "float32")})["w"]
@@ -43,6 +43,8 @@ def _put(leaf: Any, target: Any) -> Any:
         target = NamedSharding(mesh_or_current(None, "device_put"), target)
     if isinstance(target, Space):
         return _put_into(leaf, target)
+    if target is not None and not isinstance(target, Sharding) and not hasattr(target, "client"):
+        target = _of_format(target)
     if isinstance(leaf, Tracer):
         return with_sharding_constraint(leaf, target) if isinstance(target, NamedSharding) else leaf
     try:
@@ -55,6 +57,20 @@ def _put(leaf: Any, target: Any) -> Any:
         _check_there(leaf._buffer)
         return leaf if target is None else _engine.device_put(leaf, target)
     return _engine.to_device(leaf, device=target)
+
+
+def _of_format(target: Any) -> Sharding | None:
+    """The sharding of a `Format`, whose layout must be row-major."""
+    from atled.core.layout import Format, Layout  # rarely used
+
+    if not isinstance(target, Format):
+        raise TypeError(
+            "device_put: device must be a device, a platform's name, a sharding, a PartitionSpec, a memory or a Format;"
+            f" got {describe(target)}."
+        )
+    if isinstance(target.layout, Layout) and not target.layout.is_row_by_row:
+        raise NotImplementedError(f"device_put: arrays are always row-major here; got {target.layout}.")
+    return target.sharding
 
 
 def _put_into(leaf: Any, space: Space) -> Any:

@@ -36,7 +36,13 @@ PLACES = {
     "jax.config": "atled.core.config",
     "jax._src": "atled.as_jax.src",
     "jax.api_util": "atled.as_jax.api_util",
+    "jax.experimental.array_serialization": "atled.as_jax.remote",
+    "jax.experimental.array_serialization.serialization": "atled.as_jax.remote",
+    "jax.experimental.colocated_python": "atled.as_jax.remote",
+    "jax.experimental.colocated_python.func": "atled.as_jax.remote",
+    "jax.experimental.colocated_python.serialization": "atled.as_jax.remote",
     "jax.experimental.hijax": "atled.as_jax.hijax",
+    "jax.extend.ifrt_programs": "atled.as_jax.remote",
     "jax.lib": "atled.extend.backend",
     "jax.version": "atled.as_jax.version",
 }

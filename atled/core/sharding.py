@@ -299,6 +299,10 @@ class Sharding:
     def addressable_devices(self) -> set[Any]:
         return {d for d in self.devices if _is_here(d)}
 
+    @property
+    def _addressable_device_assignment(self) -> tuple[Any, ...]:  # in the order of the devices, for libraries
+        return tuple([d for d in self.devices if _is_here(d)])
+
     def indices(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
         """The shard of an array that each device holds, as an index."""
         return [tuple([slice(None)] * len(shape))] * len(self.devices)

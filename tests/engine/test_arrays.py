@@ -323,3 +323,16 @@ def test_memory_can_be_looked_at():
         with pytest.raises(TypeError, match="bytes-like object is required"):
             memoryview(x)
         assert memoryview(np.asarray(x)).tolist() == view.tolist()
+
+
+def test_device_put_with_a_format():
+    from atled.experimental.layout import Format, Layout
+
+    sharding = atled.sharding.SingleDeviceSharding(atled.devices()[0])
+    x = np.ones((2, 3), "f4")
+    for place in (Format(Layout((0, 1)), sharding), Format(Layout.AUTO, sharding), Format(None, sharding), Format()):
+        np.testing.assert_array_equal(atled.device_put({"a": x}, place)["a"], x)
+    with pytest.raises(NotImplementedError, match="always row-major"):
+        atled.device_put(x, Format(Layout((1, 0)), sharding))
+    with pytest.raises(TypeError, match=r"device must be a device, .* or a Format; got object"):
+        atled.device_put(x, object())

@@ -114,3 +114,36 @@ def test_names_that_are_computed_are_not_kept():
     """`jax._src.xla_bridge._backends` is empty until a client is made."""
     text = "import jax, jax._src.xla_bridge as b; n = len(b._backends); jax.devices(); print(n, len(b._backends))"
     assert run("-m", "atled.as_jax", "-c", text, JAX_PLATFORMS="cpu")[:2] == (0, "0 1\n")
+
+
+ORBAX = """
+import tempfile
+import jax, numpy as np, jax.numpy as jnp
+import orbax.checkpoint as ocp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+mesh, other = [Mesh(np.array(jax.devices()).reshape(shape), ("a", "b")) for shape in ((4, 2), (2, 4))]
+w = jax.device_put(jnp.arange(64.0).reshape(8, 8), NamedSharding(mesh, P("a", "b")))
+tree = {"w": w, "b": jax.device_put(jnp.ones(6, jnp.bfloat16), NamedSharding(mesh, P())), "n": 3}
+with tempfile.TemporaryDirectory() as folder:
+    with ocp.CheckpointManager(folder, options=ocp.CheckpointManagerOptions(max_to_keep=2)) as manager:
+        for step in range(3):
+            manager.save(step, args=ocp.args.StandardSave(tree))
+        manager.wait_until_finished()
+        assert manager.all_steps() == [1, 2]
+        like = {**tree, "w": jax.ShapeDtypeStruct((8, 8), "float32", sharding=NamedSharding(other, P("b", "a")))}
+        back = manager.restore(2, args=ocp.args.StandardRestore(like))
+assert back["w"].sharding.spec == P("b", "a") and back["w"].addressable_shards[0].data.shape == (2, 4)
+for name in tree:
+    np.testing.assert_array_equal(np.asarray(back[name], "f4"), np.asarray(tree[name], "f4"))
+assert back["n"] == 3 and back["b"].dtype == jnp.bfloat16
+print("done", jax.jit.__module__)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("orbax") is None, reason="needs Orbax")
+def test_orbax_saves_and_restores_arrays_over_a_mesh(tmp_path):
+    (tmp_path / "program.py").write_text(ORBAX)
+    devices = "--xla_force_host_platform_device_count=8"
+    done = run("-m", "atled.as_jax", "program.py", path=tmp_path, XLA_FLAGS=devices, JAX_PLATFORMS="cpu")
+    assert done[:2] == (0, "done atled.staging.jit\n"), done[2]

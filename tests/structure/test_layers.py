@@ -59,6 +59,7 @@ LAZY = {
     "numpy/__init__.py": {"atled.numpy.standard"},
     "numpy/contractions.py": {"opt_einsum"},
     "train/drawing.py": {"matplotlib.figure"},
+    "transfer.py": {"atled.core.layout"},
     "random/gammas.py": {"atled.lax.incomplete"},
     "numpy/ufuncs.py": {"atled.higher_order.scan", "atled.numpy.functional"},
     "numpy/scalar_types.py": {"atled.numpy.creation"},
