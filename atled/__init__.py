@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from atled import numpy, ops, tree
 from atled.core import config, trace
-from atled.core.array import Array, type_of
+from atled.core.array import Array
 from atled.core.config import (
     debug_infs,
     debug_nans,
@@ -132,7 +132,7 @@ if TYPE_CHECKING:
     from atled.higher_order.remat import checkpoint, checkpoint_policies, remat
     from atled.higher_order.shard_map import shard_map
     from atled.numpy.index_parsing import ds
-    from atled.ref import Ref, empty_ref, free_ref, freeze, new_ref
+    from atled.ref import Ref, empty_ref, free_ref, freeze, new_ref, typeof
     from atled.sharding import P, reshard, smap
     from atled.staging.nans import find_nans
     from atled.staging.pmap import pmap
@@ -140,7 +140,6 @@ if TYPE_CHECKING:
 
 trace.install(Evaluate())
 make_jaxpr = make_program  # the names that JAX programs use
-typeof = type_of
 # Imported lazily: folders and files, and names from files.
 _MODULES = (
     "ad_checkpoint", "checkpoints", "custom_batching", "custom_derivatives", "data", "debug", "distributed",
@@ -170,7 +169,7 @@ _NAMES = {
     "debug": ("check_tracer_leaks", "checking_leaks"),
     "environment": ("copy_to_host_async", "live_arrays", "print_environment_info", "process_indices"),
     "numpy.index_parsing": ("ds",),
-    "ref": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref"),
+    "ref": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref", "typeof"),
     "sharding": ("P", "reshard", "smap"),
     "higher_order.callbacks": ("effects_barrier", "io_callback", "pure_callback"),
     "higher_order.custom": ("custom_jvp", "custom_vjp"),

@@ -1,8 +1,8 @@
 """References: mutable arrays, with the API of `jax.ref`.
 
-A reference can be used only where it was created: in eager code, or inside one transformed function, where a write is
-a Python side effect and the compiled program stays pure. Jitted functions and loop bodies cannot write to an outer
-reference: that raises.
+A reference can be used where it was created, in eager code or inside one transformed function, and in jitted functions
+that take it as an argument. A write is a Python side effect; compiled programs stay pure: they return the new values.
+Functions that close over an outer reference, and loop bodies, cannot use it: that raises.
 
 >>> import atled, atled.numpy as jnp
 >>> @atled.jit
@@ -17,13 +17,16 @@ Array([3., 6.], dtype=float32)
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from atled.core import errors
+from atled.core import errors, tree
 from atled.core.array import Array, type_of
 from atled.core.trace import state
 from atled.core.types import ArrayType
 from atled.numpy.creation import array, asarray, empty
+from atled.staging.jit import jit
+from atled.staging.signature import Options
 
 __all__ = ["AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
 
@@ -40,6 +43,15 @@ class AbstractRef:
 
     def __repr__(self) -> str:
         return f"AbstractRef({self.inner_aval})"
+
+
+def typeof(x: Any) -> ArrayType | AbstractRef:
+    """The type of an array, a number or a reference.
+
+    >>> typeof(1.0), typeof(new_ref(1.0))
+    (~f32[], AbstractRef(~f32[]))
+    """
+    return x.aval if isinstance(x, Ref) else type_of(x)
 
 
 class Ref:
@@ -65,7 +77,7 @@ class Ref:
             raise NotImplementedError(
                 errors.explained(
                     "ref: a jitted function or loop body uses a reference from outside.",
-                    "pass ref[...] to the function, return the new array, and write that to the ref outside.",
+                    "pass the ref to the jitted function as an argument; in a loop, carry ref[...] instead.",
                 )
             )
         return self._value
@@ -123,8 +135,47 @@ class Ref:
     def __repr__(self) -> str:
         return f"Ref({self._value})"
 
+    @staticmethod
+    def call_with_references(shared: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a jitted function some of whose arguments are references: a function of their values returns new ones.
+
+        `jit` calls it.
+        """
+        options = shared.options
+        asked = [x for s in (options.in_shardings, options.out_shardings) if s is not None for x in s.leaves]
+        if options._replace(in_shardings=None, out_shardings=None) != Options() or any([x is not None for x in asked]):
+            raise NotImplementedError(
+                errors.explained(
+                    f"jit: {shared.name} takes a reference, so it can have no static or donated arguments, "
+                    "shardings or other options.",
+                    "pass ref[...] to the function, return the new array, and write that to the ref outside.",
+                )
+            )
+        leaves, structure = tree.flatten((args, kwargs))
+        places = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
+        refs = [leaves[i] for i in places]
+        if len({id(r) for r in refs}) < len(refs):
+            raise ValueError(errors.explained(f"jit: {shared.name} got the same reference twice.", "pass it once."))
+        if shared.of_values is None:
+            shared.of_values = jit(functools.partial(_of_values, shared), static_argnums=0)
+        others = [x for x in leaves if not isinstance(x, Ref)]
+        out, values = shared.of_values((structure, places), [r._check() for r in refs], others)
+        for ref, value in zip(refs, values, strict=True):
+            ref._value = value
+        return out
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(errors.explained("ref: an array is needed here; got a reference.", "ref[...]"))
+
+
+def _of_values(shared: Any, how: tuple[Any, tuple[int, ...]], values: list[Any], others: list[Any]) -> tuple[Any, Any]:
+    """The results of a jitted function of references, and the values that these have at its end."""
+    structure, places = how
+    refs, rest = [Ref(v) for v in values], iter(others)
+    given = dict(zip(places, refs, strict=True))
+    args, kwargs = structure.unflatten([given[i] if i in given else next(rest) for i in range(structure.num_leaves)])
+    out = shared.f(*args, **kwargs)
+    return out, [r._value for r in refs]
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref:

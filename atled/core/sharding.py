@@ -109,7 +109,7 @@ class Mesh:
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
-        return self.devices.shape
+        return tuple(self.shape.values())
 
     @property
     def axis_types(self) -> tuple[AxisType, ...]:

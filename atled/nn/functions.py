@@ -342,10 +342,12 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | Non
     """
     (x,) = promote_inexact("softmax", x)
     axes = check_axes("softmax", axis, type_of(x).ndim)
-    if where is None:
-        return normalization.softmax(x, axes)
-    out = normalization.softmax(_masked(x, where, -np.inf), axes)
-    return _masked(out, where, 0.0)
+    picked = x if where is None else _masked(x, where, -np.inf)
+    if type_of(x).kind == "c":
+        out = elementary.exp(_complex_log_softmax(picked, axes))
+    else:
+        out = normalization.softmax(picked, axes)
+    return out if where is None else _masked(out, where, 0.0)
 
 
 @library_function(static=("axis",))
@@ -359,8 +361,22 @@ def log_softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike |
     (x,) = promote_inexact("log_softmax", x)
     axes = check_axes("log_softmax", axis, type_of(x).ndim)
     picked = x if where is None else _masked(x, where, -np.inf)
-    out = normalization.log_softmax(picked, axes)
+    out = (_complex_log_softmax if type_of(x).kind == "c" else normalization.log_softmax)(picked, axes)
     return out if where is None else _masked(out, where, -np.inf)
+
+
+def _complex_log_softmax(x: Any, axes: tuple[int, ...]) -> Any:
+    t = type_of(x)
+    kept_axes = tuple([i for i in range(t.ndim) if i not in axes])
+    shifted = ew.sub(x, shape.broadcast(_shift(x, axes), t.shape, kept_axes))
+    return ew.sub(shifted, shape.broadcast(_weighted_sum(shifted, None, axes, False)[0], t.shape, kept_axes))
+
+
+def _shift(x: Any, axes: tuple[int, ...]) -> Any:
+    """The largest real part over the axes, as a constant of the dtype of x; 0 where it is infinite."""
+    t = type_of(x)
+    top = reduction.reduce_max(conversion.real(x) if t.kind == "c" else x, axes)
+    return cast(constant(ew.select(elementary.is_finite(top), top, _zero(top))), t.dtype)
 
 
 def constant(x: Any) -> Any:
@@ -406,12 +422,11 @@ def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -
     if weight is not None:
         x = ew.select(ew.eq(weight, 0), np.asarray(-np.inf, t.dtype), x)
     kept_axes = tuple([i for i in range(t.ndim) if i not in axes])
-    top = reduction.reduce_max(conversion.real(x) if t.kind == "c" else x, axes)
-    top = constant(ew.select(elementary.is_finite(top), top, _zero(top)))
-    shift = cast(top, t.dtype)
+    shift = _shift(x, axes)
     total = elementary.exp(ew.sub(x, shape.broadcast(shift, t.shape, kept_axes)))
     total = reduction.reduce_sum(total if weight is None else ew.mul(total, weight), axes)
     if with_sign:
+        top = conversion.real(shift) if t.kind == "c" else shift
         return ew.add(elementary.log(elementary.absolute(total)), top), elementary.sign(total)
     return ew.add(elementary.log(total), shift), None
 

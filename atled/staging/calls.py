@@ -63,6 +63,7 @@ class Shared:
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.form: Form | None = None  # the parameters of the generated code, if there is any
         self.misses = 0
+        self.of_values: Any = None  # the function of the values of references (see ref.py)
         with _lock:
             _all_shared.add(self)
 
@@ -205,6 +206,10 @@ def _slow(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             args, kwargs = shared.signature.frozen(args, kwargs)
         return shared.f(*args, **kwargs)
     call = Arguments(shared.signature, args, kwargs)
+    if not options.is_library:
+        for x in call.leaves:
+            if hasattr(type(x), "call_with_references"):
+                return type(x).call_with_references(shared, args, kwargs)
     if is_recording or any([isinstance(x, Tracer) for x in call.leaves]):
         if options.is_library:
             return _splice(shared, call)

@@ -329,6 +329,11 @@ class ShardingTree:
         self.tree = structure.unflatten(leaves)  # our own copies of lists
         self._key = (tuple(leaves), structure)
 
+    @property
+    def leaves(self) -> tuple[Any, ...]:
+        """The shardings, None where none is requested."""
+        return self._key[0]
+
     def after(self, first: Any) -> ShardingTree:
         """The shardings of arguments that come after another one."""
         if not isinstance(self.tree, (tuple, list)):

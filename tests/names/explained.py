@@ -6,7 +6,7 @@ IN_PLACE = "returns the new array, and needs `inplace=False`, because arrays are
 SIZED = "takes `size` and `fill_value`, without which the number of results depends on values and `jit` raises"
 
 INERT = "accepted without effect"
-REFS = "using an outer reference in a jitted function or loop body raises"
+REFS = "a jitted function can use an outer reference only as an argument, a loop body not at all"
 ARRAYS_ONLY = "arrays only: there are no user-defined types"
 
 # By namespace and name: in what the function that is here differs.

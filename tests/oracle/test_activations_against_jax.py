@@ -23,3 +23,16 @@ def test_activations_at_edges(name):
     np.testing.assert_allclose(got[0], want[0], rtol=1e-5, atol=1e-7)
     slope = np.where(np.isnan(want[1]) & np.isfinite(got[1]), got[1], want[1])  # finite here at some infinities
     np.testing.assert_allclose(got[1], slope, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, (0, 1)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_complex_numbers(name, axis):
+    rng = np.random.RandomState(0)
+    x = (rng.randn(3, 4) * 40 + 1j * rng.randn(3, 4)).astype("complex64")
+    where = rng.rand(3, 4) > 0.3
+    for mask in (None, where):
+        got = getattr(atled.nn, name)(x, axis=axis, where=mask)
+        want = getattr(jax.nn, name)(x, axis=axis, where=mask)
+        chosen = np.isfinite(want)
+        np.testing.assert_allclose(np.asarray(got)[chosen], want[chosen], rtol=2e-5, atol=1e-6)

@@ -60,6 +60,53 @@ def test_references(library):
     np.testing.assert_array_equal(f(), [1, 1])
 
 
+@LIBRARIES
+def test_references_as_arguments(library):
+    """The same function object sees each new value, also in nested calls, trees and other shapes."""
+    jnp, traces = library.numpy, []
+
+    @library.jit
+    def add(r, x):
+        traces.append(r.shape)
+        r[0] += x
+        return r[...] * 2
+
+    @library.jit
+    def outer(refs, x):
+        y = add(refs["a"], x)
+        refs["b"][...] = y + refs["a"][...]
+        return y.sum()
+
+    r = library.new_ref(jnp.zeros(3))
+    before = r[...]
+    np.testing.assert_array_equal(add(r, 1.0), [2, 0, 0])
+    np.testing.assert_array_equal(add(r, 2.0), [6, 0, 0])
+    np.testing.assert_array_equal(r[...], [3, 0, 0])
+    np.testing.assert_array_equal(before, [0, 0, 0])
+    refs = {"a": r, "b": library.new_ref(jnp.ones(3))}
+    assert float(outer(refs, 1.0)) == 8.0 and float(outer(refs, x=1.0)) == 10.0
+    np.testing.assert_array_equal(refs["b"][...], [15, 0, 0])
+    other = library.new_ref(jnp.zeros(2, "int32"))
+    assert add(other, 1).dtype == np.int32 and int(other[0]) == 1
+    assert sorted(set(traces)) == [(2,), (3,)]
+    with pytest.raises(ValueError, match=r"same reference twice|only one reference"):
+        outer({"a": r, "b": r}, 1.0)
+    with pytest.raises((TypeError, ValueError)):
+        library.jit(lambda r: r)(r)
+
+
+def test_references_and_options_of_jit():
+    r = atled.new_ref(1.0)
+    with pytest.raises(NotImplementedError, match="takes a reference"):
+        atled.jit(lambda r, n: r[...] * n, static_argnums=1)(r, 2)
+    with pytest.raises(NotImplementedError, match="uses a reference from outside"):
+        atled.jit(lambda x: r[...] + x)(1.0)
+    frozen = atled.jit(lambda r: atled.freeze(r) + 1)(r)
+    assert float(frozen) == 2.0
+    with pytest.raises(ValueError, match="was frozen"):
+        r[...]
+
+
 def test_types_of_references():
     for m in (atled, jax):
         inner = module(m, "core").ShapedArray((2,), np.dtype("float32"))

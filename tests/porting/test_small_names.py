@@ -241,3 +241,12 @@ def test_parameters_of_primitives_may_have_any_name(name):
     f = lambda v: total.bind(v, **{name: 0})
     np.testing.assert_array_equal(atled.vmap(f)(jnp.ones((2, 3))), [3, 3])
     np.testing.assert_array_equal(atled.vmap(atled.grad(f))(jnp.ones((2, 3))), np.ones((2, 3)))
+
+
+def test_the_type_of_a_reference():
+    r = atled.new_ref(jnp.ones(2))
+    assert isinstance(atled.typeof(r), atled.ref.AbstractRef) and atled.typeof(r).inner_aval is jnp.ones(2).aval
+
+
+def test_an_empty_mesh_has_no_axes():
+    assert atled.sharding.get_abstract_mesh().axis_sizes == ()
