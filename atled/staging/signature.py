@@ -312,8 +312,8 @@ def donations(
                     unused.append(t)
     if unused:
         warnings.warn(
-            f"jit: donated arguments of {signature.name} fit no output, so their memory is not reused: "
-            + ", ".join(map(str, unused)) + ".",
+            f"Some donated buffers were not usable, because no output of {signature.name} has their type: "
+            + ", ".join(map(str, unused)) + ".",  # programs filter JAX's warning by its first words
             stacklevel=6,
         )  # fmt: skip
     return tuple(chosen)
