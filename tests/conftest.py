@@ -13,17 +13,11 @@ os.environ.setdefault("ATLED_PLATFORMS", "cpu")
 import atled
 from atled.engine import mappings
 
-WIDE = {  # files that test a long table by the same few laws, or train: every run takes one of so many shares
-    **dict.fromkeys(("examples", "ops/test_laws"), 2),
-    **dict.fromkeys(
-        (
-            "nn/test_layer_laws", "nn/test_losses", "nn/test_places", "nn/test_sequences", "numpy/test_linalg",
-            "numpy/test_mixed_numbers", "numpy/test_padding", "numpy/test_statistics", "numpy/test_table",
-            "optim/test_optimizer_laws", "scipy", "structure/test_examples", "transforms/test_derivatives",
-            "transforms/test_edges",
-        ),
-        3,
-    ),
+WIDE = {  # files that test a long table by the same few laws, or train: every run takes a third of each
+    "examples", "nn/test_layer_laws", "nn/test_losses", "nn/test_places", "nn/test_sequences", "numpy/test_linalg",
+    "numpy/test_mixed_numbers", "numpy/test_padding", "numpy/test_statistics", "numpy/test_table", "ops/test_laws",
+    "optim/test_optimizer_laws", "scipy", "structure/test_examples", "transforms/test_derivatives",
+    "transforms/test_edges",
 }  # fmt: skip
 
 
@@ -31,23 +25,22 @@ def pytest_collection_modifyitems(items):
     """Tests marked as long take minutes to compile what they test; `scripts/check --long` runs them, too.
 
     `ATLED_SHARE=n/m` runs the n-th of m shares of the tests, by their names, and "not n/m" all others; `ATLED_WIDE=n`
-    takes the n-th share of the files and folders in `WIDE`.
+    takes the n-th third of the files and folders in `WIDE`.
     """
     share, wide = os.environ.get("ATLED_SHARE"), os.environ.get("ATLED_WIDE")
     if share:
         items[:] = [x for x in items if _is_in(x.nodeid, share.removeprefix("not ")) != share.startswith("not ")]
     if wide:
-        items[:] = [x for x in items if _is_in(x.nodeid, f"{wide}/{_shares(x.nodeid)}")]
+        items[:] = [x for x in items if not _is_wide(x.nodeid) or _is_in(x.nodeid, f"{wide}/3")]
     if not os.environ.get("ATLED_LONG"):
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.skip(reason="long: scripts/check --long"))
 
 
-def _shares(name):
-    """In how many shares a test's file or folder is run."""
+def _is_wide(name):
     file = name.partition("::")[0].removeprefix("tests/").removesuffix(".py")
-    return WIDE.get(file) or WIDE.get(file.partition("/")[0], 1)
+    return file in WIDE or file.partition("/")[0] in WIDE
 
 
 def _is_in(name, share):
