@@ -329,8 +329,9 @@ def test_a_directory_that_takes_nothing_more_is_said_once(tmp_path):
         "print([float(atled.jit(lambda x, n=n: x + n)(jnp.float32(1))) for n in range(3)])\n"
     )
     settings = {**os.environ, "ATLED_CACHE_DIR": str(tmp_path / "cache"), "ATLED_CACHE": "1"}
+    # -B: a Python that may not write would leave truncated bytecode for others
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, env=settings, cwd=os.getcwd(), check=False
+        [sys.executable, "-B", str(script)], capture_output=True, text=True, env=settings, cwd=os.getcwd(), check=False
     )
     assert done.stdout.split() == ["[1.0,", "2.0,", "3.0]"], done.stderr
     assert done.stderr.count("cannot be written to (File too large); programs compiled now are not cached") == 1
