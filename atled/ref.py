@@ -22,9 +22,11 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.array import Array, type_of
-from atled.core.trace import state
+from atled.core.trace import Tracer, state
 from atled.core.types import ArrayType
 from atled.numpy.creation import array, asarray, empty
+from atled.numpy.inspection import result_type
+from atled.ops.conversion import convert
 from atled.staging.jit import jit
 from atled.staging.signature import Options
 
@@ -63,12 +65,12 @@ class Ref:
     Array([9, 2, 3], dtype=int32)
     """
 
-    __slots__ = ("_home", "_value")
+    __slots__ = ("_home", "_level", "_value")
     __array_priority__ = 1000
 
     def __init__(self, value: Any) -> None:
         self._value: Any = value
-        self._home = state.base
+        self._home, self._level = state.base, state.level
 
     def _check(self) -> Array:
         if self._value is None:
@@ -122,12 +124,39 @@ class Ref:
 
     def __setitem__(self, idx: Any, value: Any) -> None:
         before = self._check()
-        self._value = before.at[idx].set(asarray(value, before.dtype))
+        self._write(before.at[idx].set(self._fitting(value)))
 
     def addupdate(self, value: Any, idx: Any = ...) -> None:
         """Add to a part of the array."""
         before = self._check()
-        self._value = before.at[idx].add(asarray(value, before.dtype))
+        self._write(before.at[idx].add(self._fitting(value)))
+
+    def _fitting(self, value: Any) -> Array:
+        """A value that is written, in the dtype of the array; raises if it would lose something."""
+        t, own = type_of(value), type_of(self._value)
+        if own.kind != "k" and t.dtype != own.dtype and not (t.weak and result_type(own.dtype, value) == own.dtype):
+            raise ValueError(
+                errors.explained(
+                    f"ref: the reference holds {own.dtype.name}; got a value of type {t.dtype.name}.",
+                    f"value.astype({own.dtype.name!r}).",
+                )
+            )
+        return asarray(value, own.dtype)
+
+    def _write(self, value: Any) -> None:
+        """Replace the array; its type stays."""
+        if isinstance(value, Tracer) and value.interpreter.level > max(self._level, state.base.level):
+            raise ValueError(
+                errors.explained(
+                    "ref: a value that is being differentiated or batched is written to a reference from outside.",
+                    "return the value from the transformed function, and write that to the ref outside.",
+                )
+            )
+        own = type_of(self._value)
+        self._value = value if own.kind == "k" else convert(value, own.dtype, own.weak)
+
+    def __deepcopy__(self, memo: Any) -> Ref:
+        return Ref(self._value)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -157,11 +186,16 @@ class Ref:
         if len({id(r) for r in refs}) < len(refs):
             raise ValueError(errors.explained(f"jit: {shared.name} got the same reference twice.", "pass it once."))
         if shared.of_values is None:
-            shared.of_values = jit(functools.partial(_of_values, shared), static_argnums=0)
+            of_values = functools.partial(_of_values, shared)
+            of_values.__name__ = shared.name  # type: ignore[attr-defined]
+            shared.of_values = jit(of_values, static_argnums=0)
         others = [x for x in leaves if not isinstance(x, Ref)]
         out, values = shared.of_values((structure, places), [r._check() for r in refs], others)
         for ref, value in zip(refs, values, strict=True):
-            ref._value = value
+            if value is None:
+                ref._value = None  # it was frozen
+            else:
+                ref._write(value)
         return out
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

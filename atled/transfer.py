@@ -70,6 +70,8 @@ def _of_format(target: Any) -> Sharding | None:
         )
     if isinstance(target.layout, Layout) and not target.layout.is_row_by_row:
         raise NotImplementedError(f"device_put: arrays are always row-major here; got {target.layout}.")
+    if target.sharding is not None and not isinstance(target.sharding, Sharding):
+        raise TypeError(f"device_put: the sharding of a Format must be a Sharding; got {describe(target.sharding)}.")
     return target.sharding
 
 

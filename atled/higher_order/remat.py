@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from atled.core import errors, tree
-from atled.core.array import type_of
+from atled.core.array import Array, type_of
 from atled.core.op import LinearOp
-from atled.core.program import Equation, Program, Var, evaluate, pruned, record_closed
+from atled.core.program import Equation, Literal, Program, Var, evaluate, pruned, record_closed
 from atled.core.trace import bind, responsible, state
 from atled.core.types import ArrayType, Linear, Zero
+from atled.engine.array import as_array
 from atled.higher_order.branches import record_tree, runs_in_python
 from atled.higher_order.call import Call, run_program, split_program
 from atled.ops import contraction, shape
@@ -317,10 +318,12 @@ def checkpoint(
     if fun is None:
         return lambda f: checkpoint(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    if not all([isinstance(n, int) for n in numbers]):
+        raise TypeError(f"checkpoint: static_argnums must be an int or ints; got {static_argnums!r}.")
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         try:
-            return _run(fun, policy, prevent_cse, {n % len(args) for n in numbers} if args else set(), args, kwargs)
+            return _run(fun, policy, prevent_cse, _static(checkpointed.__name__, numbers, len(args)), args, kwargs)
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
@@ -331,6 +334,17 @@ def checkpoint(
 
 
 remat = checkpoint
+
+
+def _static(name: str, numbers: tuple[int, ...], count: int) -> set[int]:
+    """The positions of static arguments in a call with `count` positional arguments."""
+    for n in numbers:
+        if not -count <= n < count:
+            raise ValueError(
+                f"checkpoint: {name} is called with {count} positional arguments; got static_argnums={n}."
+                "\n  try: pass the static argument by position."
+            )
+    return {n % count for n in numbers}
 
 
 def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -347,8 +361,15 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
     recorded = record_tree(merged, structure, [type_of(x) for x in leaves])
     operands = [*recorded.captured, *leaves]
     if state.level == 0 and responsible(operands).level == 0:  # values: nothing is differentiated
-        return recorded.structure.unflatten(evaluate(recorded.program, operands))
+        results = evaluate(recorded.program, operands)
+        types = recorded.program.output_types
+        return recorded.structure.unflatten([_as_array(x, t) for x, t in zip(results, types, strict=True)])
     return recorded.structure.unflatten(list(bind(Checkpoint(recorded.program, policy, prevent_cse), *operands)))
+
+
+def _as_array(x: Any, t: ArrayType) -> Any:
+    """A result as an array; it may be a number of the program, or an argument."""
+    return x if isinstance(x, Array) else as_array(x.value if type(x) is Literal else x, t)
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

@@ -16,6 +16,7 @@ from atled.numpy.creation import asarray
 from atled.numpy.elementwise import logaddexp
 from atled.numpy.family import to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, promote_inexact
+from atled.numpy.reductions import max as _max
 from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import var as _var
 from atled.ops import collectives, conversion, elementary, normalization, reduction, shape, special
@@ -344,7 +345,8 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | Non
     axes = check_axes("softmax", axis, type_of(x).ndim)
     picked = x if where is None else _masked(x, where, -np.inf)
     if type_of(x).kind == "c":
-        out = elementary.exp(_complex_log_softmax(picked, axes))
+        shifted, total = _complex_shifted(picked, axes)
+        out = ew.div(elementary.exp(shifted), total)
     else:
         out = normalization.softmax(picked, axes)
     return out if where is None else _masked(out, where, 0.0)
@@ -361,22 +363,22 @@ def log_softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike |
     (x,) = promote_inexact("log_softmax", x)
     axes = check_axes("log_softmax", axis, type_of(x).ndim)
     picked = x if where is None else _masked(x, where, -np.inf)
-    out = (_complex_log_softmax if type_of(x).kind == "c" else normalization.log_softmax)(picked, axes)
+    if type_of(x).kind == "c":
+        shifted, total = _complex_shifted(picked, axes)
+        out = ew.sub(shifted, elementary.log(total))
+    else:
+        out = normalization.log_softmax(picked, axes)
     return out if where is None else _masked(out, where, -np.inf)
 
 
-def _complex_log_softmax(x: Any, axes: tuple[int, ...]) -> Any:
+def _complex_shifted(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """x minus its largest element over the axes, in lexicographic order, and the sum of the exponentials of that."""
     t = type_of(x)
+    if not t.size:
+        return x, x
     kept_axes = tuple([i for i in range(t.ndim) if i not in axes])
-    shifted = ew.sub(x, shape.broadcast(_shift(x, axes), t.shape, kept_axes))
-    return ew.sub(shifted, shape.broadcast(_weighted_sum(shifted, None, axes, False)[0], t.shape, kept_axes))
-
-
-def _shift(x: Any, axes: tuple[int, ...]) -> Any:
-    """The largest real part over the axes, as a constant of the dtype of x; 0 where it is infinite."""
-    t = type_of(x)
-    top = reduction.reduce_max(conversion.real(x) if t.kind == "c" else x, axes)
-    return cast(constant(ew.select(elementary.is_finite(top), top, _zero(top))), t.dtype)
+    shifted = ew.sub(x, shape.broadcast(_max(constant(x), axes), t.shape, kept_axes))
+    return shifted, shape.broadcast(reduction.reduce_sum(elementary.exp(shifted), axes), t.shape, kept_axes)
 
 
 def constant(x: Any) -> Any:
@@ -422,11 +424,12 @@ def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -
     if weight is not None:
         x = ew.select(ew.eq(weight, 0), np.asarray(-np.inf, t.dtype), x)
     kept_axes = tuple([i for i in range(t.ndim) if i not in axes])
-    shift = _shift(x, axes)
+    top = reduction.reduce_max(conversion.real(x) if t.kind == "c" else x, axes)
+    top = constant(ew.select(elementary.is_finite(top), top, _zero(top)))
+    shift = cast(top, t.dtype)
     total = elementary.exp(ew.sub(x, shape.broadcast(shift, t.shape, kept_axes)))
     total = reduction.reduce_sum(total if weight is None else ew.mul(total, weight), axes)
     if with_sign:
-        top = conversion.real(shift) if t.kind == "c" else shift
         return ew.add(elementary.log(elementary.absolute(total)), top), elementary.sign(total)
     return ew.add(elementary.log(total), shift), None
 

@@ -80,7 +80,7 @@ class Shared:
     def forget(self) -> None:
         """Forget every trace."""
         with _lock:
-            self.traces, self.launched = {}, set()
+            self.traces, self.launched, self.of_values = {}, set(), None
             self.namespace["miss"] = functools.partial(_missed, self)  # identifies it in the keys of its callers
             self.forget_launches()
 

@@ -147,3 +147,25 @@ def test_values_are_traced_too():
     f = atled.checkpoint(lambda x, n: seen.append(isinstance(x, Tracer)) or {"a": jnp.sin(x) * n})
     np.testing.assert_allclose(f(0.5, n=3)["a"], 3 * np.sin(np.float32(0.5)), 1e-6)
     assert seen == [True]
+
+
+def test_results_on_values_are_arrays():
+    """Numbers in results, arguments and values closed over came back as they were, or as parts of the program."""
+    given, inner = np.ones(3, "f4"), np.ones(2, "f4")
+    out = atled.checkpoint(lambda x: (x, 0.0, True, np.float32(2), inner, jnp.sin(x)))(given)
+    assert all(type(y) is type(jnp.ones(1)) for y in out)
+    assert not bool(out[1]) and bool(out[2]) and float(out[3]) == 2
+    for array, result in ((given, out[0]), (inner, out[4])):
+        array[0] = 7
+        assert float(result[0]) == 1
+
+
+def test_static_positions_out_of_range():
+    x = jnp.ones(2)
+    for wrong in (1, 5, -3):
+        with pytest.raises(ValueError, match=f"1 positional arguments; got static_argnums={wrong}"):
+            atled.checkpoint(lambda x, scale=2: x * scale, static_argnums=wrong)(x)
+    with pytest.raises(TypeError, match="static_argnums must be an int"):
+        atled.checkpoint(lambda x: x, static_argnums="a")
+    for n in (1, -1):
+        np.testing.assert_array_equal(atled.checkpoint(lambda x, n: x * n, static_argnums=n)(x, 3), [3, 3])

@@ -36,3 +36,15 @@ def test_complex_numbers(name, axis):
         want = np.asarray(getattr(jax.nn, name)(x, axis=axis, where=mask))
         chosen = np.isfinite(want)
         np.testing.assert_allclose(np.asarray(got)[chosen], want[chosen], rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    "x",
+    [[1e6j, 2 + 1e6j], [4j, 2 + 4j], [1 + 10j, 2 + 4j, -3j], [np.inf, 1, 2j], [np.nan, 1, 2j], [-np.inf, 1, 2j]],
+    ids=str,
+)
+def test_complex_numbers_far_from_the_real_axis(name, x):
+    x = np.array(x, "complex64")
+    got, want = [getattr(library.nn, name)(x) for library in (atled, jax)]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

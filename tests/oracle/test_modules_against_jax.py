@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import importlib
 import subprocess
 import sys
@@ -93,6 +94,51 @@ def test_references_as_arguments(library):
         outer({"a": r, "b": r}, 1.0)
     with pytest.raises((TypeError, ValueError)):
         library.jit(lambda r: r)(r)
+
+
+@LIBRARIES
+def test_what_is_written_to_a_reference(library):
+    """It keeps its dtype and its weak type, and refuses what would lose something."""
+    jnp = library.numpy
+    whole, weak = library.new_ref(jnp.zeros(2, "int32")), library.new_ref(2.0)
+    for wrong in (jnp.ones(2), np.ones(2, "f4")):
+        with pytest.raises(ValueError, match=r"dtype|holds int32"):
+            whole[...] = wrong
+        with pytest.raises(ValueError, match=r"dtype|holds int32"):
+            library.ref.addupdate(whole, ..., wrong)
+    whole[...] = np.full(2, 7, "int32")
+    whole[0] = np.int32(3)
+    np.testing.assert_array_equal(whole[...], [3, 7])
+    weak[...] = np.float32(3)
+    assert (weak[...] * jnp.ones(2, jnp.bfloat16)).dtype == jnp.bfloat16
+    library.jit(lambda r: library.ref.set(r, ..., jnp.float32(4)))(weak)
+    assert (weak[...] * jnp.ones(2, jnp.bfloat16)).dtype == jnp.bfloat16 and float(weak[...]) == 4
+    outer = library.new_ref(jnp.float32(0))
+    write = library.jit(lambda r, x: (library.ref.set(r, ..., x), x * x)[1])
+    for transformed in (
+        library.grad(lambda x: write(outer, x)),
+        lambda x: library.vmap(lambda v: write(outer, v))(x + np.ones(2, "f4")),
+    ):
+        with pytest.raises(Exception):  # noqa: B017
+            transformed(np.float32(3.0))
+        assert float(outer[...]) == 0
+
+
+def test_references_see_changes_after_clearing_and_copies_are_their_own():
+    factor = 1.0
+
+    def f(r):
+        r[...] += factor
+
+    r, jitted = atled.new_ref(0.0), atled.jit(f)
+    jitted(r)
+    factor = 10.0
+    jitted.clear_cache()
+    jitted(r)
+    assert float(r[...]) == 11
+    other = copy.deepcopy(r)
+    other[...] = 1.0
+    assert float(r[...]) == 11 and float(other[...]) == 1
 
 
 def test_references_and_options_of_jit():
