@@ -1,0 +1,28 @@
+"""What is compared only with the version of JAX whose API is offered: newer ones have other names and choices."""
+
+import importlib.metadata
+
+import pytest
+
+OFFERED = "0.10.2"
+OF_THAT_VERSION = (
+    "test_array_members.py", "test_extend_against_jax.py", "test_interpreters_against_jax.py", "test_names.py",
+    "test_roofline_against_jax.py", "test_signatures.py",
+    "test_small_modules_against_jax.py::test_names_and_parameters",
+    "test_lax_linalg_against_jax.py",  # float16 is refused, or computed in float32
+    "test_numpy_types.py::test_types[32-linalg", "test_numpy_types.py::test_types[64-linalg",
+    "test_numpy_types.py::test_types[32-sort_complex(linalg", "test_numpy_types.py::test_types[64-sort_complex(linalg",
+    "test_places_against_flax.py::test_max_pool[2d, ties",  # another one of equal elements has the derivative
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    try:
+        version = importlib.metadata.version("jax")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    if version == OFFERED:
+        return
+    for item in items:
+        if any(f"tests/oracle/{name}" in item.nodeid for name in OF_THAT_VERSION):
+            item.add_marker(pytest.mark.skip(reason=f"compares with JAX {OFFERED}"))
