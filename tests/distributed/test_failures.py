@@ -150,28 +150,28 @@ def test_an_interrupt_ends_a_wait():
         assert workers[0].child.wait(20) == 0  # its hub waits 5 seconds for the others, and no longer
 
 
-def test_a_connection_whose_task_never_begins_is_closed():
+def test_a_connection_whose_task_never_begins_is_closed(monkeypatch):
     """A world that ends while somebody connects left the socket open: the task that closes it was cancelled first."""
 
     async def scene() -> bytes:
         cancelled = asyncio.Event()
 
-        async def greet(writer: asyncio.StreamWriter) -> None:
+        async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"here")
 
-        def serve(reader, writer):
-            def cancel() -> None:
-                (task,) = [t for t in asyncio.all_tasks() if t.get_coro() is greeting]
-                task.cancel()
-                cancelled.set()
+        before = asyncio.ensure_future
 
-            greeting = greet(writer)
-            asyncio.get_running_loop().call_soon(cancel)  # before the first step of the task
-            return greeting
+        def cancelled_before_it_begins(work):
+            task = before(work)
+            task.cancel()
+            cancelled.set()
+            return task
 
-        server = await wire.listen(serve, "127.0.0.1", 0)
+        server = await wire.listen(greet, "127.0.0.1", 0)
+        monkeypatch.setattr(wire.asyncio, "ensure_future", cancelled_before_it_begins)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         await cancelled.wait()
+        monkeypatch.undo()
         try:
             return await asyncio.wait_for(reader.read(), 5)
         finally:

@@ -159,12 +159,18 @@ async def listen(
 
     running: set[asyncio.Task[None]] = set()  # the loop itself holds no reference to a task that waits
 
+    async def whole(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()  # in the same turn, so that nothing outlives the tasks for long
+
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         def end(task: asyncio.Task[None]) -> None:
             running.discard(task)
             writer.close()
 
-        task = asyncio.ensure_future(serve(reader, writer))
+        task = asyncio.ensure_future(whole(reader, writer))
         running.add(task)
         task.add_done_callback(end)
 
