@@ -25,10 +25,11 @@ def run(command: list[str], caches: str) -> dict[str, Any]:
     """What one process prints, with the seconds until its first step was done."""
     settings = {
         "JAX_COMPILATION_CACHE_DIR": f"{caches}/jax", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "ATLED_CACHE_DIR": f"{caches}/atled", "JAX_PLATFORMS": "cpu",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "ATLED_CACHE_DIR": f"{caches}/atled", "JAX_PLATFORMS": "cpu", "PYTHONHASHSEED": "0",
     }  # fmt: skip
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | settings
     began = time.time()
-    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr[-3000:]}")
     result = json.loads(done.stdout.splitlines()[-1])
@@ -42,6 +43,10 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(NAMES))
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
+    for python, package in ((options.jax, "jax"), (options.atled, "atled")):  # as pip does when it installs a wheel
+        where = f"import importlib.util as u; print(u.find_spec({package!r}).submodule_search_locations[0])"
+        folder = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run([python, "-m", "compileall", "-q", folder], check=True)
     print(
         "| library | losses differ by | step | cold start | warm start |\n| --- | --- | --- | --- | --- |", flush=True
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import copy
 import functools
+import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -149,10 +150,21 @@ def _leaf() -> Structure:
 
 _interned: dict[Any, Structure] = {}
 _interned_while_used: weakref.WeakValueDictionary[Any, Structure] = weakref.WeakValueDictionary()
+# Interned structures again, by the identities of their data and children. The structure keeps these objects alive, and
+# only data that cannot change are interned, so the same objects mean the same structure. Finds most nodes at once.
+_by_identity: dict[Any, Structure] = {}
+_by_identity_while_used: weakref.WeakValueDictionary[Any, Structure] = weakref.WeakValueDictionary()
 
 
 def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structure:
     """A structure; equal structures are one object if their data are interchangeable."""
+    if type(meta) is tuple:
+        identity = (kind, len(children), *builtins.map(id, meta), *builtins.map(id, children))
+    else:
+        identity = (kind, id(meta), None, *builtins.map(id, children))
+    interned = _by_identity.get(identity) or _by_identity_while_used.get(identity)
+    if interned is not None:
+        return interned
     key = meta if meta is None else exact(meta)
     table: Any = _interned if key is meta else _table(meta)
     if table is not None:
@@ -169,9 +181,13 @@ def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structu
         if builtins.all([c.is_one for c in children]):
             if len(_interned) > 20_000:
                 _interned.clear()
+                _by_identity.clear()
             new.is_one = True
             new.is_plain = table is _interned
             new = table.setdefault(name, new)
+            if new.meta is meta:  # the objects named by `identity` are those that the structure holds
+                by_identity: Any = _by_identity if new.is_plain else _by_identity_while_used
+                by_identity[identity] = new
         return new
     try:
         hash(meta)
@@ -222,21 +238,17 @@ def _copied(meta: Any) -> Any:
 
 
 def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
-    if is_leaf is not None and is_leaf(tree):
-        leaves.append(tree)
-        return LEAF
+    """The structure of a tree that `is_leaf`, if given, does not take for a leaf; its leaves are appended."""
     kind = type(tree)
     node = nodes.get(kind) or node_of(kind)
     if node is None:
         leaves.append(tree)
         return LEAF
     children, meta = node.flatten(tree)
-    if is_leaf is not None:
-        return _structure(kind, meta, tuple([_walk(c, leaves, is_leaf) for c in children]))
     parts = []
     for c in children:
-        if type(c) in nodes or isinstance(c, tuple):
-            parts.append(_walk(c, leaves, None))
+        if (is_leaf is None or not is_leaf(c)) and (type(c) in nodes or isinstance(c, tuple)):
+            parts.append(_walk(c, leaves, is_leaf))
         else:  # most children are leaves and need no call
             leaves.append(c)
             parts.append(LEAF)
@@ -269,6 +281,8 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     >>> flatten({"b": [1, 2], "a": None})
     ([1, 2], Structure({'a': None, 'b': [*, *]}))
     """
+    if is_leaf is not None and is_leaf(tree):
+        return [tree], LEAF
     flat: list[Any] = []
     try:
         return flat, _walk(tree, flat, is_leaf)
@@ -315,7 +329,7 @@ def _build_deep(structure: Structure, leaves: Any) -> Any:
 def _build(structure: Structure, leaves: Any) -> Any:
     if structure.kind is None:
         return next(leaves)
-    children = [_build(c, leaves) for c in structure.children]
+    children = [next(leaves) if c.kind is None else _build(c, leaves) for c in structure.children]
     return nodes[structure.kind].unflatten(data_of(structure), children)
 
 
@@ -345,7 +359,7 @@ def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
         return False
     children, meta = nodes[structure.kind].flatten(tree)
     children = tuple(children)
-    if len(children) != len(structure.children) or (meta if meta is None else exact(meta)) != structure.key:
+    if len(children) != len(structure.children) or not _has_data(structure, meta):
         return False
     for s, child in zip(structure.children, children):
         if s.kind is None:
@@ -353,6 +367,18 @@ def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
         elif not _take(s, child, found):
             return False
     return True
+
+
+def _has_data(structure: Structure, meta: Any) -> bool:
+    """Whether a node's data are those of a structure."""
+    mine = structure.meta
+    if structure.is_one:  # its data cannot change
+        if meta is mine:
+            return True
+        if type(meta) is type(mine) is tuple and len(meta) == len(mine):
+            if builtins.all(builtins.map(operator.is_, meta, mine)):
+                return True
+    return (meta if meta is None else exact(meta)) == structure.key
 
 
 def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple[Structure, Any, tuple[Any, ...]]]:
@@ -365,7 +391,7 @@ def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple
     node = nodes[structure.kind]
     children, meta = node.flatten(tree)
     children = builtins.list(children)
-    if (meta if meta is None else exact(meta)) != structure.key:
+    if not _has_data(structure, meta):
         where = keystr(path) or "the root"
         if node.code is not None:
             step, want, got = node.code.difference(structure, Structure(structure.kind, meta, None, ()))
