@@ -25,7 +25,8 @@ def run(command: list[str], caches: str) -> dict[str, Any]:
     """What one process prints, with the seconds until its first step was done."""
     settings = {
         "JAX_COMPILATION_CACHE_DIR": f"{caches}/jax", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "ATLED_CACHE_DIR": f"{caches}/atled", "JAX_PLATFORMS": "cpu", "PYTHONHASHSEED": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "ATLED_CACHE_DIR": f"{caches}/atled", "JAX_PLATFORMS": "cpu",
+        "PYTHONHASHSEED": "0",
     }  # fmt: skip
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | settings
     began = time.time()

@@ -375,9 +375,9 @@ def _has_data(structure: Structure, meta: Any) -> bool:
     if structure.is_one:  # its data cannot change
         if meta is mine:
             return True
-        if type(meta) is type(mine) is tuple and len(meta) == len(mine):
-            if builtins.all(builtins.map(operator.is_, meta, mine)):
-                return True
+        is_alike = type(meta) is type(mine) is tuple and len(meta) == len(mine)
+        if is_alike and builtins.all(builtins.map(operator.is_, meta, mine)):
+            return True
     return (meta if meta is None else exact(meta)) == structure.key
 
 
