@@ -8,10 +8,12 @@ begin a new world there, in the same processes, with the parameters that they sa
 
 from __future__ import annotations
 
+import faulthandler
 import hashlib
 import json
 import os
 import pathlib
+import signal
 import sys
 import time
 from typing import Any
@@ -27,6 +29,8 @@ from atled.sharding import NamedSharding, P
 
 _out = os.dup(1)  # Gloo writes to the standard output, too, in the middle of lines
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+faulthandler.register(signal.SIGUSR1)  # to stderr, where a process that says nothing waits
 
 
 def say(**what: Any) -> None:

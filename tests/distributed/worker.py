@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
@@ -26,6 +27,8 @@ from atled.sharding import NamedSharding, P
 # Gloo writes to the standard output when it connects; what the tests read goes past it.
 _out = os.dup(1)
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+faulthandler.register(signal.SIGUSR1)  # to stderr, where a process that says nothing waits
 
 
 def say(**what: Any) -> None:

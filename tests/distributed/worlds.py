@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import queue
+import signal
 import socket
 import subprocess
 import sys
@@ -58,10 +59,19 @@ class Process:
 
     def hear(self, timeout: float = 60) -> dict[str, Any]:
         """The next thing that it says."""
-        line = self._said.get(timeout=timeout)
+        try:
+            line = self._said.get(timeout=timeout)
+        except queue.Empty:
+            raise AssertionError(f"a worker said nothing for {timeout} s:\n{self.stacks()}") from None
         if line is None:
             raise AssertionError(f"a worker ended with {self.child.wait(30)}:\n{''.join(self.errors)}")
         return json.loads(line)
+
+    def stacks(self) -> str:
+        """Where its threads are, and what it wrote before, for a test that fails."""
+        self.child.send_signal(signal.SIGUSR1)
+        time.sleep(1)
+        return "".join(self.errors)
 
     def end(self, timeout: float = 60) -> list[dict[str, Any]]:
         """All that it still says, after it has ended as it should."""
