@@ -308,6 +308,8 @@ def describe(x: Any) -> str:
         return repr(x.type)
     if x is None:
         return "None"
+    if isinstance(x, np.ndarray):
+        return f"{type(x).__name__} of {x.dtype}"
     return f"{type(x).__name__}" + (f" {x!r}" if isinstance(x, str) and len(x) < 30 else "")
 
 

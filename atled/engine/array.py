@@ -326,6 +326,29 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     return wrap(put(host, Placed(type, sharding, device is not None)))
 
 
+# What `from_host` needs to know, by dtype, shape and the settings that matter: batches have one type in every step.
+_host_plans: dict[Any, tuple[Any, ...]] = {}
+
+
+def from_host(x: np.ndarray) -> DeviceArray:
+    """A copy of a NumPy array on the default device; like `to_device(x)`, with what that computes looked up."""
+    here = scope()
+    key = (x.dtype, x.shape, here.default_device, here.narrow, here.x64)
+    plan = _host_plans.get(key)
+    if plan is None:
+        array = to_device(x)
+        placed = array._placed
+        if len(_host_plans) >= 4096:
+            _host_plans.clear()
+        layout = placement.layout(placed.sharding, len(placed.shape))
+        _host_plans[key] = (placed.type.dtype, placed, layout, [placed.sharding.device])
+        return array
+    dtype, placed, layout, devices = plan
+    host = x if x.dtype is dtype else np.asarray(x, dtype)
+    buffer = _jax.batched_device_put(placed, layout, [host], devices, committed=False, force_copy=True, enable_x64=True)
+    return wrap(buffer)
+
+
 def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArray:
     """An array on another device, or with another sharding."""
     check_there(x._buffer)
@@ -477,6 +500,7 @@ def forget() -> None:
     _shared.cache_clear()
     unpackers.clear()
     _typed_scalars.clear()
+    _host_plans.clear()
     config.forget_scalars()
 
 
@@ -488,6 +512,8 @@ def as_array(x: Any, type: ArrayType | None = None) -> DeviceArray:
     """Any concrete operand as an array on a device; for numbers, the type may be given."""
     if isinstance(x, DeviceArray):
         return x
+    if x.__class__ is np.ndarray and type is None and x.shape:
+        return from_host(x)
     type = type or type_of(x)
     return to_device(x, type) if type.shape else scalar(getattr(x, "value", x), type)
 

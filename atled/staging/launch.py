@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from atled.core import errors, tree
 from atled.core.array import type_of, wide
 from atled.core.config import scope
@@ -186,6 +188,8 @@ def result_builder(structure: tree.Structure) -> Callable[[list[Any], list[Any]]
 
 def _leaf(x: Any) -> Any:
     """Convert an argument to a device array."""
+    if x.__class__ is np.ndarray:
+        return as_array(x)
     try:
         return scope().scalars[x.__class__, x]
     except (KeyError, TypeError):
