@@ -44,6 +44,10 @@ def _machine(platform: str, device: Any) -> str:
 
 def runtime(device: Any) -> list[str]:
     """The requirements of compiled code at run time: the engine's version, the platform and the hardware."""
+    client = device.client
+    if device.platform == "cpu" and client.device_count() > client.local_device_count():
+        # With several processes, the fingerprint differs in each; that of a client for this process does not.
+        device = _jax.get_tfrt_cpu_client(asynchronous=False, num_devices=1).local_devices()[0]
     fingerprint = _jax.get_topology_for_devices([device]).fingerprint()
     return [jaxlib.version.__version__, device.platform, str(fingerprint)]
 

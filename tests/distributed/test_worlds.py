@@ -22,6 +22,13 @@ def test_four_processes_with_devices_from_flags_and_arguments_from_the_environme
     assert [s[0]["count"] for s in said] == [4] * 4 and len(said[0][0]["devices"]) == 12
 
 
+def test_one_process_compiles_for_all():
+    """The key under which processes share a program must not depend on the process."""
+    said = [only for (only,) in run("compile_once", 3, ATLED_CACHE="0")]
+    assert sorted(s["compiled"] for s in said) == [0, 0, 1]
+    assert all(abs(s["value"] - 3 * np.sin(1.0)) < 1e-5 for s in said)
+
+
 def test_store_and_barriers():
     said = run("talk", 3)
     assert sorted(s[0]["ticket"] for s in said) == [1, 2, 3]

@@ -20,6 +20,7 @@ from collective import Sum
 import atled
 import atled.numpy as jnp
 from atled import distributed
+from atled.engine import execute
 from atled.engine.world import processes
 from atled.experimental.multihost_utils import reached_preemption_sync_point
 from atled.sharding import NamedSharding, P
@@ -54,6 +55,25 @@ def meet(rank: int, size: int, address: str) -> None:
     say(sin=float(jnp.sin(1.0)))
     distributed.shutdown()
     say(is_initialized=distributed.is_initialized(), count=atled.process_count())
+
+
+def compile_once(rank: int, size: int, address: str) -> None:
+    """A program over all processes, with no cache on disk: how many programs were compiled here."""
+    distributed.initialize(address, size, rank)
+    counted: list[str] = []
+    compile_module = execute.compile_module
+    execute.compile_module = lambda module, program, where: (
+        counted.append(program.name) or compile_module(module, program, where)
+    )
+    mesh = atled.make_mesh((size,), ("i",))
+    x = atled.make_array_from_callback((size,), NamedSharding(mesh, P("i")), lambda i: np.ones(1, "float32"))
+
+    def total(x):
+        return jnp.sin(x).sum()
+
+    value = atled.jit(total)(x)
+    say(compiled=counted.count("total"), value=float(value.addressable_shards[0].data))
+    distributed.shutdown()
 
 
 def after_the_end(rank: int, size: int, address: str) -> None:
