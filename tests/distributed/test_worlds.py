@@ -29,6 +29,11 @@ def test_one_process_compiles_for_all():
     assert all(abs(s["value"] - 3 * np.sin(1.0)) < 1e-5 for s in said)
 
 
+def test_every_array_is_reduced_by_its_own_op():
+    """The engine goes on after a failure inside an all-reduce of several arrays, with messages that do not match."""
+    assert [only["arrays"] for (only,) in run("reduced_apart", 2)] == [[1, 1, 1]] * 2
+
+
 def test_store_and_barriers():
     said = run("talk", 3)
     assert sorted(s[0]["ticket"] for s in said) == [1, 2, 3]

@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -73,6 +74,16 @@ def compile_once(rank: int, size: int, address: str) -> None:
 
     value = atled.jit(total)(x)
     say(compiled=counted.count("total"), value=float(value.addressable_shards[0].data))
+    distributed.shutdown()
+
+
+def reduced_apart(rank: int, size: int, address: str) -> None:
+    """A program with three sums over all processes: how many arrays each of its all-reduces has."""
+    distributed.initialize(address, size, rank)
+    mesh = atled.make_mesh((size,), ("i",))
+    x = atled.make_array_from_callback((size,), NamedSharding(mesh, P("i")), lambda i: np.ones(1, "float32"))
+    compiled = atled.jit(lambda x: (jnp.sin(x).sum(), jnp.cos(x).sum(), jnp.exp(x).sum())).lower(x).compile()
+    say(arrays=[len(a.split(", ")) for a in re.findall(r" all-reduce\((.*?)\)", compiled.as_text())])
     distributed.shutdown()
 
 
