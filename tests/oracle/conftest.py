@@ -12,6 +12,9 @@ OF_THAT_VERSION = (
     "test_lax_linalg_against_jax.py",  # JAX 0.12 refuses float16, here and below
     "test_numpy_types.py::test_types[32-linalg", "test_numpy_types.py::test_types[64-linalg",
     "test_numpy_types.py::test_types[32-sort_complex(linalg", "test_numpy_types.py::test_types[64-sort_complex(linalg",
+    "test_numpy_types.py::test_types[32-polyfit", "test_numpy_types.py::test_types[64-polyfit",
+    "test_control_deps_against_jax.py",  # JAX 0.11 has no such module
+    "test_modules_against_jax.py::test_what_is_written_to_a_reference[jax]",  # JAX 0.11 forgets weak types
     "test_places_against_flax.py::test_max_pool[2d, ties",  # another one of equal elements has the derivative
 )  # fmt: skip
 
