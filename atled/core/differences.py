@@ -8,7 +8,7 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
-from atled.core import tree, tree_nodes
+from atled.core import tree_nodes
 from atled.core.tree import Structure
 
 
@@ -68,6 +68,6 @@ def keys_of(structure: Structure) -> list[Any]:
     count = len(structure.children)
     node = tree_nodes.nodes[structure.kind]
     try:
-        return list(node.keys(node.unflatten(tree.data_of(structure), [0] * count), count))
+        return list(node.keys(node.unflatten(structure.data(), [0] * count), count))
     except Exception:  # a class whose unflatten inspects its children
         return [tree_nodes.FlattenedIndexKey(i) for i in range(count)]

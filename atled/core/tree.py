@@ -8,6 +8,7 @@ description of the rest. `tree_code.py` compiles structures to straight-line Pyt
 from __future__ import annotations
 
 import builtins
+import contextlib
 import copy
 import functools
 import operator
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import errors
+from atled.core import errors, tree_code
 from atled.core.exact import exact
 from atled.core.tree_nodes import FieldKey, GetAttrKey, node_of, nodes, register_node
 
@@ -30,8 +31,8 @@ class Structure:
     """
 
     __slots__ = (
-        "__weakref__", "_hash", "_kinds", "changes", "children", "is_one", "is_plain",
-        "key", "kind", "meta", "num_leaves",
+        "__weakref__", "_hash", "_kinds", "build", "changes", "children", "is_one", "is_plain",
+        "key", "kind", "meta", "num_leaves", "take", "uses",
     )  # fmt: skip
 
     def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[Structure, ...], changes: bool = False) -> None:
@@ -45,6 +46,30 @@ class Structure:
         self.num_leaves = sum([c.num_leaves for c in children]) if kind is not None else 1
         self._hash: int | None = None
         self._kinds: tuple[Any, ...] | None = None
+        self.uses = 0  # how often it was used before it was compiled
+        self.take: Any = None  # the compiled `flatten_up_to`
+        self.build: Any = None  # the compiled `unflatten`
+
+    def used(self) -> None:
+        """Count a use; a structure that is used often is compiled."""
+        self.uses = uses = self.uses + 1
+        if uses == _MANY and self.num_leaves <= _COMPILED:
+            self.take, self.build = tree_code.flattener(self), tree_code.unflattener(self)
+
+    def data(self) -> Any:
+        """The data of this node, for its class: mutable data are copied, so that the structure cannot change."""
+        return _copied(self.meta) if self.changes else self.meta
+
+    def has_data(self, meta: Any) -> bool:
+        """Whether a node's data are those of this structure."""
+        mine = self.meta
+        if self.is_one:  # its data cannot change
+            if meta is mine:
+                return True
+            is_alike = type(meta) is type(mine) is tuple and len(meta) == len(mine)
+            if is_alike and builtins.all(builtins.map(operator.is_, meta, mine)):
+                return True
+        return (meta if meta is None else exact(meta)) == self.key
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -98,7 +123,7 @@ class Structure:
 
     def node_data(self) -> tuple[Any, Any] | None:
         """The class of the node and its data; None for a leaf."""
-        return None if self.kind is None else (self.kind, data_of(self))
+        return None if self.kind is None else (self.kind, self.data())
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The tree with these leaves."""
@@ -106,6 +131,10 @@ class Structure:
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` at the positions of this structure's leaves."""
+        if self.take is not None:
+            with contextlib.suppress(*tree_code.MISMATCHES):
+                return self.take(tree)
+        self.used()
         subtrees: list[Any] = []
         try:
             if _take(self, tree, subtrees):
@@ -281,8 +310,41 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     >>> flatten({"b": [1, 2], "a": None})
     ([1, 2], Structure({'a': None, 'b': [*, *]}))
     """
-    if is_leaf is not None and is_leaf(tree):
-        return [tree], LEAF
+    if is_leaf is not None:
+        return ([tree], LEAF) if is_leaf(tree) else _flattened(tree, is_leaf)
+    kind = type(tree)
+    name = (kind, *tree) if kind is dict else (kind, len(tree)) if kind is tuple or kind is builtins.list else kind
+    recent = _recent.get(name)
+    guess = None if recent is None else recent()
+    if guess is not None and guess.take is not None:
+        try:
+            flat = guess.take(tree)
+        except tree_code.MISMATCHES:
+            pass
+        else:
+            for kind in builtins.set(builtins.map(type, flat)):
+                if kind in nodes or issubclass(kind, tuple):  # a node, where that structure has a leaf
+                    break
+            else:
+                return flat, guess
+    flat, structure = _flattened(tree, None)
+    if structure is guess:
+        structure.used()
+    elif structure.is_one and structure is not LEAF and (structure.is_plain or type(tree) is not dict):
+        if len(_recent) > 4000:
+            _recent.clear()
+        _recent[name] = weakref.ref(structure)
+    return flat, structure
+
+
+# The structures of the latest trees, by what is quickly seen of a tree: its class, and its length or its keys. Keys are
+# kept only if they are plain values.
+_recent: dict[Any, weakref.ref[Structure]] = {}
+_MANY = 32  # uses of a structure that are worth its compilation
+_COMPILED = 10_000  # leaves of a structure that is compiled, at most
+
+
+def _flattened(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[builtins.list[Any], Structure]:
     flat: list[Any] = []
     try:
         return flat, _walk(tree, flat, is_leaf)
@@ -305,6 +367,9 @@ def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
             if structure.num_leaves < 50
             else f"tree: the structure has {structure.num_leaves} leaves; got {len(leaves)}."
         )
+    if structure.build is not None:
+        return structure.build(leaves)
+    structure.used()
     try:
         return _build(structure, iter(leaves))
     except RecursionError:
@@ -319,7 +384,7 @@ def _build_deep(structure: Structure, leaves: Any) -> Any:
         if s.kind is not None and len(done) < len(s.children):
             stack.append((s.children[len(done)], []))
             continue
-        subtree = next(leaves) if s.kind is None else nodes[s.kind].unflatten(data_of(s), done)
+        subtree = next(leaves) if s.kind is None else nodes[s.kind].unflatten(s.data(), done)
         stack.pop()
         if not stack:
             return subtree
@@ -330,12 +395,8 @@ def _build(structure: Structure, leaves: Any) -> Any:
     if structure.kind is None:
         return next(leaves)
     children = [next(leaves) if c.kind is None else _build(c, leaves) for c in structure.children]
-    return nodes[structure.kind].unflatten(data_of(structure), children)
-
-
-def data_of(structure: Structure) -> Any:
-    """The data of a node, for its class: mutable data are copied, so that the structure cannot change."""
-    return _copied(structure.meta) if structure.changes else structure.meta
+    meta = _copied(structure.meta) if structure.changes else structure.meta
+    return nodes[structure.kind].unflatten(meta, children)
 
 
 class TreeError(ValueError):
@@ -359,7 +420,7 @@ def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
         return False
     children, meta = nodes[structure.kind].flatten(tree)
     children = tuple(children)
-    if len(children) != len(structure.children) or not _has_data(structure, meta):
+    if len(children) != len(structure.children) or not structure.has_data(meta):
         return False
     for s, child in zip(structure.children, children):
         if s.kind is None:
@@ -367,18 +428,6 @@ def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
         elif not _take(s, child, found):
             return False
     return True
-
-
-def _has_data(structure: Structure, meta: Any) -> bool:
-    """Whether a node's data are those of a structure."""
-    mine = structure.meta
-    if structure.is_one:  # its data cannot change
-        if meta is mine:
-            return True
-        is_alike = type(meta) is type(mine) is tuple and len(meta) == len(mine)
-        if is_alike and builtins.all(builtins.map(operator.is_, meta, mine)):
-            return True
-    return (meta if meta is None else exact(meta)) == structure.key
 
 
 def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple[Structure, Any, tuple[Any, ...]]]:
@@ -391,7 +440,7 @@ def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple
     node = nodes[structure.kind]
     children, meta = node.flatten(tree)
     children = builtins.list(children)
-    if not _has_data(structure, meta):
+    if not structure.has_data(meta):
         where = keystr(path) or "the root"
         if node.code is not None:
             step, want, got = node.code.difference(structure, Structure(structure.kind, meta, None, ()))

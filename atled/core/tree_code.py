@@ -2,19 +2,30 @@
 
 Walking a tree node by node costs 0.2 µs a leaf; code generated for one structure costs a fifth of that. `matcher` emits
 statements that flatten a tree of a known structure and fail fast on any other; `builder` emits the expression that
-rebuilds one. Compiled functions splice both into their launch path (`staging/launch.py`).
+rebuilds one. Compiled functions splice both into their launch path (`staging/launch.py`); `flattener` and `unflattener`
+are functions for structures that are used often (`tree.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from atled.core import tree, tree_nodes
+from atled.core import tree_nodes
 from atled.core.exact import exact
-from atled.core.tree import Structure
+
+if TYPE_CHECKING:
+    from atled.core.tree import Structure
 
 _NOTHING = object()
+
+
+class Mismatch(Exception):  # noqa: N818
+    """A tree does not have the structure that the generated code expects."""
+
+
+# What generated code raises for a tree of another structure.
+MISMATCHES = (Mismatch, AttributeError, KeyError, ValueError, TypeError, OverflowError)
 
 
 class Code:
@@ -79,12 +90,8 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
         lines.append(f"{indent}if type({value}) is not {code.name(kind)}: raise Mismatch")
         flat, meta = code.name(), code.name()
         lines.append(f"{indent}{flat}, {meta} = {code.name(node.flatten)}({value})")
-        differs = (
-            "is not None"
-            if structure.meta is None
-            else f"is None or {code.name(exact)}({meta}) != {code.name(structure.key)}"
-        )
-        lines.append(f"{indent}if {meta} {differs}: raise Mismatch")
+        differs = f"{meta} is not None" if structure.meta is None else f"not {code.name(structure.has_data)}({meta})"
+        lines.append(f"{indent}if {differs}: raise Mismatch")
         names = [code.name() for _ in children]
         target = f"({', '.join(names)},)" if names else "()"
         lines.append(f"{indent}{target} = {flat}")
@@ -130,8 +137,33 @@ def _put_together(code: Code, structure: Structure, parts: list[str]) -> str:
     if own is not None:
         return own.build(code, structure, parts)
     unflatten = code.name(tree_nodes.nodes[kind].unflatten)
-    meta = f"{code.name(tree.data_of)}({code.name(structure)})" if structure.changes else code.name(structure.meta)
+    meta = f"{code.name(structure.data)}()" if structure.changes else code.name(structure.meta)
     return f"{unflatten}({meta}, [{', '.join(parts)}])"
+
+
+def flattener(structure: Structure) -> Any:
+    """A function that returns the subtrees at the positions of a structure's leaves, or raises one of `MISMATCHES`."""
+    code = Code()
+    code.lines.append("def flatten(tree):")
+    leaves = matcher(code, structure, "tree", "{}", " ")
+    code.lines.append(f" return [{', '.join(leaves)}]")
+    return _compiled(code, "flatten")
+
+
+def unflattener(structure: Structure) -> Any:
+    """A function that rebuilds the tree of a structure from a list with the right number of leaves."""
+    code = Code()
+    leaves = [code.name() for _ in range(structure.num_leaves)]
+    code.lines.append("def unflatten(leaves):")
+    code.lines.append(f" ({', '.join(leaves)},) = leaves" if leaves else " () = leaves")
+    code.lines.append(f" return {builder(code, structure, iter(leaves))}")
+    return _compiled(code, "unflatten")
+
+
+def _compiled(code: Code, name: str) -> Any:
+    namespace = {**code.namespace, "exact": exact, "Mismatch": Mismatch}
+    exec(compile("\n".join(code.lines), "<atled>", "exec"), namespace)
+    return namespace[name]
 
 
 def _keys(d: dict[Any, Any]) -> Any:

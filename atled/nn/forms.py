@@ -39,7 +39,7 @@ class _StaticCode(tree_nodes.NodeCode):
 
     def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
         if structure.changes:
-            return f"{code.name(tree.data_of)}({code.name(structure)})"
+            return f"{code.name(structure.data)}()"
         return code.name(structure.meta)
 
     def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:

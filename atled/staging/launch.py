@@ -22,7 +22,7 @@ from atled.core.array import type_of, wide
 from atled.core.config import scope
 from atled.core.exact import exact
 from atled.core.trace import Tracer
-from atled.core.tree_code import Code, builder, matcher
+from atled.core.tree_code import Code, Mismatch, builder, matcher
 from atled.engine.array import DeviceArray, as_array
 from atled.engine.execute import EngineError
 from atled.engine.failures import failed
@@ -30,10 +30,6 @@ from atled.staging.signature import Arguments
 
 MISS = object()
 CLEAN = {int, str, bool, type(None)}  # classes whose equal values are interchangeable
-
-
-class Mismatch(Exception):  # noqa: N818
-    """The arguments do not have the structure that the generated code expects."""
 
 
 class _Unset:
