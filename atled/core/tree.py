@@ -54,7 +54,9 @@ class Structure:
         """Count a use; a structure that is used often is compiled."""
         self.uses = uses = self.uses + 1
         if uses == _MANY and self.num_leaves <= _COMPILED:
-            self.take, self.build = tree_code.flattener(self), tree_code.unflattener(self)
+            self.take = tree_code.flattener(self)
+            if not self._declares():  # generated code makes modules for results of a launch, which no trace owns
+                self.build = tree_code.unflattener(self)
 
     def data(self) -> Any:
         """The data of this node, for its class: mutable data are copied, so that the structure cannot change."""

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atled import tree
+import atled.numpy as jnp
+from atled import jit, nn, tree
 from atled.core import tree as core
 
 
@@ -183,6 +184,26 @@ def test_keys_of_dicts_are_not_kept_alive():
     del key
     gc.collect()
     assert reference() is None
+
+
+def test_modules_belong_to_the_trace_that_rebuilds_them():
+    class Counter(nn.Module):
+        def __init__(self):
+            self.count = nn.Buffer(jnp.zeros(()))
+
+        def __call__(self, x):
+            self.count = self.count + x
+
+    counter = Counter()
+    warmed(counter)
+
+    @jit
+    def step(counter, x):
+        counter = tree.map(lambda v: v, counter)
+        counter(x)
+        return counter
+
+    assert float(step(counter, 3.0).count) == 3
 
 
 def test_deep_and_wide_trees():
