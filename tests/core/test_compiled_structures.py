@@ -32,7 +32,7 @@ class Scaled:
 
 
 class Bare:
-    """A leaf, until a test registers it."""
+    """A leaf: no test registers it."""
 
 
 LEAVES = st.sampled_from([1, True, 2.5, "text", np.float32(3), Bare()])
