@@ -71,9 +71,13 @@ def raw_write(place: pathlib.Path, arrays) -> None:
 
 
 def raw_read(place: pathlib.Path, arrays) -> None:
+    """Read all arrays into new memory, which is kept until the end, as that of a restored tree is."""
+    kept = []
+
     def one(item) -> None:
         name, x = item
         into = np.empty(x.shape, x.dtype)
+        kept.append(into)
         with open(place / name, "rb", buffering=0) as file:
             view, done = memoryview(into).cast("B"), 0
             while done < len(view):

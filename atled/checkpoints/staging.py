@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import mmap
+import os
 import threading
 
 import numpy as np
 
 from atled.checkpoints.format import ALIGNMENT
-from atled.checkpoints.writing import Part, Snapshot, at_once, bytes_of, pieces_of
+from atled.checkpoints.writing import THREADS, Part, Snapshot, at_once, bytes_of, pieces_of
 
 _PAGE = 4096
 
@@ -50,7 +51,8 @@ class Staging:
             np.copyto(memory[at : at + piece.values.nbytes], np.frombuffer(bytes_of(piece.values), np.uint8))
             return dataclasses.replace(piece, values=to)
 
-        return dataclasses.replace(taken, parts=at_once(copy, pieces, [int(a) for a in ends[:-1]]))
+        threads = min(THREADS, os.cpu_count() or 1)  # more than there are cores copy a fifth slower
+        return dataclasses.replace(taken, parts=at_once(copy, pieces, [int(a) for a in ends[:-1]], threads=threads))
 
 
 def _room(size: int) -> int:

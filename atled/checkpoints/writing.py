@@ -241,9 +241,9 @@ def _files_before(where: Any) -> list[str]:
 _OWN_FILE = re.compile(r"[0-9a-f]{8}-\d+-\d+\.data|\.manifest\.[0-9a-f]{8}")
 
 
-def at_once(f: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
+def at_once(f: Callable[..., Any], *items: Iterable[Any], threads: int = THREADS) -> list[Any]:
     """Apply a function to each item, in several threads; the first error is raised after all have finished."""
-    with ThreadPoolExecutor(THREADS, "atled-checkpoint") as pool:
+    with ThreadPoolExecutor(threads, "atled-checkpoint") as pool:
         try:
             waiting = [pool.submit(f, *args) for args in zip(*items, strict=True)]
         except RuntimeError:  # the interpreter is shutting down, and starts no more threads
