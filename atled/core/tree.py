@@ -55,8 +55,7 @@ class Structure:
         self.uses = uses = self.uses + 1
         if uses == _MANY and self.num_leaves <= _COMPILED:
             self.take = tree_code.flattener(self)
-            if not self._declares():  # generated code makes modules for results of a launch, which no trace owns
-                self.build = tree_code.unflattener(self)
+            self.build = tree_code.unflattener(self)
 
     def data(self) -> Any:
         """The data of this node, for its class: mutable data are copied, so that the structure cannot change."""

@@ -99,15 +99,19 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
     return parts
 
 
-def builder(code: Code, structure: Structure, leaves: Iterator[str]) -> str:
-    """The expression that rebuilds a tree from one expression per leaf; deep parts become preceding lines."""
+def builder(code: Code, structure: Structure, leaves: Iterator[str], is_result: bool = True) -> str:
+    """The expression that rebuilds a tree from one expression per leaf; deep parts become preceding lines.
+
+    Nodes of a launch's result (`is_result`) are built by the class's own code; elsewhere by its `unflatten`, which
+    gives them to the current trace.
+    """
     stack: list[tuple[Structure, list[str]]] = [(structure, [])]
     while True:
         s, parts = stack[-1]
         if s.kind is not None and len(parts) < len(s.children):
             stack.append((s.children[len(parts)], []))
             continue
-        text = next(leaves) if s.kind is None else _put_together(code, s, parts)
+        text = next(leaves) if s.kind is None else _put_together(code, s, parts, is_result)
         if len(stack) % _DEEP == 0 and s.kind is not None:
             name = code.name()
             code.lines.append(f" {name} = {text}")
@@ -121,7 +125,7 @@ def builder(code: Code, structure: Structure, leaves: Iterator[str]) -> str:
 _DEEP = 40  # Python's parser allows at most 200 nested parentheses
 
 
-def _put_together(code: Code, structure: Structure, parts: list[str]) -> str:
+def _put_together(code: Code, structure: Structure, parts: list[str], is_result: bool) -> str:
     """The expression for one node, made from those of its children."""
     kind = structure.kind
     if kind is type(None):
@@ -134,7 +138,7 @@ def _put_together(code: Code, structure: Structure, parts: list[str]) -> str:
         items = [f"{_constant(code, k)}: {p}" for k, p in zip(structure.meta, parts, strict=True)]
         return f"{{{', '.join(items)}}}"
     own = tree_nodes.nodes[kind].code
-    if own is not None:
+    if own is not None and is_result:
         return own.build(code, structure, parts)
     unflatten = code.name(tree_nodes.nodes[kind].unflatten)
     meta = f"{code.name(structure.data)}()" if structure.changes else code.name(structure.meta)
@@ -156,7 +160,7 @@ def unflattener(structure: Structure) -> Any:
     leaves = [code.name() for _ in range(structure.num_leaves)]
     code.lines.append("def unflatten(leaves):")
     code.lines.append(f" ({', '.join(leaves)},) = leaves" if leaves else " () = leaves")
-    code.lines.append(f" return {builder(code, structure, iter(leaves))}")
+    code.lines.append(f" return {builder(code, structure, iter(leaves), is_result=False)}")
     return _compiled(code, "unflatten")
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atled.numpy as jnp
-from atled import jit, nn, tree
+from atled import jit, nn, random, tree
 from atled.core import tree as core
 
 
@@ -204,6 +204,24 @@ def test_modules_belong_to_the_trace_that_rebuilds_them():
         return counter
 
     assert float(step(counter, 3.0).count) == 3
+
+
+def test_modules_with_lists_of_layers_and_settings():
+    class Net(nn.Module):
+        def __init__(self):
+            self.parts = [nn.Linear(2, 2, key=random.key(0)), "relu", {"last": nn.Linear(2, 1, key=random.key(1))}, 0.0]
+            self.scale = 3
+
+    net = Net()
+    warmed(net)
+    assert tree.structure(net).build is not None
+    again = tree.map(lambda v: v, net)
+    assert type(again) is Net and again.parts[1] == "relu" and again.scale == 3
+    assert type(again.parts[3]) is float and type(again.parts[2]["last"]) is nn.Linear
+    assert again.parts[0].weight is net.parts[0].weight and again.parts[0] is not net.parts[0]
+    assert tree.structure(again) == tree.structure(net)
+    again.parts[0].bias = jnp.ones(2)  # a copy: assigning does not reach the other
+    assert float(net.parts[0].bias.sum()) == 0
 
 
 def test_deep_and_wide_trees():
