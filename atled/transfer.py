@@ -43,8 +43,13 @@ def _put(leaf: Any, target: Any) -> Any:
         target = NamedSharding(mesh_or_current(None, "device_put"), target)
     if isinstance(target, Space):
         return _put_into(leaf, target)
+    if hasattr(target, "sharding_for"):  # a Format
+        target = target.sharding_for(np.shape(leaf), "device_put")
     if target is not None and not isinstance(target, Sharding) and not hasattr(target, "client"):
-        target = _of_format(target)
+        raise TypeError(
+            "device_put: device must be a device, a platform's name, a sharding, a PartitionSpec, a memory or a Format;"
+            f" got {describe(target)}."
+        )
     if isinstance(leaf, Tracer):
         return with_sharding_constraint(leaf, target) if isinstance(target, NamedSharding) else leaf
     try:
@@ -57,22 +62,6 @@ def _put(leaf: Any, target: Any) -> Any:
         _check_there(leaf._buffer)
         return leaf if target is None else _engine.device_put(leaf, target)
     return _engine.to_device(leaf, device=target)
-
-
-def _of_format(target: Any) -> Sharding | None:
-    """The sharding of a `Format`, whose layout must be row-major."""
-    from atled.core.layout import Format, Layout  # rarely used
-
-    if not isinstance(target, Format):
-        raise TypeError(
-            "device_put: device must be a device, a platform's name, a sharding, a PartitionSpec, a memory or a Format;"
-            f" got {describe(target)}."
-        )
-    if isinstance(target.layout, Layout) and not target.layout.is_row_by_row:
-        raise NotImplementedError(f"device_put: arrays are always row-major here; got {target.layout}.")
-    if target.sharding is not None and not isinstance(target.sharding, Sharding):
-        raise TypeError(f"device_put: the sharding of a Format must be a Sharding; got {describe(target.sharding)}.")
-    return target.sharding
 
 
 def _put_into(leaf: Any, space: Space) -> Any:

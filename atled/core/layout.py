@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from atled.core.sharding import Sharding
+
 
 class _Automatic:
     """The compiler decides."""
@@ -48,3 +50,17 @@ class Format:
 
     layout: Any = None
     sharding: Any = None
+
+    def sharding_for(self, shape: tuple[int, ...], what: str) -> Sharding | None:
+        """The sharding, for an array of this shape; raises if its layout is not row-major."""
+        layout, sharding = self.layout, self.sharding
+        if isinstance(layout, Layout) and len(layout.major_to_minor) != len(shape):
+            raise ValueError(
+                f"{what}: a layout must have as many axes as the array; {layout.major_to_minor} has "
+                f"{len(layout.major_to_minor)}, and an array of shape {list(shape)} has {len(shape)}."
+            )
+        if isinstance(layout, Layout) and not layout.is_row_by_row:
+            raise NotImplementedError(f"{what}: arrays are always row-major here; got {layout}.")
+        if sharding is not None and not isinstance(sharding, Sharding):
+            raise TypeError(f"{what}: the sharding of a Format must be a Sharding; got {type(sharding).__name__}.")
+        return sharding

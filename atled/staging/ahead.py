@@ -17,7 +17,7 @@ from atled.engine.eager import moved, placement
 from atled.engine.execute import CompilerOptions, EngineError, Executable, compiled_anew, executable, lowered, tuned
 from atled.engine.placement import Spread, Where, on_device
 from atled.staging.launch import MISS, NAMESPACE, Form, Site, failure_of, result_builder, taking
-from atled.staging.signature import Arguments, Signature, donations, flat_shardings, leaf_names
+from atled.staging.signature import Arguments, Signature, donations, fitted, flat_shardings, leaf_names
 
 if TYPE_CHECKING:
     from atled.engine import topology as topologies
@@ -158,7 +158,7 @@ class TracedFunction(_Stage):
         traced = self._traced
         result = _stand_in(traced.out_structure)
         asked = flat_shardings(self._signature.options.out_shardings, result, traced.name, "out_shardings")
-        return _info(traced, asked)
+        return _info(traced, _fitted_results(asked, traced))
 
     def lower(self) -> Lowered:
         """Translate to StableHLO."""
@@ -317,12 +317,11 @@ def _place(
         result = _stand_in(traced.out_structure)
         outs = flat_shardings(options.out_shardings, result, traced.name, "out_shardings")
         names = [*["a value it closes over"] * len(traced.captured), *leaf_names(signature, call)]
-        for s, t, name in zip(ins, traced.program.input_types, names, strict=True):
-            if s is not None:
-                s.check(t.shape, f"in_shardings of {traced.name}, argument {name}")
-        for s, t in zip(outs, traced.program.output_types, strict=True):
-            if s is not None:
-                s.check(t.shape, f"out_shardings of {traced.name}")
+        ins = [
+            fitted(s, t.shape, f"in_shardings of {traced.name}, argument {name}")
+            for s, t, name in zip(ins, traced.program.input_types, names, strict=True)
+        ]
+        outs = _fitted_results(outs, traced)
     where, committed = placement(traced.program, [arrays[i] for i in left], [ins[i] for i in left] if ins else (), outs)
     if donated and isinstance(where, Spread):  # a result that reuses a donated buffer has its sharding
         out_shardings = list(where.outs)
@@ -331,6 +330,11 @@ def _place(
                 out_shardings[i] = s
         where = where._replace(outs=tuple(out_shardings))
     return where, committed
+
+
+def _fitted_results(asked: Sequence[Any], traced: Traced) -> list[Any]:
+    what = f"out_shardings of {traced.name}"
+    return [fitted(s, t.shape, what) for s, t in zip(asked, traced.program.output_types, strict=True)]
 
 
 class Compiled(_Stage):

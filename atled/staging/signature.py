@@ -377,11 +377,22 @@ def flat_shardings(boxed: ShardingTree | None, target: Any, name: str, what: str
 
 
 def concrete(s: Any, what: str) -> Any:
-    """A sharding; a `PartitionSpec` refers to the current mesh."""
+    """A sharding or a `Format`; a `PartitionSpec` refers to the current mesh."""
+    if not _is_sharding(s) and not hasattr(s, "sharding_for"):
+        raise TypeError(f"jit: {what} must be a tree of shardings, PartitionSpecs and Formats; got {describe(s)}.")
     if isinstance(s, PartitionSpec):
         return NamedSharding(mesh_or_current(None, what), s)
     if isinstance(s, SingleDeviceSharding):
         return NamedSharding(Mesh([s.device], ("device",)), PartitionSpec())
+    return s
+
+
+def fitted(s: Any, shape: tuple[int, ...], what: str) -> Any:
+    """A sharding that was asked for, or that of a `Format`, for an array of this shape; raises if it does not fit."""
+    if hasattr(s, "sharding_for"):
+        s = concrete(s.sharding_for(shape, what), what)
+    if s is not None:
+        s.check(shape, what)
     return s
 
 

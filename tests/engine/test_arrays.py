@@ -325,6 +325,24 @@ def test_memory_can_be_looked_at():
         assert memoryview(np.asarray(x)).tolist() == view.tolist()
 
 
+def test_jit_with_formats():
+    from atled.experimental.layout import Format, Layout
+
+    sharding = atled.sharding.SingleDeviceSharding(atled.devices()[0])
+    x = np.ones((2, 3), "f4")
+    double = lambda x: {"a": x + x}
+    for place in (Format(Layout((0, 1)), sharding), Format(Layout.AUTO, sharding), Format(None, sharding), Format()):
+        for f in (atled.jit(double, in_shardings=place), atled.jit(double, out_shardings={"a": place})):
+            np.testing.assert_array_equal(f(x)["a"], x + x)
+    assert atled.jit(double, out_shardings=Format(None, sharding)).trace(x).out_info["a"].sharding is not None
+    with pytest.raises(NotImplementedError, match="in_shardings of <lambda>, argument x: arrays are always row-major"):
+        atled.jit(double, in_shardings=Format(Layout((1, 0)), sharding))(x)
+    with pytest.raises(ValueError, match="out_shardings of <lambda>: a layout must have as many axes as the array"):
+        atled.jit(double, out_shardings=Format(Layout((0,)), sharding))(x)
+    with pytest.raises(TypeError, match=r"in_shardings must be a tree of shardings, .* got str"):
+        atled.jit(double, in_shardings="cpu")(x)
+
+
 def test_device_put_with_a_format():
     from atled.experimental.layout import Format, Layout
 
@@ -334,5 +352,7 @@ def test_device_put_with_a_format():
         np.testing.assert_array_equal(atled.device_put({"a": x}, place)["a"], x)
     with pytest.raises(NotImplementedError, match="always row-major"):
         atled.device_put(x, Format(Layout((1, 0)), sharding))
+    with pytest.raises(ValueError, match=r"\(0, 1, 2\) has 3, and an array of shape \[2, 3\] has 2"):
+        atled.device_put(x, Format(Layout((0, 1, 2)), sharding))
     with pytest.raises(TypeError, match=r"device must be a device, .* or a Format; got object"):
         atled.device_put(x, object())
