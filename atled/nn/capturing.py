@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from atled.core import errors, tree, tree_nodes
 from atled.core.trace import Tracer
-from atled.nn.module import changed, retyped
+from atled.nn.module import Module, changed, retyped
 from atled.nn.selecting import modules, names
 
 
@@ -63,10 +64,39 @@ def _tapped(cls: Any) -> Any:
     return type(cls.__name__, (cls,), {"__call__": __call__, "__module__": cls.__module__})
 
 
+def _attributes(module: Any) -> dict[str, Any]:
+    """The attributes of a module, each with the values in it."""
+    own = {n: v for n, v in module.__getstate__().items() if n not in ("_kinds", "_tap")}
+    return {n: (v, [] if isinstance(v, Module) else tree.leaves(v, is_leaf=_is_module)) for n, v in own.items()}
+
+
+def _assign(module: Any, copy: Any, before: dict[str, Any]) -> None:
+    """Give a module what a call assigned to its copy, such as the statistics of a `BatchNorm`."""
+    for name, (value, parts) in _attributes(copy).items():
+        old, old_parts = before.get(name, (None, None))
+        is_same = name in before and value is old and len(parts) == len(old_parts)
+        if not is_same or not all(map(operator.is_, parts, old_parts)):
+            setattr(module, name, changed(value, lambda _, m: _untapped(m)))
+
+
+def _untapped(module: Any) -> Any:
+    """A module without what `capture` needs, in place."""
+    if "_tap" not in module.__dict__:
+        return module
+    plain = object.__new__(type(module).__mro__[1])
+    plain.__dict__.update({n: v for n, v in module.__getstate__().items() if n != "_tap"})
+    return plain
+
+
+def _is_module(x: Any) -> bool:
+    return isinstance(x, Module)
+
+
 def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]]]:
     """A function that calls a model, and returns its result and the outputs of modules that match a pattern, by path.
 
     A module that is called several times has a tuple of values. In a `Stack`, values have a first axis for the layer.
+    What the call assigns, such as the statistics of a `BatchNorm`, is assigned to the model.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -87,9 +117,10 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
     def tap(path: str, m: Any) -> Any:
         return retyped(m, _tapped(type(m)), "_tap", path) if names(pattern, path) else m
 
-    marked = changed(model, tap)
-
     def call(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        marked = changed(model, tap)
+        both = zip(modules(model), modules(marked), strict=True)
+        pairs = [(m, copy, _attributes(copy)) for (_, m), (_, copy) in both]
         with collecting() as seen:
             out = marked(*args, **kwargs)
         for path, values in seen.values.items():
@@ -102,6 +133,8 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
                             "a Stack for identical layers, or capture inside of that function, and return the values.",
                         )
                     )
+        for module, copy, before in pairs:
+            _assign(module, copy, before)
         return out, {p: v[0] if len(v) == 1 else tuple(v) for p, v in seen.values.items()}
 
     return call

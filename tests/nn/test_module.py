@@ -460,6 +460,45 @@ def test_replace_inside_of_a_stack():
     assert grads.layers.inner.weight is None and grads.layers.b.shape == (3, 1, 2)
 
 
+class Normed(nn.Module):
+    def __init__(self, key):
+        self.linear, self.norm = nn.Linear(3, 3, key=key), nn.BatchNorm(3)
+        self.sums, self.calls, self._last = [nn.Buffer(jnp.zeros(()))], 0, "never"
+
+    def __call__(self, x):
+        y = self.norm(self.linear(x))
+        self.sums[0] = self.sums[0] + y.sum()
+        self.calls, self._last = self.calls + 1, "now"
+        return y
+
+
+@pytest.mark.parametrize("pattern", ["norm", "linear", "**"])
+def test_a_captured_call_assigns_what_a_call_does(pattern):
+    x = random.normal(random.key(1), (5, 3))
+    plain, seen_in = Normed(random.key(0)).train(), Normed(random.key(0)).train()
+    call, norm = nn.capture(seen_in, pattern), seen_in.norm
+    for _ in range(2):  # the second call begins with what the first assigned
+        expected, (out, _) = plain(x), call(x)
+        np.testing.assert_array_equal(out, expected)
+        assert seen_in.norm is norm and seen_in.calls == plain.calls and seen_in._last == "now"
+        for a, b in zip(atled.tree.leaves(seen_in), atled.tree.leaves(plain), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert tree.structure(seen_in) == tree.structure(plain)
+    step = atled.jit(lambda m, x: (nn.capture(m, pattern)(x)[0], m))
+    np.testing.assert_array_equal(step(plain, x)[1].norm.mean, atled.jit(lambda m, x: (m(x), m))(plain, x)[1].norm.mean)
+
+
+def test_a_captured_stack_assigns_what_a_call_does():
+    x = random.normal(random.key(1), (5, 3))
+    make = lambda: nn.Stack(lambda key: nn.BatchNorm(3), 2, key=random.key(0)).train()
+    plain, seen_in = make(), make()
+    plain(x)
+    nn.capture(seen_in, "layers")(x)
+    np.testing.assert_array_equal(seen_in.layers.mean, plain.layers.mean)
+    assert type(seen_in.layers) is nn.BatchNorm and tree.structure(seen_in) == tree.structure(plain)
+    assert float(abs(plain.layers.mean).sum()) > 0
+
+
 def test_capture_in_a_stack_and_of_several_calls():
     class Twice(nn.Module):
         def __init__(self, key):
