@@ -10,6 +10,7 @@ import contextlib
 import re
 import sys
 import types
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -182,6 +183,17 @@ def explained(says: str, instead: str = "") -> str:
     """A message for an error that does not pass `for_user`: what was wrong, the user's line, what to write instead."""
     _hide_frames()
     return says + describe(here()) + (f"\n  try: {instead}" if instead else "")
+
+
+def warn(says: str, category: type[Warning] = UserWarning, instead: str = "") -> None:
+    """Warn at the user's line: what is wrong, and what to write instead. Python shows it once for each line."""
+    where = here()
+    file, line = (where.file, where.line) if where is not None else ("<unknown>", 0)
+    text = says + describe(where) + (f"\n  try: {instead}" if instead else "")
+    warnings.warn_explicit(text, category, file, line, registry=_shown.setdefault(file, {}))
+
+
+_shown: dict[str, dict[Any, Any]] = {}  # by file, what Python has shown; without it, a loop would warn in every step
 
 
 def located(error: E_) -> E_:

@@ -17,13 +17,12 @@ import functools
 import inspect
 import threading
 import types
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
 
-from atled.core import errors, source, tree, tree_nodes
+from atled.core import errors, tree, tree_nodes
 from atled.core.array import Array, describe, type_of
 from atled.core.trace import Interpreter, Tracer, state
 from atled.engine.array import to_device
@@ -229,15 +228,10 @@ def _told(module: Any, name: str, function: str, results: Any) -> bool:
     leaves, structure = tree.flatten(results)
     if any([id(x) in mine for x in leaves]) or _has(structure, type(module)):
         return False
-    text = errors.explained(
+    errors.warn(
         f"{type(module).__name__}.{name}: assigned in {function}, which does not return the model, so it is lost.",
-        "train.gradients(loss), return the model with has_aux=True, or model.eval().",
+        instead="train.gradients(loss), return the model with has_aux=True, or model.eval().",
     )
-    place = source.here()
-    if place is None:
-        warnings.warn(text, stacklevel=2)
-    else:
-        warnings.warn_explicit(text, UserWarning, place.file, place.line)
     return True
 
 

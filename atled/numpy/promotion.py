@@ -117,9 +117,9 @@ def warn_about_imaginary(kind: str, dtype: Any) -> None:
         return
     message = "Casting complex values to real discards the imaginary part; take numpy.real to say that it is meant."
     if state.notes is not None:
-        state.notes.append(lambda: _warn_here(message, np.exceptions.ComplexWarning))
+        state.notes.append(lambda: errors.warn(message, np.exceptions.ComplexWarning))
     else:
-        _warn_here(message, np.exceptions.ComplexWarning)
+        errors.warn(message, np.exceptions.ComplexWarning)
 
 
 def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:
@@ -141,13 +141,7 @@ def _warn_once(message: str) -> None:
     if key in _warned:
         return
     _warned.add(key)
-    _warn_here(message, MixedWidthWarning)
-
-
-def _warn_here(message: str, category: type[Warning]) -> None:
-    where = source.here()
-    place = (where.file, where.line) if where else ("<unknown>", 0)
-    warnings.warn_explicit(message + source.describe(where), category, *place)
+    errors.warn(message, MixedWidthWarning)
 
 
 def promote_dtypes(name: str, *operands: Any) -> list[Any]:

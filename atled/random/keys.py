@@ -6,7 +6,6 @@ warning with both lines. `fold_in` does not consume the key; `clone` marks inten
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,23 +72,16 @@ def use(name: str, key: Any) -> Any:
     """A single key, which this call consumes."""
     checked = check_key(name, key)
     if type(key) is DeviceArray:
-        where = source.here()
         before = getattr(key, "_used", None)
-        if before is not None:
-            message = (
-                f"random.{name}: this key was used before, {before}, so the same random numbers come again."
-                + source.describe(where)
-                + "\n  try: key, sub = random.split(key), or random.clone(key) if that is intended."
-            )
+        if before is None:
+            where = source.here()
+            key._used = f"in {where.function}, {where}" if where else "elsewhere"
+        else:
+            says = f"random.{name}: this key was used before, {before}, so the same random numbers come again."
+            instead = "key, sub = random.split(key), or random.clone(key) if that is intended."
             if config.read("jax_debug_key_reuse"):
-                raise errors.KeyReuseError(message)
-            warnings.warn_explicit(
-                message,
-                KeyReuseWarning,
-                where.file if where else "<unknown>",
-                where.line if where else 0,
-            )
-        key._used = f"in {where.function}, {where}" if where else "elsewhere"
+                raise errors.KeyReuseError(errors.explained(says, instead))
+            errors.warn(says, KeyReuseWarning, instead)
     return checked
 
 
