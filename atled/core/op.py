@@ -33,6 +33,7 @@ class Op:
     only_spreads: ClassVar[bool] = False  # its result is larger than its operands
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
     selects: ClassVar[bool] = False  # its derivatives discard elements (see core/mask.py)
+    repeats: ClassVar[bool] = False  # a loop: runs its programs any number of times
     emitted_from: ClassVar[float] = math.inf  # the array size from which on fusion emitters compile it to faster code
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which runs if the values are concrete
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms use

@@ -401,6 +401,8 @@ def _option_values(program: Program, where: Where) -> dict[str, Any]:
         values["xla_cpu_use_fusion_emitters"] = False
     else:
         values["xla_cpu_parallel_codegen_split_count"] = PARTS
+    if _is_few_integers(program):
+        values["xla_backend_optimization_level"] = 0
     if _LEFT_OUT in chosen:
         chosen[_LEFT_OUT] = f"{values[_LEFT_OUT]},{chosen[_LEFT_OUT]}"
     return {**values, **chosen}
@@ -433,7 +435,25 @@ def _gains_by_emitters(program: Program) -> bool:
     return program.memo("emitters", make)
 
 
+def _is_few_integers(program: Program) -> bool:
+    """Whether all values are small arrays of integers, such as keys that are split, and there are no loops.
+
+    Optimizing such a program takes longer than all of its runs, and cannot change its results.
+    """
+
+    def make() -> bool:
+        return all(
+            not e.op.repeats
+            and all(v.type.kind in "iubk" and v.type.size <= FEW for v in (*e.operands, *e.results))
+            and all(_is_few_integers(inner) for inner in subprograms(e.op))
+            for e in program.equations
+        )
+
+    return program.memo("few integers", make)
+
+
 SMALL = 24  # equations
+FEW = 64  # elements
 NARROW = 2**16  # elements
 PARTS = min(32, 2 * (os.cpu_count() or 1))  # parts compiled in parallel; more than the number of cores does not help
 

@@ -33,6 +33,7 @@ from atled.transforms.vmap import Partly, batch_program
 class While(Op):
     """Repeats `body` while `condition` holds. Operands: captured values of condition and body, and the carry."""
 
+    repeats = True
     gives_tuple = True
     splits = True
     takes_keys = True

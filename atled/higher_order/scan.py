@@ -36,6 +36,7 @@ from atled.transforms.vmap import Partly, batch_program, vmap
 class Scan(Op):
     """Repeats `body`. Operands: constants, initial carry, arrays to slice. Results: final carry, stacked outputs."""
 
+    repeats = True
     gives_tuple = True
     splits = True
     takes_keys = True

@@ -10,6 +10,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
+from atled import lax, random
 
 
 def close(a, b, tol=1e-6):
@@ -423,6 +424,40 @@ def test_compiler_options_under_transformations(monkeypatch):
         inner = atled.jit(jnp.sin, compiler_options=NO_FUSION, inline=inline)
         with pytest.raises(ValueError, match="part of another compiled function"):
             atled.jit(lambda x, inner=inner: inner(x) + 1)(1.0)
+
+
+def test_few_integers_are_not_optimized(monkeypatch):
+    """Keys that are split, and the like; loops are, and so is everything with floats, whose bits would change."""
+    from atled.engine import execute
+
+    chosen = []
+    before = execute._option_values
+    noted = lambda *args: chosen.append(before(*args)) or before(*args)
+    monkeypatch.setattr(execute, "_option_values", noted)
+
+    def is_optimized(f, *args):
+        chosen.clear()
+        atled.clear_caches()
+        out = atled.jit(f)(*args)
+        assert chosen
+        return out, chosen[-1].get("xla_backend_optimization_level") != 0
+
+    few, many = np.arange(7), np.arange(1000)
+    triple = lambda x: lax.cond(x[0] > 0, lambda x: x - 1, lambda x: x * 3 % 5, x)
+    loop = lambda n: lax.while_loop(lambda v: v < 1000, lambda v: v * 2 + 1, n)
+    cases = [
+        (lambda x: x * 3 % 5, few, False), (triple, few, False), (atled.vmap(lambda x: x * 7 % 3), few, False),
+        (lambda x: x * 3 % 5, many, True), (lambda x: x * 0.5, few, True), (loop, 3, True),
+        (lambda x: (x * 0.3).astype(int), few, True), (lambda x: lax.cond(x[0] > 1, loop, lambda v: v, 7), few, True),
+    ]  # fmt: skip
+    for f, x, expected in cases:
+        out, found = is_optimized(f, x)
+        assert found is expected
+        with atled.disable_jit():
+            close(out, f(jnp.asarray(x)), 1e-6)
+    keys, found = is_optimized(lambda key: random.split(key, 3), random.key(5))
+    assert not found
+    assert random.key_data(keys).tolist() == random.key_data(random.split(random.key(5), 3)).tolist()
 
 
 def test_compiler_options_that_are_refused():
