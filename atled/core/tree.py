@@ -54,8 +54,7 @@ class Structure:
         """Count a use; a structure that is used often is compiled."""
         self.uses = uses = self.uses + 1
         if uses == _MANY and self.num_leaves <= _COMPILED:
-            self.take = tree_code.flattener(self)
-            self.build = tree_code.unflattener(self)
+            self.take, self.build = tree_code.flattener(self), tree_code.unflattener(self)
 
     def data(self) -> Any:
         """The data of this node, for its class: mutable data are copied, so that the structure cannot change."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from atled.core import errors, tree, tree_nodes
 from atled.core.trace import Tracer
-from atled.nn.module import Module, changed, retyped
+from atled.nn.module import Module, changed, holds_children, retyped
 from atled.nn.selecting import modules, names
 
 
@@ -67,7 +67,7 @@ def _tapped(cls: Any) -> Any:
 def _attributes(module: Any) -> dict[str, Any]:
     """The attributes of a module, each with the values in it."""
     own = {n: v for n, v in module.__getstate__().items() if n not in ("_kinds", "_tap")}
-    return {n: (v, [] if isinstance(v, Module) else tree.leaves(v, is_leaf=_is_module)) for n, v in own.items()}
+    return {n: (v, tree.leaves(v, is_leaf=_is_module) if holds_children(v) else []) for n, v in own.items()}
 
 
 def _assign(module: Any, copy: Any, before: dict[str, Any]) -> None:
@@ -76,11 +76,11 @@ def _assign(module: Any, copy: Any, before: dict[str, Any]) -> None:
         old, old_parts = before.get(name, (None, None))
         is_same = name in before and value is old and len(parts) == len(old_parts)
         if not is_same or not all(map(operator.is_, parts, old_parts)):
-            setattr(module, name, changed(value, lambda _, m: _untapped(m)))
+            setattr(module, name, changed(value, lambda _, m: _untapped(m)) if holds_children(value) else value)
 
 
 def _untapped(module: Any) -> Any:
-    """A module without what `capture` needs, in place."""
+    """The module with its own class, if it has one that records."""
     if "_tap" not in module.__dict__:
         return module
     plain = object.__new__(type(module).__mro__[1])

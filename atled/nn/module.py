@@ -449,18 +449,19 @@ def _wrapped(module: Any, path: str, value: Any) -> Any:
         return value
     if isinstance(value, (Array, Kind)):  # added after construction
         raise _undeclared(module, path)
-    if type(value) in (list, tuple) and _holds_children(value):
+    if type(value) in (list, tuple) and holds_children(value):
         return type(value)([_wrapped(module, f"{path}[{i}]", v) for i, v in enumerate(value)])
-    if type(value) is dict and _holds_children(value):
+    if type(value) is dict and holds_children(value):
         return {k: _wrapped(module, f"{path}[{k!r}]", v) for k, v in value.items()}
     return Static(value)
 
 
-def _holds_children(value: Any) -> bool:
+def holds_children(value: Any) -> bool:
+    """Whether a value is an array or a module, or a container with one: part of the tree, not a static value."""
     if isinstance(value, (Module, Array, Kind)):
         return True
     parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
-    return any([_holds_children(v) for v in parts])
+    return any([holds_children(v) for v in parts])
 
 
 def _refuse_ties(module: Any) -> None:

@@ -464,6 +464,7 @@ class Normed(nn.Module):
     def __init__(self, key):
         self.linear, self.norm = nn.Linear(3, 3, key=key), nn.BatchNorm(3)
         self.sums, self.calls, self._last = [nn.Buffer(jnp.zeros(()))], 0, "never"
+        self.table = {1: "a", "b": 2}  # a setting; as a tree, its keys could not be sorted
 
     def __call__(self, x):
         y = self.norm(self.linear(x))
