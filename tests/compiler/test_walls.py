@@ -62,6 +62,24 @@ def test_short_programs_have_no_walls():
     assert walls(atled.make_program(chain(40))(jnp.ones(8), jnp.ones(40)))
 
 
+def test_a_long_chain_is_several_kernels():
+    def f(h, w):
+        for i in range(200):
+            h = jnp.tanh(w * h + i)
+        return h
+
+    h, w = np.linspace(-1, 1, 1000).astype("f4"), np.linspace(0.1, 1.0, 1000).astype("f4")
+    program = atled.make_program(f)(h, w)
+    assert 600 / 60 <= len(walls(program)) <= 600 / 40
+    text = atled.jit(f).lower(h, w).compile().as_text()
+    longest = max(body.count(" tanh(") for body in text.split("\n\n"))
+    assert 0 < longest < 20  # of the 200
+    want = h
+    for i in range(200):
+        want = np.tanh(w * want + np.float32(i))
+    np.testing.assert_allclose(atled.jit(f)(h, w), want, rtol=1e-5)
+
+
 def test_a_spread_value_is_not_stored():
     def f(x, ws):
         for i in range(40):
