@@ -7,6 +7,7 @@ fresh process, and steps. Each row is a ratio of times that were measured in tur
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import subprocess
 import sys
@@ -389,10 +390,10 @@ def one_step(name: str, scanned: bool) -> None:
 
 
 def steps(names: list[str], rounds: int = 5) -> None:
-    """One step of training."""
+    """One step of training; against PyTorch as well, if that is installed."""
     for name in names:
         candidates = {}
-        for lib in (Ours(), Flax()):
+        for lib in (Ours(), Flax(), *torch_layers()):
             model, loss, batch = MODELS[name](lib)
             step, state = lib.step(model, loss)
             box = [state]
@@ -402,7 +403,19 @@ def steps(names: list[str], rounds: int = 5) -> None:
                 lib.ready(out)
 
             candidates[lib.name] = run
-        _row(f"step, {name}", measure.interleaved(candidates, 1, rounds), "flax", 0.9)
+        best = measure.interleaved(candidates, 1, rounds)
+        for peer, target in (("flax", 0.9), ("torch", 1.0)):
+            if peer in best:
+                _row(f"step, {name}", best, peer, target)
+
+
+def torch_layers() -> list[Any]:
+    """PyTorch's layers, if it is installed."""
+    if importlib.util.find_spec("torch") is None:
+        return []
+    from benchmarks.torch_layers import Torch
+
+    return [Torch()]
 
 
 def memory(rounds: int = 3) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -169,6 +170,10 @@ class DotGeneral(LinearOp):
                 x = build.apply(lambda v: _in_memory(v, [*xb, *free, *xc]), x)
                 y = build.apply(lambda v: _in_memory(v, range(y.type.ndim)), y)
                 xb, xc = tuple(range(len(xb))), tuple(range(len(xb) + len(free), x.type.ndim))
+        if build.on_one_cpu and _gains_by_merging(x.type, xc) and _gains_by_merging(y.type, yc):
+            x, y = (build.apply(lambda v, axes=axes: _merged(v, axes), v) for v, axes in ((x, xc), (y, yc)))
+            xb, yb = (tuple([a - (len(xc) - 1) * (a > axes[0]) for a in b]) for b, axes in ((xb, xc), (yb, yc)))
+            xc, yc = xc[:1], yc[:1]
         numbers = (
             f"#stablehlo.dot<lhs_batching_dimensions = {list(xb)}, rhs_batching_dimensions = {list(yb)}, "
             f"lhs_contracting_dimensions = {list(xc)}, rhs_contracting_dimensions = {list(yc)}>"
@@ -227,6 +232,28 @@ class DotGeneral(LinearOp):
         start = n + 1 + y_free
         order = [n, *range(n), *range(start, start + x_free), *range(n + 1, start)]
         return shape.transpose(out, order)
+
+
+def _gains_by_merging(t: ArrayType, axes: Sequence[int]) -> bool:
+    """Whether a product over several axes, side by side, is faster as one over a single axis.
+
+    The CPU compiler transposes what is contracted over several axes, together with all that it fuses into the copy; a
+    kernel for float32 needs no copy. Small operands, and other dtypes, are faster with the copy.
+    """
+    if not _are_side_by_side(axes) or t.dtype is not dtypes.float32:
+        return False
+    return t.size >= max(1 << 17, 64 * math.prod([t.shape[a] for a in axes]))
+
+
+def _are_side_by_side(axes: Sequence[int]) -> bool:
+    return len(axes) > 1 and list(axes) == list(range(axes[0], axes[0] + len(axes)))
+
+
+def _merged(x: Any, axes: Sequence[int]) -> Any:
+    """x with axes that are side by side merged to one."""
+    dims = type_of(x).shape
+    first, after = axes[0], axes[-1] + 1
+    return shape.reshape(x, (*dims[:first], math.prod(dims[first:after]), *dims[after:]))
 
 
 _MANY = 4096  # the number of elements from which on a fast kernel is worth a transposed copy
