@@ -21,6 +21,7 @@ RESULTS = pathlib.Path(__file__).parent / "results"
 LAYERS, BATCHES, EQUATIONS = (12, 24, 48), (1, 2, 4, 8, 16, 32), (1_000, 10_000, 100_000)
 SIZES = ((12, 768), (24, 768), (24, 1024), (28, 1024))  # layers and width: 1.2 to 4.1 · 10⁸ parameters
 FOURFOLD = 4.3  # compile time of an unrolled model, from 12 to 48 layers
+BELOW = ("atled, scanned", "flax, unrolled")  # lines whose numbers stand below them
 BLUE, GREEN, GREY = "#3b7dd8", "#2e9e5b", "#777777"
 
 
@@ -159,14 +160,15 @@ def draw(found: dict[str, Any], path: pathlib.Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, 4, figsize=(17, 4))
+    figure, grid = plt.subplots(2, 2, figsize=(10, 7.5))
+    panels = grid.ravel()
     looks = {
         "atled, unrolled": (BLUE, "-"), "atled, scanned": (GREEN, "-"),
         "flax, unrolled": (GREY, "-"), "flax, scanned": (GREY, "--"),
     }  # fmt: skip
     for name, rows in found["layers"].items():
         color, style = looks[name]
-        _line(panels[0], LAYERS, [r.get("work") for r in rows], color, name, style)
+        _line(panels[0], LAYERS, [r.get("work") for r in rows], color, name, style, name in BELOW)
     _titled(panels[0], "compile a GPT-2 train step, CPU seconds", "layers")
     panels[0].legend(fontsize=8)
     rows = found["batch"]
@@ -174,7 +176,7 @@ def draw(found: dict[str, Any], path: pathlib.Path) -> None:
     _titled(panels[1], "GPT-2 small: seconds of a step for each sequence", "batch")
     rows = found["parameters"]
     millions = [round(r["parameters"] / 1e6) for r in rows]
-    _line(panels[2], millions, [r["parts"] / 1e9 for r in rows], GREY, "values, moments, gradients", "--")
+    _line(panels[2], millions, [r["parts"] / 1e9 for r in rows], GREY, "values, moments, gradients", "--", True)
     _line(panels[2], millions, [r["peak"] / 1e9 for r in rows], BLUE, "peak of the process")
     _titled(panels[2], "two train steps, GB", "parameters, millions")
     panels[2].legend(fontsize=8)
@@ -182,18 +184,22 @@ def draw(found: dict[str, Any], path: pathlib.Path) -> None:
     for what, color in (("lower", GREEN), ("compile", BLUE)):
         _line(panels[3], EQUATIONS, [r[what] for r in rows], color, "trace and lower" if what == "lower" else what)
     panels[3].set_yscale("log")
+    panels[3].set_ylim(top=200)
     _titled(panels[3], "a loop in Python, unrolled: seconds", "equations")
     panels[3].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    figure.savefig(path)
 
 
-def _line(axes: Any, x: Any, y: list[Any], color: str, label: str, style: str = "-") -> None:
+def _line(axes: Any, x: Any, y: list[Any], color: str, label: str, style: str = "-", is_below: bool = False) -> None:
     axes.plot(x, y, "o" + style, color=color, label=label)
     for a, b in zip(x, y):
         if b is not None:
-            axes.annotate(f"{b:.2g}" if b < 10 else f"{b:.0f}", (a, b), textcoords="offset points", xytext=(0, 6),
-                          ha="center", fontsize=7, color=color)  # fmt: skip
+            above = -12 if is_below else 6
+            text = f"{b:.2g}" if b < 10 else f"{b:.0f}"
+            axes.annotate(
+                text, (a, b), textcoords="offset points", xytext=(0, above), ha="center", fontsize=7, color=color
+            )
 
 
 def _titled(axes: Any, title: str, below: str) -> None:
@@ -202,8 +208,8 @@ def _titled(axes: Any, title: str, below: str) -> None:
     axes.set_xticks(ticks, [f"{n:,}" for n in ticks], fontsize=8)
     axes.minorticks_off()
     if axes.get_yscale() == "linear":
-        axes.set_ylim(0)
-    axes.margins(x=0.12, y=0.15)
+        axes.set_ylim(0, 1.15 * axes.get_ylim()[1])
+    axes.margins(x=0.12)
     axes.set_xlabel(below)
     axes.set_title(title, fontsize=10)
 
@@ -223,8 +229,8 @@ def main() -> None:
     found = {**(json.loads(path.read_text()) if path.exists() else {}), **table(options.parts.split(","))}
     path.write_text(json.dumps(found, indent=1))
     if len(found) == 4:
-        draw(found, path.with_suffix(".png"))
-        print(f"written to {path} and .png")
+        draw(found, path.with_suffix(".svg"))
+        print(f"written to {path} and .svg")
     if "layers" in found:
         first, *_, last = [r["work"] for r in found["layers"]["atled, unrolled"]]
         said = "ok" if last / first <= FOURFOLD else "MISSED"
