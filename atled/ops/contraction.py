@@ -238,7 +238,7 @@ def _gains_by_merging(t: ArrayType, axes: Sequence[int]) -> bool:
     """Whether a product over several axes, side by side, is faster as one over a single axis.
 
     The CPU compiler transposes what is contracted over several axes, together with all that it fuses into the copy; a
-    kernel for float32 needs no copy. Small operands, and other dtypes, are faster with the copy.
+    kernel for float32 needs no copy. Small or narrow operands, and other dtypes, are faster with the copy.
     """
     if not _are_side_by_side(axes) or t.dtype is not dtypes.float32:
         return False
