@@ -19,9 +19,9 @@ import numpy as np
 def exact(x: Any) -> Any:
     """A hashable key, equal for values of the same class with the same contents.
 
-    Strings, integers, None, tuples of those, and `Interned` objects are their own keys. All other keys are tuples that
-    begin with a class, so the two cannot collide. The key of a container holds its current contents, so it does not
-    change when the container does.
+    Strings, integers, None, nested tuples of those, and `Interned` objects are their own keys. All other keys are
+    tuples that begin with a class, so the two cannot collide. The key of a container holds its current contents, so it
+    does not change when the container does.
 
     >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact(float("nan")) == exact(float("nan"))
     (False, False, True)
@@ -30,14 +30,19 @@ def exact(x: Any) -> Any:
     if kind in _ATOMS:
         return x
     if kind is tuple:
-        for v in x:
-            if v.__class__ not in _ATOMS:
-                return (tuple, *[v if v.__class__ in _ATOMS else exact(v) for v in x])
-        return x
+        return x if _is_plain(x) else (tuple, *[v if v.__class__ in _ATOMS else exact(v) for v in x])
     return (_MAKERS.get(kind) or _maker(kind))(x)
 
 
 _ATOMS = frozenset([str, int, type(None)])  # values that are their own keys
+
+
+def _is_plain(x: tuple[Any, ...]) -> bool:
+    """Whether a tuple holds only such values, and tuples of them."""
+    for v in x:  # noqa: SIM110, faster than `all` of a generator
+        if v.__class__ not in _ATOMS and not (v.__class__ is tuple and _is_plain(v)):
+            return False
+    return True
 
 
 class Interned:
@@ -48,6 +53,12 @@ class Interned:
     def parts(self) -> list[Any]:
         """The values inside a key, some of which may be functions."""
         return []
+
+
+class Plain(tuple[Any, ...]):
+    """A tuple that holds only strings, integers, None and such tuples, as its maker promises: no key is built."""
+
+    __slots__ = ()
 
 
 class IdentityKey:
@@ -89,6 +100,7 @@ _MAKERS: dict[Any, Any] = {
     slice: lambda x: (slice, exact(x.start), exact(x.stop), exact(x.step)),
     functools.partial: lambda x: (functools.partial, exact(x.func), exact(x.args), _dict(x.keywords)),
     bytes: lambda x: (bytes, x),
+    Plain: lambda x: (Plain, x),
     bytearray: lambda x: (bytearray, bytes(x)),
     np.ndarray: _array,
 }

@@ -460,7 +460,7 @@ def _parts(buffer: Any) -> list[Any]:
 
 
 # Python numbers that were used as operands come up again and again: kept on the default device by type and exact value,
-# and in `scope().scalars` by class and value, for launches. The latter has no floating zeros, because 0.0 == -0.0.
+# and in `scope().scalars` by class and value, for launches; floating zeros by their text, because 0.0 == -0.0.
 _typed_scalars: dict[Any, DeviceArray] = {}
 
 
@@ -480,8 +480,8 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
         if len(_typed_scalars) >= 4096:
             forget()
         _typed_scalars[key] = array
-        if (value or type.kind == "i") and type.kind in "if" and value == value and type is type_of(value):
-            scalars[value.__class__, value] = array
+        if type.kind in "if" and value == value and type is type_of(value):
+            scalars[value.__class__, repr(value) if value.__class__ is float and not value else value] = array
     return array
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
+from atled.core.exact import Plain
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.ops import conversion, shape
@@ -70,14 +71,15 @@ def _window_entry(e: Slice, n: int, is_eager: bool, operands: list[Any]) -> Entr
         conversion.convert(e.start, dtype) if isinstance(e.start, Array) else shape.full(ArrayType((), dtype), e.start)
     )
     operands.append(ew.select(ew.lt(start, 0), ew.add(start, np.asarray(n, dtype)), start))
-    return Entry(WINDOW, e.size)
+    return Entry(WINDOW, int(e.size))
 
 
-def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry, ...], list[Any]]:
+def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[Plain, list[Any]]:
     """An index as entries and operands. Eagerly, integers and starts of slices are operands too."""
     entries = list(index) if isinstance(index, tuple) else [index]
-    entries = _expand_masks(entries, dims)
-    used = sum([axes_used(e) for e in entries])
+    if has_masks(entries):
+        entries = _expand_masks(entries, dims)
+    used = sum([e is not None and e is not Ellipsis for e in entries])
     if used > len(dims):
         raise IndexError(
             f"index: an array of shape {tuple(dims)} takes {_count(len(dims), 'index', 'indices')} at most; got {used}."
@@ -95,14 +97,14 @@ def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[tuple[Entry,
             spec.append(Entry(NEW))
             continue
         n = dims[axis]
-        if isinstance(e, Slice):
-            spec.append(_window_entry(e, n, is_eager, operands))
-        elif isinstance(e, slice):
+        if e.__class__ is slice:
             spec.append(_slice_entry(e, n, is_eager, operands))
+        elif isinstance(e, Slice):
+            spec.append(_window_entry(e, n, is_eager, operands))
         else:
             spec.append(_position_entry(e, n, axis, is_eager, operands))
         axis += 1
-    return tuple(spec), operands
+    return Plain(spec), operands
 
 
 def _count(n: int, one: str, many: str) -> str:
@@ -245,6 +247,14 @@ def known_index(x: Any) -> Any:
     """The values of an index, or None if it is traced and they are not known."""
     value = x.known() if isinstance(x, Tracer) else x
     return None if value is None else np.asarray(value)
+
+
+_PLAIN = frozenset([int, slice, type(None), type(Ellipsis)])
+
+
+def has_masks(entries: Sequence[Any]) -> bool:
+    """Whether some entries are arrays of bools, or lists or bools, which may stand for such."""
+    return any([e.__class__ not in _PLAIN and (is_mask(e) or isinstance(e, (list, bool, np.bool_))) for e in entries])
 
 
 def is_mask(index: Any) -> bool:

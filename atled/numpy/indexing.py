@@ -27,8 +27,8 @@ from atled.numpy.index_parsing import (
     SLICE,
     WINDOW,
     Entry,
+    has_masks,
     index_dtype,
-    is_mask,
     parse,
     without_flags,
 )
@@ -288,7 +288,7 @@ def take_index(
     x: Any, index: Any, mode: str | None, fill_value: Any = None, is_unique: bool = False, is_sorted: bool = False
 ) -> Any:
     """x[index] with a mode for indices out of bounds."""
-    if any([is_mask(e) and type_of(e).ndim == 0 for e in (index if isinstance(index, tuple) else (index,))]):
+    if has_masks(index if isinstance(index, tuple) else (index,)):
         x, index = without_flags(x, index)
     spec, operands = parse(index, type_of(x).shape, _is_eager(x))
     if mode == "wrap":

@@ -80,6 +80,9 @@ def _update_mask(x: Any, mask: Any, value: Any, combine: str) -> Any:
     return ew.select(wide, value if combine == "set" else _COMBINE[combine](x, value), x)
 
 
+_WRITES = {None: "drop", "fill": "drop", "drop": "drop", "clip": "clip", "promise_in_bounds": "promise"}
+
+
 class _At:
     """`x.at[index]`: functional updates of x. Writes out of bounds are dropped.
 
@@ -159,8 +162,8 @@ class _Place:
             if checked is None:
                 return placed(x, out_sharding, "at")
             spec, operands = parse(checked, x.shape, eager)
-            kind = {None: "drop", "fill": "drop", "drop": "drop", "clip": "clip", "promise_in_bounds": "promise"}[mode]
-            return placed(_update(x, operands, value, spec, combine, kind, is_unique, is_sorted), out_sharding, "at")
+            out = _update(x, operands, value, spec, combine, _WRITES[mode], is_unique, is_sorted)
+            return placed(out, out_sharding, "at")
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
@@ -247,6 +250,8 @@ def _check_mask(mask: Any, x: Any) -> None:
 
 def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any:
     """The index of a write; None if a known integer is out of bounds, so that the write is dropped."""
+    if index.__class__ is int and dims and -dims[0] <= index < dims[0]:
+        return index
     entries = index if isinstance(index, tuple) else (index,)
     if not any(
         isinstance(e, (int, np.integer, np.ndarray, list)) and not isinstance(e, (bool, np.bool_)) for e in entries

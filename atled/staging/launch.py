@@ -20,7 +20,7 @@ import numpy as np
 from atled.core import errors, tree
 from atled.core.array import type_of, wide
 from atled.core.config import scope
-from atled.core.exact import exact
+from atled.core.exact import Plain, exact
 from atled.core.trace import Tracer
 from atled.core.tree_code import Code, Mismatch, builder, matcher
 from atled.engine.array import DeviceArray, as_array
@@ -29,7 +29,8 @@ from atled.engine.failures import failed
 from atled.staging.signature import Arguments
 
 MISS = object()
-CLEAN = {int, str, bool, type(None)}  # classes whose equal values are interchangeable
+CLEAN = {int, str, bool, type(None), Plain}  # classes whose equal values are interchangeable
+CLEAN |= {type(np.dtype(c)) for c in "?bhilqBHILQefdFD"}
 
 
 class _Unset:
@@ -117,7 +118,7 @@ class Site:
             named = {n: f"kwargs[{n!r}]" for n in call.kwargs}
         arrays, statics = [], []
         # a library function may get an array or a number at one site; other functions have a site for each
-        other = "wide_leaf({0})" if is_wide else "leaf({0})"
+        other = "wide_leaf({0})" if is_wide else "leaf({0}, here)"
         either = f"{{0}} if type({{0}}) is A else {other}"
         take = {True: either, False: either} if is_library else {True: "{0}", False: other}
         leaves = iter(call.is_array)
@@ -182,12 +183,12 @@ def result_builder(structure: tree.Structure) -> Callable[[list[Any], list[Any]]
     return _function("def build(results, placed):", code.lines, {**NAMESPACE, **code.namespace})
 
 
-def _leaf(x: Any) -> Any:
+def _leaf(x: Any, here: Any) -> Any:
     """Convert an argument to a device array."""
     if x.__class__ is np.ndarray:
         return as_array(x)
     try:
-        return scope().scalars[x.__class__, x]
+        return here.scalars[x.__class__, repr(x) if x.__class__ is float and not x else x]
     except (KeyError, TypeError):
         if isinstance(x, Tracer) or hasattr(x, "__jax_array__"):
             raise Mismatch from None
