@@ -143,6 +143,8 @@ def clear_caches() -> None:
     for shared in _everyone():
         shared.clear()
     _forget_equals()
+    for forget in on_pressure:  # executables
+        forget()
 
 
 def _forget_traces() -> None:

@@ -154,6 +154,7 @@ def test_traced_again_but_compiled_once(name, traces):
     from atled.engine import execute
 
     made = []
+    jnp.ones(3)
     compile_module = execute.compile_module
     execute.compile_module = lambda *a: (made.append(1), compile_module(*a))[1]
     try:
@@ -165,7 +166,7 @@ def test_traced_again_but_compiled_once(name, traces):
     finally:
         execute.compile_module = compile_module
     assert len(traces) >= 3
-    assert len(made) <= (3 if "random" in name else 2)  # the numbers differ; or the first op makes an array
+    assert len(made) <= (3 if "random" in name else 2)  # the numbers differ; or an op makes an array
 
 
 def test_different_values_are_different_functions():

@@ -302,6 +302,26 @@ def test_clear_caches():
     assert f.n == 2
 
 
+def test_clear_caches_drops_executables(monkeypatch):
+    from atled.engine import execute
+
+    f, x = lambda x: x * 3 - x, jnp.arange(3.0)
+    made = []
+    compile_module = execute.compile_module
+    monkeypatch.setattr(execute, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
+    with atled.core.config.override(cache=False):
+        for _ in range(2):
+            made.clear()
+            atled.clear_caches()
+            atled.jit(f)(x)
+            assert made
+            -x  # without jit
+            made.clear()
+            atled.clear_caches()
+            -x
+            assert made
+
+
 def test_clear_caches_forgets_loops_that_were_recorded_without_jit():
     from atled.higher_order.keys import recordings
 
