@@ -131,7 +131,7 @@ def _expand_masks(entries: list[Any], dims: Sequence[int]) -> list[Any]:
     for at, e in enumerate(entries):
         if isinstance(e, list):
             e = np.asarray(e) if e else np.zeros(0, np.int32)
-        if isinstance(e, (bool, np.bool_)):
+        if isinstance(e, (bool, np.bool_)) or (is_mask(e) and not type_of(e).shape):
             raise IndexError("index: a plain bool as index is not supported; use None, or an array of bools.")
         if is_mask(e):
             axis, mask = _first_axis(entries, at, len(dims)), type_of(e)

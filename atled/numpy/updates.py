@@ -158,8 +158,8 @@ class _Place:
                 _check_mask(index, x)
                 return placed(_update_mask(x, index, value, combine), out_sharding, "at")
             eager = _is_eager(x, value)
-            checked = _in_bounds_or_none(index, x.shape, mode)
-            if checked is None:
+            checked = _checked(index, x.shape, mode)
+            if checked is _OUTSIDE:
                 return placed(x, out_sharding, "at")
             spec, operands = parse(checked, x.shape, eager)
             out = _update(x, operands, value, spec, combine, _WRITES[mode], is_unique, is_sorted)
@@ -248,8 +248,11 @@ def _check_mask(mask: Any, x: Any) -> None:
         raise IndexError(f"index: a mask {m} does not match the leading axes of {t}.")
 
 
-def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any:
-    """The index of a write; None if a known integer is out of bounds, so that the write is dropped."""
+_OUTSIDE = object()
+
+
+def _checked(index: Any, dims: Sequence[int], mode: str | None) -> Any:
+    """The index of a write; _OUTSIDE if a known integer is out of bounds, so that the write is dropped."""
     if index.__class__ is int and dims and -dims[0] <= index < dims[0]:
         return index
     entries = index if isinstance(index, tuple) else (index,)
@@ -268,7 +271,7 @@ def _in_bounds_or_none(index: Any, dims: Sequence[int], mode: str | None) -> Any
                 if mode == "clip":
                     e = 0 if e < 0 else n - 1
                 else:
-                    return None
+                    return _OUTSIDE
             axis += 1
         elif isinstance(e, (np.ndarray, list)) and not is_mask(e):
             indices = np.asarray(e)

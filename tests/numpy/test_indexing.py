@@ -111,3 +111,20 @@ def test_beyond_the_end():
 def test_masks_update_under_jit():
     x = numbers((3, 4))
     np.testing.assert_array_equal(atled.jit(lambda x: x.at[x > 5].set(0.0))(x), np.where(x > 5, 0, x))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3)], ids=str)
+@pytest.mark.parametrize("index", [None, (None,), (), ..., (None, ...), (..., None), (None, None)], ids=str)
+def test_indices_that_use_no_axis(shape, index):
+    x = np.asarray(numbers(shape))
+    np.testing.assert_array_equal(jnp.asarray(x)[index], x[index])
+    for value in (0.0, -0.0, 7.0):
+        want = x.copy()
+        want[index] = value
+        for write in (lambda x: x.at[index].set(value), atled.jit(lambda x: x.at[index].set(value))):  # noqa: B023
+            assert np.asarray(write(jnp.asarray(x))).tobytes() == want.tobytes()
+
+
+def test_a_single_bool_among_the_indices_of_a_write():
+    with pytest.raises(IndexError, match="a plain bool as index"):
+        jnp.zeros((2, 3)).at[np.array(True), 0].set(1.0)
