@@ -119,8 +119,13 @@ def _choose(kind: Any) -> Any:
         return lambda x: x
     if issubclass(kind, np.generic) and kind.__module__ in ("numpy", "ml_dtypes"):
         return lambda x: (kind, x.dtype, x.tobytes())
+    if kind.__module__ == "decimal":  # 1 == 1.0, 0 == -0
+        return lambda x: (kind, str(x))
     parts: Any
     equal = kind.__eq__
+    for base in (float, complex, list, set, frozenset):
+        if issubclass(kind, base) and equal is base.__eq__:
+            return lambda x, make=_MAKERS[base]: (kind, make(x)) if kind.__eq__ is equal else _again(x)
     names = _fields(kind)
     if issubclass(kind, tuple) and equal is tuple.__eq__:  # a named tuple
         parts = iter

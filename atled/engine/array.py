@@ -480,8 +480,8 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
         if len(_typed_scalars) >= 4096:
             forget()
         _typed_scalars[key] = array
-        if type.kind in "if" and value == value and type is type_of(value):
-            scalars[value.__class__, repr(value) if value.__class__ is float and not value else value] = array
+        if value.__class__ in (int, float) and value == value and type is type_of(value):
+            scalars[value.__class__, value if value or value.__class__ is int else repr(value)] = array
     return array
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from atled.core import config, source, tree, tree_nodes
 from atled.core.config import scope
 from atled.core.differences import difference
+from atled.core.exact import exact
 from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
 from atled.higher_order.keys import content_of
@@ -112,9 +113,9 @@ def _differences(before: Compile, now: Compile, signature: Signature) -> list[st
         for name, a, b in zip(now.names, before.types, now.types, strict=True)
         if a is not b
     ]
-    for a, b in zip(before.statics, now.statics, strict=False):
-        if (signature.label(a[0]), *a[1:]) != (signature.label(b[0]), *b[1:]):
-            rows.append(f"static argument {signature.label(b[0])} was {reprlib.repr(a[2])} and is {reprlib.repr(b[2])}")
+    for (old, _, a), (new, _, b) in zip(before.statics, now.statics, strict=False):
+        if (signature.label(old), exact(a)) != (signature.label(new), exact(b)):
+            rows.append(f"static argument {signature.label(new)} was {reprlib.repr(a)} and is {reprlib.repr(b)}")
     if before.settings != now.settings:
         rows.append(f"the settings were {before.settings} and are {now.settings}")
     rows += [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import decimal
 import enum
 import math
 import struct
@@ -22,6 +23,14 @@ from atled.core.op import Op
 
 class Color(enum.StrEnum):
     RED = "red"
+
+
+class Real(float):
+    pass
+
+
+class Bag(frozenset):
+    pass
 
 
 class Number(enum.IntEnum):
@@ -43,7 +52,8 @@ NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0]
 LEAVES = [
     0, 1, 2, 0.0, -0.0, 1.0, 2.0, True, False, None, np.float32(1), np.float64(1), np.int32(1), np.bool_(True),
     np.float32(0.0), np.float32(-0.0), math.nan, NAN, -math.nan, math.inf, 1j, complex(0.0, -0.0), complex(0.0, 0.0),
-    "1", "red", b"1", Color.RED, Number.ONE, np.dtype("f4"),
+    "1", "red", b"1", Color.RED, Number.ONE, np.dtype("f4"), Real(0.0), Real(-0.0), Real(1), Real(NAN), Bag([1]),
+    Bag([True]), frozenset([1]), *map(decimal.Decimal, ["0", "-0", "1", "1.0"]),
 ]  # fmt: skip
 leaves = st.sampled_from(LEAVES)
 values = st.recursive(
@@ -75,6 +85,10 @@ def same(a, b):
         return struct.pack("<d", a) == struct.pack("<d", b)
     if isinstance(a, complex):
         return same((a.real, a.imag), (b.real, b.imag))
+    if isinstance(a, decimal.Decimal):
+        return str(a) == str(b)
+    if isinstance(a, frozenset):
+        return same(sorted(a), sorted(b))
     if isinstance(a, np.generic):
         return a.dtype == b.dtype and a.tobytes() == b.tobytes()
     return a == b
@@ -254,6 +268,12 @@ def test_numbers_in_programs(use, way):
     for _ in range(2):
         for s, w in zip(NUMBERS, want, strict=True):
             assert bits(s) == w, s
+
+
+@pytest.mark.parametrize("kind", [float, Real, np.float64, np.float32])
+def test_zeros_of_both_signs_as_operands(kind):
+    for zero in (0.0, -0.0, 0.0, -0.0):
+        assert float(jnp.copysign(jnp.float32(3.0), kind(zero))) == math.copysign(3.0, zero)
 
 
 def test_ops_with_fields_that_python_takes_for_equal():
