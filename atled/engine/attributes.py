@@ -14,6 +14,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from atled.compiler.builder import I32, U8, U64
 from atled.core import dtypes
+from atled.core.exact import exact
 from atled.core.sharding import physical
 from atled.core.types import ArrayType
 
@@ -84,7 +85,7 @@ def attribute_of(value: Any) -> Any:
         return ir.DictAttr.get({k: attribute_of(v) for k, v in value.items()})
     if isinstance(value, ir.Attribute):
         return value
-    key = (type(value), value, type(value[0]) if type(value) is tuple and value else None)  # (1, 0) == (True, False)
+    key = exact(value)
     attribute = known_attributes.get(key)
     if attribute is None:
         attribute = known_attributes[key] = _make_attribute(value)

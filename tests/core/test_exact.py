@@ -276,6 +276,17 @@ def test_zeros_of_both_signs_as_operands(kind):
         assert float(jnp.copysign(jnp.float32(3.0), kind(zero))) == math.copysign(3.0, zero)
 
 
+def test_attributes_in_modules():
+    shown = {}
+    for v in (0.0, -0.0, 0.0, -0.0, True, 1, (True, False), (1, 0)):
+        f = atled.jit(lambda x, v=v: lax.composite(lambda x, *, a: x + 1, "test.plus")(x, a=v))
+        line = next(t for t in f.lower(1.0).as_text().splitlines() if "composite" in t)
+        shown.setdefault(repr(v), set()).add(line.partition("attributes")[2].partition("}")[0])
+    assert all([len(texts) == 1 for texts in shown.values()])
+    assert shown["0.0"] != shown["-0.0"] and "-0.0" in shown["-0.0"].pop()
+    assert shown["True"] != shown["1"]
+
+
 def test_ops_with_fields_that_python_takes_for_equal():
     class Probe(Op):
         p: object = None
