@@ -22,7 +22,7 @@ from atled.core.trace import bind
 from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.scan import repeat, scan
 from atled.ops import special
-from atled.ops.approximation import STIRLING
+from atled.ops.approximation import STIRLING, top_half
 from atled.ops.family import match
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -287,24 +287,18 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 # -- the incomplete beta function -------------------------------------------------------------------------------------
 
 
-def exact_product(x: Any, y: Any) -> tuple[Any, Any]:
-    """A product and its rounding error (T. J. Dekker, Numerische Mathematik 18, 1971)."""
-    parts = []
-    for v in (x, y):
-        c = v * 134217729.0
-        high = c - (c - v)
-        parts.append((high, v - high))
-    (a, b), (c, d) = parts
-    out = x * y
-    return out, ((a * c - out) + a * d + b * c) + b * d
+def exact_product(x: Any, y: Any) -> list[Any]:
+    """A product as a sum, largest term first; the terms have no error, also if the compiler fuses them with a sum."""
+    a, c = top_half(x), top_half(y)
+    b, d = x - a, y - c
+    return [a * c, a * d, b * c, b * d]
 
 
 def _distance(a: Any, b: Any, x: Any) -> Any:
     """x (a + b) - a, as if rounded once: the distance of x from the mean, which small probabilities depend on."""
     total = a + b
     rest = jnp.where(a > b, b - (total - a), a - (total - b))
-    product, error = exact_product(x, total)
-    return (product - a) + (error + x * rest)
+    return sum(exact_product(x, total), -a) + x * rest  # in this order no sum before the last term is rounded
 
 
 def _beta_kernel(a: Any, b: Any, x: Any, y: Any, is_upper: Any) -> tuple[Any, Any]:

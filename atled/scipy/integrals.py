@@ -300,8 +300,7 @@ def dawsn(x: ArrayLike) -> Array:
 
 def _quarter_turns(x: Any) -> Any:
     """pi x**2 / 2, modulo 2 pi."""
-    square, error = exact_product(x, x)
-    return math.pi / 2 * ((square - 4 * jnp.round(square / 4)) + error)
+    return math.pi / 2 * sum([v - 4 * jnp.round(v / 4) for v in exact_product(x, x)])
 
 
 def _fresnel(x: Any, is_sine: bool) -> Any:
