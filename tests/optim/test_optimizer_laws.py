@@ -10,6 +10,7 @@ from optimizer_cases import CASES
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
+from atled.engine import mappings
 from atled.staging import calls
 from atled.tree import static, struct
 
@@ -107,6 +108,7 @@ def test_steps_made_anew_are_traced_once(name, monkeypatch):
         return record(shared, call, types)
 
     monkeypatch.setattr(calls, "_record", recording)
+    monkeypatch.setattr(mappings, "MAPPINGS", 1 << 40)  # traces are dropped with the programs of other tests
     for _ in range(3):
         state, step = train.State(Model(0), copy.deepcopy(optimizer), key=random.key(0)), train.step(loss)
         for _ in range(2):
