@@ -288,7 +288,9 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def exact_product(x: Any, y: Any) -> list[Any]:
-    """A product as a sum, largest term first; the terms have no error, also if the compiler fuses them with a sum."""
+    """A product as a sum, largest term first. Only the last one is rounded, so it does not matter whether the compiler
+    fuses the others with a sum.
+    """
     a, c = top_half(x), top_half(y)
     b, d = x - a, y - c
     return [a * c, a * d, b * c, b * d]
@@ -298,7 +300,7 @@ def _distance(a: Any, b: Any, x: Any) -> Any:
     """x (a + b) - a, as if rounded once: the distance of x from the mean, which small probabilities depend on."""
     total = a + b
     rest = jnp.where(a > b, b - (total - a), a - (total - b))
-    return sum(exact_product(x, total), -a) + x * rest  # in this order no sum before the last term is rounded
+    return sum(exact_product(x, total), -a) + x * rest  # near the mean, only the last sums are rounded
 
 
 def _beta_kernel(a: Any, b: Any, x: Any, y: Any, is_upper: Any) -> tuple[Any, Any]:

@@ -142,8 +142,7 @@ def clear_caches() -> None:
     """
     for shared in _everyone():
         shared.clear()
-    _forget_equals()
-    for forget in on_pressure:  # executables
+    for forget in on_pressure:  # also what equal functions share, and executables
         forget()
 
 

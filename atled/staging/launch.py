@@ -29,8 +29,8 @@ from atled.engine.failures import failed
 from atled.staging.signature import Arguments
 
 MISS = object()
-CLEAN = {int, str, bool, type(None), Plain}  # classes whose equal values are interchangeable
-CLEAN |= {type(np.dtype(c)) for c in "?bhilqBHILQefdFD"}
+_DTYPES = [type(np.dtype(c)) for c in "?bhilqBHILQefdFD"]
+CLEAN = {int, str, bool, type(None), Plain, *_DTYPES}  # classes whose equal values are interchangeable
 
 
 class _Unset:

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import atled
 import atled.numpy as jnp
+from atled.numpy.index_parsing import ds, parse
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
@@ -128,3 +129,18 @@ def test_indices_that_use_no_axis(shape, index):
 def test_a_single_bool_among_the_indices_of_a_write():
     with pytest.raises(IndexError, match="a plain bool as index"):
         jnp.zeros((2, 3)).at[np.array(True), 0].set(1.0)
+
+
+class Whole(int):
+    pass
+
+
+@pytest.mark.parametrize("is_eager", [True, False])
+def test_a_parsed_index_is_made_of_integers_and_text(is_eager):
+    """It is a cache key as it is."""
+    starts = [jnp.asarray(1), np.int64(1), Whole(1), True, 1]
+    sizes = [np.int64(2), Whole(2), np.uint8(2), 2]
+    odd = [np.int8(-1), Whole(1), slice(np.int64(1), Whole(3)), slice(Whole(0), None, np.int32(2)), slice(True, 3)]
+    for index in [*odd, *[ds(start, size) for start in starts for size in sizes]]:
+        spec, _ = parse((index, None, ...), (5, 6), is_eager)
+        assert {type(v) for entry in spec for v in entry} <= {int, str}, index
