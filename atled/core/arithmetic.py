@@ -11,6 +11,7 @@ from typing import Any
 class _Arithmetic:
     add: Callable[[Any, Any], Any]
     mul: Callable[[Any, Any], Any]
+    slope: Callable[[Any, Any], Any]  # a tangent times a derivative
     select: Callable[[Any, Any, Any], Any]
     logical_or: Callable[[Any, Any], Any]
     convert: Callable[[Any, Any], Any]  # to a dtype

@@ -557,10 +557,10 @@ class Placed:
 
 
 def physical(type: ArrayType) -> tuple[tuple[int, ...], Any]:
-    """Shape and dtype as stored. A key array is stored as its two words, on a leading axis."""
+    """Shape and dtype as stored. A key array is stored as its two words, on a leading axis; float0 as zeros."""
     if type.kind == "k":
         return (2, *type.shape), _WORD
-    return type.shape, type.dtype
+    return type.shape, _BOOL if type.kind == "0" else type.dtype
 
 
 def physical_sharding(sharding: Any, type: ArrayType) -> Any:
@@ -570,7 +570,7 @@ def physical_sharding(sharding: Any, type: ArrayType) -> Any:
     return sharding
 
 
-_WORD = np.dtype(np.uint32)
+_WORD, _BOOL = np.dtype(np.uint32), np.dtype(np.bool_)
 
 
 def forget() -> None:

@@ -317,9 +317,7 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     """A NumPy array or Python number as an array of a type, on a device or with a sharding."""
     if type is None:
         type = type_of(x)
-    if type.kind == "0":
-        raise TypeError("float0: values of this dtype carry no data; they stay NumPy arrays.")
-    host = np.asarray(x, type.dtype)
+    host = np.zeros(type.shape, np.bool_) if type.kind == "0" else np.asarray(x, type.dtype)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     sharding = device if isinstance(device, Sharding) else placement.on_device(device or client.default_device())
@@ -338,6 +336,8 @@ def from_host(x: np.ndarray) -> DeviceArray:
     if plan is None:
         array = to_device(x)
         placed = array._placed
+        if placed.type.kind == "0":
+            return array
         if len(_host_plans) >= 4096:
             _host_plans.clear()
         layout = placement.layout(placed.sharding, len(placed.shape))
@@ -524,6 +524,8 @@ def as_array(x: Any, type: ArrayType | None = None) -> DeviceArray:
 def to_numpy(buffer: Any) -> np.ndarray:
     """The values of a buffer: a read-only view where the memory can be shared, else a copy."""
     placed = buffer.aval
+    if placed.type.kind == "0":
+        return np.zeros(placed.type.shape, placed.type.dtype)
     if placed.type.kind == "k":
         raise TypeError("numpy.asarray: random keys are opaque; random.key_data(key) gives their bits.")
     if isinstance(placed.sharding, NamedSharding):

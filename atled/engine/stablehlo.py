@@ -253,7 +253,7 @@ class BlockBuilder:
 
     def constant(self, value: Any, type: ArrayType) -> Value:
         dtype = physical(type)[1]
-        data = np.asarray(value, dtype)
+        data = np.asarray(False if type.kind == "0" else value, dtype)
         if data.size != 1:
             return self._constant(dense(data, dtype, type.shape), type)
         key = (data.tobytes(), type)

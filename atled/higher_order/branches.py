@@ -15,6 +15,7 @@ from atled.core import dtypes, errors, rewriting, source, tree
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.config import scope
 from atled.core.differences import difference
+from atled.core.mask import SUMS
 from atled.core.op import Op
 from atled.core.program import Program, Recorder, evaluate, pruned, record
 from atled.core.trace import Tracer, bind, leaving, received, state
@@ -125,19 +126,19 @@ class Cond(Op):
         masked_branches = [mask_program(b, rest) for b in self.branches]
         is_linear = _any_of([p.is_linear for p in masked_branches])
         # a result that is constant in a branch counts as discarded there
-        rows = zip(is_linear, *[zip(p.is_linear, p.has_mask) for p in masked_branches])
-        has_mask = tuple([any([h or m != b for b, h in flags]) for m, *flags in rows])
-        masked_branches = [mask_program(b, rest, has_mask) for b in self.branches]
+        rows = zip(is_linear, *[zip(p.is_linear, p.reaches) for p in masked_branches])
+        reaches = tuple([max([SUMS if m != b else r for b, r in flags]) for m, *flags in rows])
+        masked_branches = [mask_program(b, rest, reaches) for b in self.branches]
         n, operands = len(is_linear), [*values, *arrays_of(rest)]
-        if any([p.has_effect for p in masked_branches]) or not any(has_mask):
+        if any([p.has_effect for p in masked_branches]) or not any(reaches):
             out = bind(Cond(tuple([p.both for p in masked_branches])), *operands)
-            return out[:n], result_masks(is_linear, has_mask, lambda: out[n:])
+            return out[:n], result_masks(is_linear, reaches, lambda: out[n:])
         parts = [
             [pruned(p.both, [(i < n) == b for i in range(len(p.both.outputs))]) for p in masked_branches]
             for b in (True, False)
         ]
         find = lambda: bind(Cond(tuple(parts[1])), *operands)  # noqa: E731
-        return bind(Cond(tuple(parts[0])), *operands), result_masks(is_linear, has_mask, find)
+        return bind(Cond(tuple(parts[0])), *operands), result_masks(is_linear, reaches, find)
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], index: Any, *operands: Any) -> Any:
         size, name, rest = batch.size, batch.axis_name, batched[1:]

@@ -16,9 +16,10 @@ from atled.core.types import ArrayType
 from atled.ops import conversion, elementwise, shape
 
 CHEAP = (
-    elementwise.Neg, elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Max,
-    elementwise.Min, elementwise.Clamp, elementwise.Compare, elementwise.And, elementwise.Or, elementwise.Not,
-    elementwise.Select, elementwise.StopGradient, shape.Broadcast, shape.Reshape, shape.Iota, conversion.Convert,
+    elementwise.Neg, elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Slope, elementwise.Max,
+    elementwise.Min, elementwise.Relu, elementwise.Clamp, elementwise.Compare, elementwise.And, elementwise.Or,
+    elementwise.Not, elementwise.Select, *elementwise.GATES, elementwise.StopGradient, shape.Broadcast, shape.Reshape,
+    shape.Iota, conversion.Convert,
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from atled.higher_order.remat import checkpoint
 from atled.higher_order.scan import carried, repeat
 from atled.ops import conversion, elementwise, masking, reduction, shape
 from atled.transforms.jvp import jvp_program
-from atled.transforms.masks import SOME, arrays_of, carried_kinds, mask_program, result_masks, selects
+from atled.transforms.masks import arrays_of, carried_kinds, mask_program, reaches_of, result_masks, selects
 from atled.transforms.vmap import Partly, batch_program
 
 
@@ -142,7 +142,7 @@ class While(Op):
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         (_, constants, start), (asks, does, carry) = self.parts(masks), self.parts(values)
         kinds = carried_kinds(start, lambda kinds: mask_program(self.body, [*constants, *kinds]).kinds)
-        has = tuple([k is SOME for k in kinds])
+        has = reaches_of(kinds)
         masked_body = mask_program(self.body, [*constants, *kinds], has).both
         given = arrays_of(constants)
         first = [masking.as_array(m, v) for m, v, h in zip(start, carry, has) if h]

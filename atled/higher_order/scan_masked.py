@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from atled.core.mask import ALL
 from atled.core.program import Var, evaluate, pruned, record
 from atled.core.trace import bind
 from atled.higher_order.scan_backwards import cut
 from atled.ops import masking
-from atled.transforms.masks import SOME, carried_kinds, mask_program, result_masks
+from atled.transforms.masks import carried_kinds, mask_program, reaches_of, result_masks
 
 
 class MaskedScan:
@@ -25,23 +24,24 @@ class MaskedScan:
         in_step = lambda kinds: mask_program(op.body, [*constants, *kinds, *slices])  # noqa: E731
         carry = carried_kinds(start, lambda kinds: in_step(kinds).kinds[: self.count])
         kinds = [*carry, *in_step(carry).kinds[self.count :]]
-        self.is_linear, self.has_mask = ([k is not None for k in kinds], [k is SOME for k in kinds])
-        self.made = mask_program(op.body, [*constants, *carry, *slices], tuple(self.has_mask))
+        self.is_linear, self.reaches = [k is not None for k in kinds], reaches_of(kinds)
+        self.has_mask = [r > 0 for r in self.reaches]
+        self.made = mask_program(op.body, [*constants, *carry, *slices], self.reaches)
 
     def results(self) -> tuple[Any, Any]:
         """Results and masks; masks that no step needs are computed lazily, by another loop."""
         n = sum(self.has_mask[: self.count])
         if self.made.has_effect:
             values, masks = self.run([True] * n, True)
-            return values, result_masks(self.is_linear, self.has_mask, lambda: masks)
+            return values, result_masks(self.is_linear, self.reaches, lambda: masks)
         values, _ = self.run(self.needed(n), False)
-        return values, result_masks(self.is_linear, self.has_mask, lambda: self.run([True] * n, True)[1])
+        return values, result_masks(self.is_linear, self.reaches, lambda: self.run([True] * n, True)[1])
 
     def needed(self, n: int) -> list[bool]:
         """Which carried masks some step needs."""
         both, outputs = self.made.both, len(self.is_linear)
         places = [i for i, has in enumerate(self.has_mask) if has]
-        given = sum([m is not None and m is not ALL for m in self.masks[0]])
+        given = sum([r > 0 for r in reaches_of(self.masks[0])])
         first = len(self.op.body.inputs) + given
         flags = [False] * n
         while True:
@@ -59,7 +59,7 @@ class MaskedScan:
         (c, s, x), (mc, ms, mx) = self.values, self.masks
         types = op.parts(op.body.input_types)
         bools = lambda types, has: [t.with_dtype(np.dtype(bool)) for t, h in zip(types, has) if h]  # noqa: E731
-        c_has, x_has = ([m is not None and m is not ALL for m in part] for part in (mc, mx))
+        c_has, x_has = reaches_of(mc), reaches_of(mx)
         s_has = self.has_mask[:count]
         given_c, given_x = ([m.get() for m, h in zip(part, has) if h] for part, has in ((mc, c_has), (mx, x_has)))
         start = [masking.as_array(m, v) for m, v, h in zip(ms, s, s_has) if h]

@@ -25,7 +25,7 @@ from atled.higher_order.varying import explain, typed, varying
 from atled.ops import shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
-from atled.transforms.masks import arrays_of, given_masks, mask_program, selects
+from atled.transforms.masks import arrays_of, mask_program, reaches_of, selects
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program
 
@@ -135,8 +135,8 @@ class ShardMap(Op):
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         with scope(self.mesh, self.axes_here):
-            masked_program = mask_program(self.program, masks, (False,) * len(self.outs))
-        op = self.again(masked_program.both, [*self.ins, *_chosen(self.ins, given_masks(masks))], self.outs)
+            masked_program = mask_program(self.program, masks, (0,) * len(self.outs))
+        op = self.again(masked_program.both, [*self.ins, *_chosen(self.ins, reaches_of(masks))], self.outs)
         return bind(op, *values, *arrays_of(masks)), tuple([ALL if b else None for b in masked_program.is_linear])
 
     def _sets(self, specs: Specs) -> list[frozenset[Any]]:
@@ -191,7 +191,7 @@ class _Cut:
         self.waiting = record_closed(second, [*kept_types, *wide, *rest], parts.waiting.name)
 
 
-def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+def _chosen(values: Sequence[Any], flags: Sequence[Any]) -> list[Any]:
     return [x for x, f in zip(values, flags, strict=True) if f]
 
 

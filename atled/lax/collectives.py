@@ -10,6 +10,7 @@ from atled.core.array import Array, type_of
 from atled.core.axes import check_axis
 from atled.lax.arithmetic import div
 from atled.lax.shaping import iota, reshape  # noqa: F401, for the examples
+from atled.numpy.promotion import promote_inexact
 from atled.ops import collectives, shape
 
 
@@ -27,7 +28,7 @@ def _over_tree(f: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups:
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over named axes, replicated.
+    """The sum over named axes, replicated. Booleans are counted, as int32.
 
     >>> import atled
     >>> atled.vmap(lambda x: psum(x, "i"), axis_name="i")(iota("int32", 3))
@@ -113,7 +114,7 @@ def axis_size(axis_name: Any) -> int:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over named axes.
+    """The mean over named axes; of integers and booleans as floating numbers.
 
     >>> import atled
     >>> atled.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(iota("float32", 3))
@@ -121,7 +122,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """
     _no_groups(axis_index_groups)
     count = axis_size(axis_name)
-    return tree.map(lambda v: div(collectives.psum(v, axis_name), count), x)
+    return tree.map(lambda v: div(collectives.psum(promote_inexact("pmean", v)[0], axis_name), count), x)
 
 
 def all_gather(

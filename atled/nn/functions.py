@@ -44,8 +44,7 @@ def relu(x: ArrayLike) -> Array:
     >>> relu(jnp.array([-1.0, 2.0]))
     Array([0., 2.], dtype=float32)
     """
-    t = type_of(x)
-    return ew.select(ew.le(x, np.zeros((), t.dtype)), np.zeros((), t.dtype), x)
+    return ew.relu(cast(x, dtypes.int32) if type_of(x).kind == "b" else x)
 
 
 @_activation
@@ -57,7 +56,7 @@ def relu6(x: ArrayLike) -> Array:
     Array([0., 2., 6.], dtype=float32)
     """
     (x,) = promote_inexact("relu6", x)
-    return ew.select(ew.le(x, 0), _zero(x), ew.select(ew.ge(x, 6), np.asarray(6, type_of(x).dtype), x))
+    return ew.gate(ew.le(x, 0), _zero(x), ew.gate(ew.ge(x, 6), np.asarray(6, type_of(x).dtype), x))
 
 
 @_activation
@@ -107,7 +106,7 @@ def sparse_plus(x: ArrayLike) -> Array:
     """
     (x,) = promote_inexact("sparse_plus", x)
     middle = ew.mul(ew.square(ew.add(x, 1)), 0.25)
-    return ew.select(ew.le(x, -1), _zero(x), ew.select(ew.ge(x, 1), x, middle))
+    return ew.gate(ew.le(x, -1), _zero(x), ew.gate(ew.ge(x, 1), x, middle))
 
 
 @_activation
@@ -170,7 +169,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     Array([-1.,  2.], dtype=float32)
     """
     x, slope = broadcast("leaky_relu", promote_inexact("leaky_relu", x, negative_slope))
-    return ew.select(ew.ge(x, 0), x, ew.mul(x, slope))
+    return ew.gate(ew.ge(x, 0), x, ew.mul(x, slope))
 
 
 @_activation
@@ -184,7 +183,7 @@ def hard_tanh(x: ArrayLike) -> Array:
     if type_of(x).kind not in "iu":
         (x,) = promote_inexact("hard_tanh", x)
     one = np.ones((), type_of(x).dtype)
-    return ew.select(ew.gt(x, 1), one, ew.select(ew.lt(x, -1), -one, x))
+    return ew.gate(ew.gt(x, 1), one, ew.gate(ew.lt(x, -1), -one, x))
 
 
 @_activation

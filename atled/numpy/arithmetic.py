@@ -9,9 +9,18 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
+from atled.higher_order.loops import while_loop
 from atled.numpy.family import check_real, numbers
-from atled.numpy.promotion import broadcast, common_dtype, operand_type, promote_dtypes, promote_inexact
-from atled.ops import conversion, elementary
+from atled.numpy.promotion import (
+    broadcast,
+    broadcast_shapes,
+    broadcast_to,
+    common_dtype,
+    operand_type,
+    promote_dtypes,
+    promote_inexact,
+)
+from atled.ops import conversion, elementary, reduction
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function
 
@@ -20,7 +29,7 @@ from atled.staging.jit import library_function
 
 @library_function
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The largest integer not above x1 / x2.
+    """The largest integer not above x1 / x2; integers divided by zero are 0.
 
     >>> import atled.numpy as jnp
     >>> floor_divide(jnp.array([7, -7]), 2)
@@ -28,13 +37,22 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = numbers("floor_divide", x1, x2)
     t = type_of(x)
+    if t.kind == "f":
+        return _float_floor_divide(x, y)
+    quotient = ew.select(ew.eq(y, 0), 0, ew.div(x, _not_zero(y)))
     if t.kind == "u":
-        return ew.div(x, y)
-    if t.kind == "i":
-        quotient = ew.div(x, y)
-        is_off = ew.logical_and(ew.ne(elementary.sign(x), elementary.sign(y)), ew.ne(elementary.rem(x, y), 0))
-        return ew.select(is_off, ew.sub(quotient, 1), quotient)
-    return _float_floor_divide(x, y)
+        return quotient
+    is_off = ew.logical_and(ew.ne(elementary.sign(x), elementary.sign(y)), ew.ne(_rem(x, y), 0))
+    return ew.select(is_off, ew.sub(quotient, 1), quotient)
+
+
+def _not_zero(y: Any) -> Any:
+    return ew.select(ew.eq(y, 0), 1, y)
+
+
+def _rem(x: Any, y: Any) -> Any:
+    """The remainder with the sign of x; 0 for integers divided by zero, as in NumPy."""
+    return elementary.rem(x, y if type_of(x).kind == "f" else _not_zero(y))
 
 
 def _float_floor_divide(x: Any, y: Any) -> Any:
@@ -56,14 +74,14 @@ def _float_floor_divide(x: Any, y: Any) -> Any:
 
 @library_function
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 - x2 * floor(x1 / x2), with the sign of x2.
+    """x1 - x2 * floor(x1 / x2), with the sign of x2; integers divided by zero have remainder 0.
 
     >>> import atled.numpy as jnp
     >>> remainder(jnp.array([7, -7]), 2)
     Array([1, 1], dtype=int32)
     """
     x, y = numbers("remainder", x1, x2)
-    left = elementary.rem(x, y)
+    left = _rem(x, y)
     if type_of(x).kind == "u":
         return left
     is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
@@ -80,14 +98,13 @@ mod = remainder
 
 @library_function
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of x1 / x2 with the sign of x1.
+    """The remainder of x1 / x2 with the sign of x1; integers divided by zero have remainder 0.
 
     >>> import atled.numpy as jnp
     >>> fmod(jnp.array([7, -7]), 2)
     Array([ 1, -1], dtype=int32)
     """
-    x, y = numbers("fmod", x1, x2)
-    return elementary.rem(x, y)
+    return _rem(*numbers("fmod", x1, x2))
 
 
 @library_function
@@ -205,17 +222,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([ 5., 10.], dtype=float32)
     """
     check_real("hypot", x1, x2)
-    x, y = broadcast("hypot", promote_inexact("hypot", x1, x2))
-    a, b = elementary.absolute(x), elementary.absolute(y)
-    top = bind(ew.StopGradient(), ew.maximum(a, b))  # only a scale, on which the result does not depend
-    is_zero = ew.eq(top, 0)
-    zero, one, inf = (np.asarray(v, type_of(top).dtype) for v in (0, 1, np.inf))
-    scale = ew.select(is_zero, one, top)
-    a, b = ew.div(a, scale), ew.div(b, scale)
-    squares = ew.select(is_zero, one, ew.add(ew.mul(a, a), ew.mul(b, b)))
-    out = ew.select(is_zero, zero, ew.mul(elementary.sqrt(squares), scale))
-    is_infinite = ew.logical_or(ew.eq(elementary.absolute(x), inf), ew.eq(elementary.absolute(y), inf))
-    return ew.select(is_infinite, inf, out)
+    return elementary.hypot(*broadcast("hypot", promote_inexact("hypot", x1, x2)))
 
 
 # -- parts of floating numbers, and divisors of integers ---------------------------------------------------------------
@@ -290,13 +297,22 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     t = type_of(x)
     if t.kind not in "iu":
         raise TypeError(f"gcd: integers are needed; got {t}.")
-    x, y = ((elementary.absolute(v) if t.kind == "i" else v) for v in (x, y))
-    # Euclid's algorithm takes at most 1.45 steps for each bit
-    for _ in range(int(1.45 * dtypes.bits(t.dtype)) + 1):
-        is_done = ew.eq(y, 0)
-        left = elementary.rem(x, ew.select(is_done, np.ones((), t.dtype), y))
-        x, y = ew.select(is_done, x, y), ew.select(is_done, y, left)
-    return x
+    if t.kind == "i":  # the magnitude of the lowest number is only an unsigned one
+        x, y = (conversion.convert(elementary.absolute(v), f"u{t.dtype.name}") for v in (x, y))
+    dims = broadcast_shapes(type_of(x).shape, type_of(y).shape)
+    x, _ = while_loop(_goes_on, _euclid, (broadcast_to(x, dims), broadcast_to(y, dims)))
+    return conversion.convert(x, t.dtype)
+
+
+def _goes_on(pair: Any) -> Any:
+    return reduction.reduce_or(ew.ne(pair[1], 0), tuple(range(type_of(pair[1]).ndim)))
+
+
+def _euclid(pair: Any) -> Any:
+    """One step of Euclid's algorithm, for the elements that are not at its end."""
+    x, y = pair
+    is_done = ew.eq(y, 0)
+    return ew.select(is_done, x, y), ew.select(is_done, 0, elementary.rem(x, _not_zero(y)))
 
 
 @library_function
@@ -310,6 +326,6 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     x, y = broadcast("lcm", promote_dtypes("lcm", x1, x2))
     t = type_of(x)
     divisor = gcd(x, y)
-    safe = ew.select(ew.eq(divisor, 0), np.ones((), t.dtype), divisor)
-    out = ew.mul(ew.div(x, safe), y)
-    return elementary.absolute(out) if t.kind == "i" else out
+    if t.kind == "i":
+        x, y = elementary.absolute(x), elementary.absolute(y)
+    return ew.mul(ew.select(ew.eq(divisor, 0), 0, ew.div(x, _not_zero(divisor))), y)

@@ -13,7 +13,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.core.trace import bind
+from atled.core.program import Literal
 from atled.core.types import ArrayType
 from atled.numpy.family import binary, check_real, float_function, to_bool
 from atled.numpy.logic import less_equal, logical_and, logical_or, order
@@ -76,8 +76,7 @@ rad2deg = degrees = float_function(
 
 
 def _where_true(mask: Any, x: Array) -> Array:
-    zero = 0.0 if x.type.kind == "f" else 0j
-    return bind(ew.Select(), mask, x, zero if x.type.weak else x.dtype.type(0))
+    return ew.select(mask, x, Literal(0, x.type.with_shape(())) if x.type.weak else np.zeros((), x.dtype))
 
 
 @library_function

@@ -11,7 +11,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.numpy.family import to_bool
 from atled.numpy.promotion import broadcast_to, operand_type
-from atled.numpy.reductions import all, argmax, argmin, max, mean, min, prod, std, sum, var
+from atled.numpy.reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum, var
 from atled.numpy.special_values import isnan
 from atled.ops import elementwise as ew
 from atled.ops import reduction
@@ -58,49 +58,39 @@ nanprod = _total_without_nan(
 )
 
 
-def _without_nan(name: str, plain: Any, fill: Callable[[Any], Any], static: tuple[str, ...]):
-    """A reduction that ignores NaN, by replacing it with the identity element."""
-
-    def f(a: Any, axis: Any = None, **kwargs: Any) -> Any:
-        t = operand_type(name, a)
-        if t.kind not in "fc":
-            return plain(a, axis=axis, **kwargs)
-        return plain(ew.select(isnan(a), np.asarray(fill(t.dtype), t.dtype), a), axis=axis, **kwargs)
-
-    f.__name__ = f.__qualname__ = name
-    f.__module__ = "atled.numpy"
-    f.__doc__ = f"As `{plain.__name__}`, leaving NaN out."
-    return library_function(f, static=static)
+def _is_missing(a: Any, axis: Any, where: Any = None) -> Any:
+    """Which elements a reduction leaves out: the NaNs, if it has other elements. Otherwise it and its slope are NaN."""
+    is_nan = isnan(a)
+    return ew.logical_and(
+        is_nan, broadcast_to(any(ew.logical_not(is_nan), axis, keepdims=True, where=where), is_nan.shape)
+    )
 
 
-_lowest = lambda d: complex(-np.inf, -np.inf) if dtypes.kind(d) == "c" else reduction.lowest(d)  # noqa: E731
-_highest = lambda d: complex(np.inf, np.inf) if dtypes.kind(d) == "c" else reduction.highest(d)  # noqa: E731
-_nanmax = _without_nan("nanmax", max, _lowest, ("axis", "keepdims"))
-_nanmin = _without_nan("nanmin", min, _highest, ("axis", "keepdims"))
-_nanargmax = _without_nan("nanargmax", argmax, _lowest, ("axis", "keepdims"))
-_nanargmin = _without_nan("nanargmin", argmin, _highest, ("axis", "keepdims"))
+def _extremum_without_nan(name: str, plain: Any, fill: Callable[[Any], Any], doc: str):
+    """An extremum that ignores NaN."""
 
-
-def _or_nan(name: str, found: Any, doc: str):
     def f(
         a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None,
     ) -> Array:  # fmt: skip
         t = operand_type(name, a)
-        value = found.__wrapped__(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        if t.kind not in "fc" or initial is not None:
-            return value
-        empty = all(isnan(a), axis=axis, keepdims=keepdims)
-        return ew.select(empty, np.asarray(np.nan, t.dtype), value)
+        x = a
+        if t.kind in "fc":
+            is_missing = isnan(a) if initial is not None else _is_missing(a, axis)
+            x = ew.select(is_missing, np.asarray(fill(t.dtype), t.dtype), a)
+        return plain(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
 
     f.__name__ = f.__qualname__ = name
     f.__module__, f.__doc__ = "atled.numpy", doc
     return library_function(f, static=("axis", "keepdims"))
 
 
-nanmax = _or_nan(
+_lowest = lambda d: complex(-np.inf, -np.inf) if dtypes.kind(d) == "c" else reduction.lowest(d)  # noqa: E731
+_highest = lambda d: complex(np.inf, np.inf) if dtypes.kind(d) == "c" else reduction.highest(d)  # noqa: E731
+nanmax = _extremum_without_nan(
     "nanmax",
-    _nanmax,
+    max,
+    _lowest,
     """Like `max`, leaving NaN out; NaN if nothing is left.
 
     >>> import atled.numpy as jnp
@@ -108,9 +98,10 @@ nanmax = _or_nan(
     Array(4., dtype=float32)
     """,
 )
-nanmin = _or_nan(
+nanmin = _extremum_without_nan(
     "nanmin",
-    _nanmin,
+    min,
+    _highest,
     """Like `min`, leaving NaN out; NaN if nothing is left.
 
     >>> import atled.numpy as jnp
@@ -120,12 +111,14 @@ nanmin = _or_nan(
 )
 
 
-def _nan_position(name: str, found: Any, doc: str):
+def _nan_position(name: str, plain: Any, fill: Callable[[Any], Any], doc: str):
     def f(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-        value = found.__wrapped__(a, axis=axis, keepdims=keepdims)
-        if operand_type(name, a).kind not in "fc":
-            return value
-        empty = all(isnan(a), axis=axis, keepdims=bool(keepdims))
+        t = operand_type(name, a)
+        if t.kind not in "fc":
+            return plain(a, axis=axis, keepdims=keepdims)
+        is_nan = isnan(a)
+        value = plain(ew.select(is_nan, np.asarray(fill(t.dtype), t.dtype), a), axis=axis, keepdims=keepdims)
+        empty = all(is_nan, axis=axis, keepdims=bool(keepdims))
         return ew.select(empty, np.asarray(-1, type_of(value).dtype), value)
 
     f.__name__ = f.__qualname__ = name
@@ -135,7 +128,8 @@ def _nan_position(name: str, found: Any, doc: str):
 
 nanargmax = _nan_position(
     "nanargmax",
-    _nanargmax,
+    argmax,
+    _lowest,
     """Like `argmax`, leaving NaN out; -1 if nothing is left.
 
     >>> import atled.numpy as jnp
@@ -145,7 +139,8 @@ nanargmax = _nan_position(
 )
 nanargmin = _nan_position(
     "nanargmin",
-    _nanargmin,
+    argmin,
+    _highest,
     """Like `argmin`, leaving NaN out; -1 if nothing is left.
 
     >>> import atled.numpy as jnp
@@ -153,6 +148,11 @@ nanargmin = _nan_position(
     Array(0, dtype=int32)
     """,
 )
+
+
+def _counted(name: str, a: Any, axis: Any, where: Any) -> Any:
+    mask = ew.logical_not(_is_missing(a, axis, where))
+    return mask if where is None else ew.logical_and(mask, broadcast_to(to_bool(name, where), type_of(mask).shape))
 
 
 @library_function(static=("axis", "dtype", "keepdims"))
@@ -170,9 +170,7 @@ def nanmean(
     >>> nanmean(jnp.array([1.0, jnp.nan, 4.0]))
     Array(2.5, dtype=float32)
     """
-    mask = ew.logical_not(isnan(a))
-    if where is not None:
-        mask = ew.logical_and(mask, broadcast_to(to_bool("nanmean", where), type_of(mask).shape))
+    mask = _counted("nanmean", a, axis, where)
     return mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=mask)
 
 
@@ -193,9 +191,7 @@ def nanvar(
     >>> nanvar(jnp.array([1.0, jnp.nan, 4.0]))
     Array(2.25, dtype=float32)
     """
-    mask = ew.logical_not(isnan(a))
-    if where is not None:
-        mask = ew.logical_and(mask, broadcast_to(to_bool("nanvar", where), type_of(mask).shape))
+    mask = _counted("nanvar", a, axis, where)
     return var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask, mean=mean)
 
 
@@ -216,7 +212,5 @@ def nanstd(
     >>> nanstd(jnp.array([1.0, jnp.nan, 4.0]))
     Array(1.5, dtype=float32)
     """
-    mask = ew.logical_not(isnan(a))
-    if where is not None:
-        mask = ew.logical_and(mask, broadcast_to(to_bool("nanstd", where), type_of(mask).shape))
+    mask = _counted("nanstd", a, axis, where)
     return std(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=mask, mean=mean)

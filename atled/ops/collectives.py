@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
+from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.axes import check_axis
 from atled.core.op import Op
 from atled.core.trace import bind, named_axis
 from atled.core.types import ArrayType
-from atled.ops import elementwise, reduction, shape
+from atled.ops import conversion, elementwise, reduction, shape, sorting
 
 _UNIT = "#unit"
 
@@ -49,9 +50,10 @@ class AllReduce(Collective):
 
     reduce: ClassVar[Any]
     hlo: ClassVar[str]
+    takes: ClassVar[str]
 
     def result_type(self, x: ArrayType) -> ArrayType:
-        if x.kind not in "biufc":
+        if x.kind not in self.takes:
             raise TypeError(f"{self.name}: {x} cannot be reduced.")
         return x
 
@@ -73,6 +75,7 @@ class Psum(AllReduce):
 
     linear_in = ((0,),)
     hlo = "stablehlo.add"
+    takes = "iufc"
     reduce = staticmethod(reduction.reduce_sum)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -128,13 +131,35 @@ class AssumeReplicated(Pvary):
 class Pextremum(AllReduce):
     """The largest or smallest value over named axes; positions that tie share the derivative."""
 
+    takes = "biuf"
+    loses: ClassVar[Callable[[Any, Any], Any]]  # whether a value is beaten by the extremum
+    nan_rank: ClassVar[str]  # the limit of integers that beats all others
+
+    def lower(self, build: Any, x: Any) -> Any:
+        if x.type.kind != "f" or build.platform == "tpu":
+            return super().lower(build, x)
+        found = super().lower(build, build.apply(self._ranked, x))  # the engine's all-reduce may lose NaN
+        return build.apply(lambda v: self._unranked(v, x.type.dtype), found)
+
+    def _ranked(self, x: Any) -> Any:
+        """Integers in the order of x; NaN wins."""
+        x = x if dtypes.bits(type_of(x).dtype) >= 16 else conversion.convert(x, np.float32)
+        bits = conversion.bitcast_convert(x, f"int{dtypes.bits(type_of(x).dtype)}")
+        nan = np.asarray(getattr(np.iinfo(type_of(bits).dtype), self.nan_rank), type_of(bits).dtype)
+        return elementwise.select(elementwise.ne(x, x), nan, sorting.in_order(bits))
+
+    def _unranked(self, ranks: Any, dtype: Any) -> Any:
+        wide = dtype if dtypes.bits(dtype) >= 16 else np.float32
+        return conversion.convert(conversion.bitcast_convert(sorting.in_order(ranks), wide), dtype)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         out = bind(self, x)
         one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
-        weight = elementwise.select(elementwise.eq(x, out), one, zero)
-        total = bind(Psum(self.axes), elementwise.mul(t, weight))
-        return out, elementwise.div(total, bind(Psum(self.axes), weight))
+        is_discarded = type(self).loses(x, out)  # none, if the extremum is NaN
+        total = bind(Psum(self.axes), bind(elementwise.GateTangent(), is_discarded, zero, t))
+        count = bind(Psum(self.axes), elementwise.select(is_discarded, zero, one))
+        return out, elementwise.div(total, elementwise.select(elementwise.eq(out, out), count, out))
 
 
 class Pmax(Pextremum):
@@ -142,6 +167,8 @@ class Pmax(Pextremum):
 
     hlo = "stablehlo.maximum"
     reduce = staticmethod(reduction.reduce_max)
+    loses = staticmethod(elementwise.lt)
+    nan_rank = "max"
 
 
 class Pmin(Pextremum):
@@ -149,6 +176,8 @@ class Pmin(Pextremum):
 
     hlo = "stablehlo.minimum"
     reduce = staticmethod(reduction.reduce_min)
+    loses = staticmethod(elementwise.gt)
+    nan_rank = "min"
 
 
 class AxisIndex(Collective):
@@ -223,7 +252,7 @@ class PsumScatter(Collective):
     is_tiled: bool
 
     def result_type(self, x: ArrayType) -> ArrayType:
-        if x.kind not in "biufc":
+        if x.kind not in Psum.takes:
             raise TypeError(f"psum_scatter: {x} cannot be reduced.")
         dims = list(x.shape)
         if dims[self.axis] % self.size or (not self.is_tiled and dims[self.axis] != self.size):
@@ -359,11 +388,15 @@ def axis_size(axes: Any) -> int:
 
 
 def psum(x: Any, axes: Any) -> Any:
-    """The sum of an array over named axes; a constant is multiplied by their size."""
+    """The sum of an array over named axes; booleans are counted, a constant is multiplied by their size."""
     axis_names = names(axes)
-    if isinstance(x, (int, float)) and not isinstance(x, bool):
+    if isinstance(x, (int, float, complex)):
         return x * axis_size(axis_names)
-    return bind(Psum(axis_names), x)
+    return bind(Psum(axis_names), _counted(x))
+
+
+def _counted(x: Any) -> Any:
+    return conversion.convert(x, np.int32) if type_of(x).kind == "b" else x
 
 
 def pvary(x: Any, axes: Any) -> Any:
@@ -374,10 +407,13 @@ def pvary(x: Any, axes: Any) -> Any:
 
 def pbroadcast(x: Any, axes: Any, source: int) -> Any:
     """Broadcast the value at one position of a named axis to all of them."""
+    axis_names, t = names(axes), type_of(x)
+    if any([named_axis(n).interpreter is not None for n in axis_names]):
+        return shape.reshape(shape.slice_in_axis(all_gather(x, axes), source, source + 1, 0), t.shape)
+    if t.kind == "b":
+        return elementwise.ne(pbroadcast(conversion.convert(x, np.int8), axes, source), 0)
     is_source = elementwise.eq(axis_index(axes), np.int32(source))
-    t = type_of(x)
-    zero = shape.zeros(t)
-    return psum(elementwise.select(shape.broadcast(is_source, t.shape, ()), x, zero), axes)
+    return psum(elementwise.select(is_source, x, np.zeros((), t.dtype)), axes)
 
 
 def pmax(x: Any, axes: Any) -> Any:
@@ -415,7 +451,7 @@ def all_gather(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
 def psum_scatter(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
     """The sum over a named axis, of which every position keeps its slice."""
     axis = check_axis("psum_scatter", axis, type_of(x).ndim)
-    return bind(PsumScatter(_single(axes), axis, axis_size(axes), is_tiled), x)
+    return bind(PsumScatter(_single(axes), axis, axis_size(axes), is_tiled), _counted(x))
 
 
 def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled.core.array import type_of
-from atled.core.mask import ALL, Mask
+from atled.core.mask import ALL, SUMS, Mask
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType
@@ -72,7 +72,7 @@ class Cumsum(Cumulative, LinearOp):
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         out, (mask,) = bind(self, *values), masks
         so_far = lambda: bind(Cummax(self.axis, self.is_reversed), mask.get())  # noqa: E731
-        return out, Mask(so_far) if mask is not ALL and mask.is_cheap else ALL
+        return out, ALL if mask is ALL or mask.reach < SUMS else Mask(so_far)
 
 
 class Cumprod(Cumulative):
@@ -116,7 +116,7 @@ def _pick(p: Any, q: Any, wins: Callable[[Any, Any], Any]) -> Any:
     """The pair whose value wins; the earlier one on a tie, and a NaN over everything."""
     (x, s), (y, t) = p, q
     first = elementwise.logical_or(wins(x, y), elementwise.ne(x, x))
-    return elementwise.select(first, x, y), elementwise.select(first, s, t)
+    return elementwise.select(first, x, y), bind(elementwise.GateTangent(), first, s, t)
 
 
 class Cumlogsumexp(Cumulative):

@@ -425,9 +425,9 @@ class Atan2(Elementwise):
         if type_of(x).kind == "c":
             square = elementwise.add(elementwise.mul(x, x), elementwise.mul(y, y))
             return elementwise.div(y if i == 0 else elementwise.neg(x), square)
-        # scaled, so that squares neither over- nor underflow; zero at the origin
+        # scaled, so that squares neither over- nor underflow; zero at the origin, and the limit at infinity
         size = bind(elementwise.StopGradient(), elementwise.maximum(absolute(x), absolute(y)))
-        is_zero = elementwise.eq(size, 0)
+        is_zero = elementwise.logical_or(elementwise.eq(size, 0), elementwise.eq(size, np.inf))
         size = elementwise.select(is_zero, one_like(size), size)
         inverse = elementwise.div(1, size)
         x, y = elementwise.mul(x, inverse), elementwise.mul(y, inverse)
@@ -435,6 +435,42 @@ class Atan2(Elementwise):
         square = elementwise.select(is_zero, one_like(size), square)
         slope = elementwise.mul(elementwise.div(y if i == 0 else elementwise.neg(x), square), inverse)
         return elementwise.select(is_zero, zero_like(size), slope)
+
+
+class Hypot(Elementwise):
+    """sqrt(x**2 + y**2), without overflow. The derivative at the origin is zero."""
+
+    takes = "f"
+
+    def lower(self, build: Any, x: Any, y: Any) -> Any:
+        return build.apply(self._compute, *spread_all(build, self, (x, y)))
+
+    def _compute(self, x: Any, y: Any) -> Any:
+        u, v, size = self._scaled(x, y)
+        out = elementwise.mul(self._length(u, v), size)
+        is_infinite = elementwise.logical_or(*[elementwise.eq(absolute(w), np.inf) for w in (x, y)])
+        return elementwise.select(is_infinite, np.asarray(np.inf, type_of(x).dtype), out)  # even if the other is NaN
+
+    def _scaled(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Both over the larger magnitude, and the latter; of infinities only the signs."""
+        size = bind(elementwise.StopGradient(), elementwise.maximum(absolute(x), absolute(y)))
+        is_infinite = elementwise.eq(size, np.inf)
+        scale = elementwise.select(elementwise.eq(size, 0), one_like(size), size)
+
+        def unit(v: Any) -> Any:
+            limit = elementwise.select(elementwise.eq(absolute(v), np.inf), sign(v), zero_like(v))
+            return elementwise.select(is_infinite, limit, elementwise.div(v, scale))
+
+        return unit(x), unit(y), size
+
+    def _length(self, u: Any, v: Any) -> Any:
+        return sqrt(elementwise.add(elementwise.mul(u, u), elementwise.mul(v, v)))
+
+    def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
+        u, v, size = self._scaled(x, y)
+        is_zero = elementwise.eq(size, 0)
+        length = elementwise.select(is_zero, one_like(size), self._length(u, v))
+        return elementwise.select(is_zero, zero_like(size), elementwise.div(v if i else u, length))
 
 
 # -- the functions --------------------------------------------------------------------------------------------------
@@ -448,7 +484,8 @@ exp, expm1, log, log1p, sin, cos, tan, tanh = map(
 exp2, sinh, cosh, asin, acos, atan, asinh, acosh, atanh = map(
     function, (Exp2(), Sinh(), Cosh(), Asin(), Acos(), Atan(), Asinh(), Acosh(), Atanh())
 )
-logistic, sqrt, rsqrt, cbrt, atan2 = map(function, (Logistic(), Sqrt(), Rsqrt(), Cbrt(), Atan2()))
+logistic, sqrt, rsqrt, cbrt = map(function, (Logistic(), Sqrt(), Rsqrt(), Cbrt()))
+atan2, hypot = map(function, (Atan2(), Hypot()))
 
 
 def truncate(x: ArrayLike) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from atled.core import dtypes
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.mask import ALL, Mask
+from atled.core.mask import ALL, SLOPES, SUMS, Mask, joint_reach
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import masking
@@ -20,6 +20,7 @@ from atled.ops.family import (
     Flat,
     LinearElementwise,
     function,
+    is_nan,
     match,
     one_like,
     spread_tangent,
@@ -83,23 +84,33 @@ class Mul(LinearElementwise):
     hlo = "stablehlo.multiply"
     takes = "biufc"
     linear_in = ((0,), (1,))
+    is_slope = False
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (s, t) = primals, tangents
         out, total = bind(self, x, y), None
         for tangent, factor in ((s, y), (t, x)):
             if type(tangent) is not Zero:
-                term = mul(tangent, factor)
+                term = bind(self, tangent, factor)
                 total = term if total is None else add(total, term)
         return out, spread_tangent(total, out)
 
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
         if type(x) is Linear:
-            return unspread(mul(cotangent, y), x), None
-        return None, unspread(mul(cotangent, x), y)
+            return unspread(bind(self, cotangent, y), x), None
+        return None, unspread(bind(self, cotangent, x), y)
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         return masking.product(self, values, masks)
+
+
+class Slope(Mul):
+    """A tangent times a derivative, which may be infinite at a finite argument."""
+
+    is_slope = True
+
+
+Slope.name = Mul.name  # which is all that it computes; only masks tell them apart
 
 
 class Div(LinearElementwise):
@@ -108,13 +119,14 @@ class Div(LinearElementwise):
     hlo = "stablehlo.divide"
     takes = "iufc"
     linear_in = ((0,),)
+    is_slope = True  # 1 / y is infinite at zero
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (s, t) = primals, tangents
         out = bind(self, x, y)
         if type(t) is Zero:
             return out, spread_tangent(bind(self, s, y), out)
-        term = mul(t, out)
+        term = slope(t, out)
         return out, spread_tangent(bind(self, neg(term) if type(s) is Zero else sub(s, term), y), out)
 
     def transpose(self, cotangent: Any, x: Any, y: Any) -> Any:
@@ -189,7 +201,7 @@ class Max(Pick):
         return le(x, y)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        return _shared(self, primals, tangents, gt)
+        return _shared(self, primals, tangents, lt)
 
 
 class Min(Pick):
@@ -201,20 +213,36 @@ class Min(Pick):
         return ge(x, y)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        return _shared(self, primals, tangents, lt)
+        return _shared(self, primals, tangents, gt)
 
 
 def _shared(
-    op: Elementwise, primals: Sequence[Any], tangents: Sequence[Any], wins: Callable[[Any, Any], Any]
+    op: Elementwise, primals: Sequence[Any], tangents: Sequence[Any], loses: Callable[[Any, Any], Any]
 ) -> tuple[Any, Any]:
-    """The tangent of the operand that wins, and half of each on a tie."""
+    """The tangent of the operand that wins, half of each on a tie, and NaN if either operand is."""
     out, total = bind(op, *primals), None
     for t, (x, y) in zip(tangents, (primals, primals[::-1]), strict=True):
         if type(t) is not Zero:
-            half, zero = np.asarray(0.5, type_of(t).dtype), zero_like(t)
-            term = select(wins(x, y), t, select(eq(x, y), mul(t, half), zero))
+            one, half, nan = (np.asarray(v, type_of(t).dtype) for v in (1, 0.5, np.nan))
+            weight = select(eq(x, y), half, select(eq(out, out), one, nan))
+            term = bind(GateTangent(), loses(x, y), zero_like(t), mul(t, weight))
             total = term if total is None else add(total, term)
     return out, spread_tangent(total, out)
+
+
+class Relu(Elementwise):
+    """max(x, 0), with derivative 0 at 0."""
+
+    selects = True
+    takes = "iuf"
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.apply(lambda v: maximum(v, zero_like(v)), x)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        zero = zero_like(x)
+        return bind(self, x), bind(GateTangent(), le(x, zero), zero, t)
 
 
 class Clamp(Elementwise):
@@ -233,11 +261,16 @@ class Clamp(Elementwise):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (low, x, high), out, total = primals, bind(self, *primals), None
-        inside = lambda: logical_and(gt(x, low), lt(x, high))  # noqa: E731
-        chosen = [lambda: logical_and(le(x, low), lt(low, high)), inside, lambda: ge(x, high)]
-        for t, mask in zip(tangents, chosen, strict=True):
+        discarded = [  # comparisons with NaN are false, so that all operands count as chosen, with derivative NaN
+            lambda: logical_or(gt(x, low), ge(low, high)),
+            lambda: logical_or(le(x, low), ge(x, high)),
+            lambda: lt(x, high),
+        ]
+        for t, is_discarded in zip(tangents, discarded, strict=True):
             if type(t) is not Zero:
-                term = select(mask(), t, zero_like(t))
+                one, nan = (np.asarray(v, type_of(t).dtype) for v in (1, np.nan))
+                weight = select(eq(out, out), one, nan)
+                term = bind(GateTangent(), is_discarded(), zero_like(t), mul(t, weight))
                 total = term if total is None else add(total, term)
         return out, spread_tangent(total, out)
 
@@ -335,9 +368,12 @@ class ShiftRightLogical(Bitwise):
 class Select(LinearElementwise):
     """x where the condition holds, else y."""
 
-    takes = "biufck"
+    takes = "biufck0"
     linear_in = ((1, 2),)
     selects = True
+    reach: ClassVar[int] = SUMS  # of its masks
+    of_tangents: ClassVar[Select]
+    of_cotangents: ClassVar[Select]
 
     def result_type(self, condition: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
         if condition.dtype is not dtypes.bool_:
@@ -356,16 +392,20 @@ class Select(LinearElementwise):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         condition, x, y = primals
-        out = bind(self, condition, x, y)
-        s, t = [zero_like(out) if type(v) is Zero else v for v in tangents[1:]]
-        if all(type(v) is Zero for v in tangents[1:]):
+        out, (_, s, t) = bind(self, condition, x, y), tangents
+        if type(s) is Zero and type(t) is Zero:
             return out, Zero(type_of(out).tangent())
-        return out, spread_tangent(select(condition, s, t), out)
+        if type(t) is Zero and is_nan(y):
+            t = slope(s, y)
+        elif type(s) is Zero and is_nan(x):
+            s = slope(t, x)
+        s, t = [zero_like(out) if type(v) is Zero else v for v in (s, t)]
+        return out, spread_tangent(bind(self.of_tangents, condition, s, t), out)
 
     def transpose(self, cotangent: Any, condition: Any, x: Any, y: Any) -> Any:
-        zero = zero_like(cotangent)
-        left = unspread(select(condition, cotangent, zero), x) if type(x) is Linear else None
-        return None, left, unspread(select(condition, zero, cotangent), y) if type(y) is Linear else None
+        op, zero = self.of_cotangents, zero_like(cotangent)
+        left = unspread(bind(op, condition, cotangent, zero), x) if type(x) is Linear else None
+        return None, left, unspread(bind(op, condition, zero, cotangent), y) if type(y) is Linear else None
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         out, (left, right) = bind(self, *values), masking.only_zeros(values[1:], masks[1:])
@@ -381,7 +421,28 @@ class Select(LinearElementwise):
             flags = [masking.as_array(m, x) for m, x in zip((left, right), values[1:], strict=True)]
             return masking.filled(select(condition, *flags), dims)
 
-        return out, Mask(make, masking.are_cheap(masks))
+        return out, Mask(make, joint_reach((left, right), self.reach))
+
+
+class Gate(Select):
+    """A selection by a comparison of the operands themselves, such as `relu`: what it discards is never NaN."""
+
+
+class GateTangent(Select):
+    """The derivative of a gate, for tangents."""
+
+
+class GateCotangent(Select):
+    """The derivative of a gate, for cotangents: its masks guard only slopes (`core/mask.py`)."""
+
+    reach = SLOPES
+
+
+GATES = (Gate, GateTangent, GateCotangent)
+Select.of_tangents = Select.of_cotangents = Select()  # also for the derivatives of gates' derivatives
+Gate.of_tangents, GateTangent.of_cotangents = GateTangent(), GateCotangent()
+for _op in GATES:
+    _op.name = Select.name  # which is all that they compute; only masks tell them apart
 
 
 class StopGradient(Flat):
@@ -393,8 +454,8 @@ class StopGradient(Flat):
         return x
 
 
-neg, add, sub, mul, div = map(function, (Neg(), Add(), Sub(), Mul(), Div()))
-maximum, minimum, clamp = map(function, (Max(), Min(), Clamp()))
+neg, add, sub, mul, slope, div = map(function, (Neg(), Add(), Sub(), Mul(), Slope(), Div()))
+maximum, minimum, clamp, relu = map(function, (Max(), Min(), Clamp(), Relu()))
 eq, ne, lt, le, gt, ge = (function(Compare(d)) for d in ("EQ", "NE", "LT", "LE", "GT", "GE"))
 logical_and, logical_or, logical_xor, logical_not = map(function, (And(), Or(), Xor(), Not()))
 population_count, clz = map(function, (PopulationCount(), CountLeadingZeros()))
@@ -406,6 +467,11 @@ shift_left, shift_right_arithmetic, shift_right_logical = map(
 def select(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
     """x where the condition holds, else y."""
     return bind(Select(), condition, *match(x, y))
+
+
+def gate(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
+    """x where the condition holds, else y; the condition compares x or y, and so never discards NaN."""
+    return bind(Gate(), condition, *match(x, y))
 
 
 def integer_pow(x: ArrayLike, n: int) -> Any:
@@ -425,5 +491,6 @@ def reciprocal(x: ArrayLike) -> Any:
 
 arithmetic.add = add
 arithmetic.mul = mul
+arithmetic.slope = slope
 arithmetic.select = select
 arithmetic.logical_or = logical_or

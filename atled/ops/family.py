@@ -21,7 +21,7 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 
 ArrayLike = Any
-KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "complex", "k": "key"}
+KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "complex", "k": "key", "0": "float0"}
 
 
 class Elementwise(Op):
@@ -79,7 +79,7 @@ class Elementwise(Op):
             if type(t) is not Zero:
                 factor = self.derivative(i, out, *primals)
                 if factor is not None:
-                    term = arithmetic.mul(t, factor)
+                    term = arithmetic.slope(t, factor)
                     total = term if total is None else arithmetic.add(total, term)
         return out, spread_tangent(total, out)
 
@@ -217,6 +217,11 @@ def is_static_scalar(x: Any) -> bool:
 def is_finite_number(x: Any) -> bool:
     """Whether an operand is a finite literal."""
     return is_static_scalar(x) and bool(np.isfinite(getattr(x, "value", x)))
+
+
+def is_nan(x: Any) -> bool:
+    """Whether an operand is the literal NaN."""
+    return is_static_scalar(x) and type_of(x).kind in "fc" and bool(np.isnan(getattr(x, "value", x)))
 
 
 def function(op: Op) -> Callable[..., Any]:

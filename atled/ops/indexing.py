@@ -13,7 +13,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.core.mask import ALL, Mask
+from atled.core.mask import ALL, PRODUCTS, SUMS, Mask
 from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
@@ -117,7 +117,7 @@ class Gather(masking.Moving):
         if masks[0] is not ALL or self.mode != "fill":
             return masking.moved(self, values, masks)
         # out-of-bounds elements are masked
-        return bind(self, *values), Mask(lambda: bind(self, masking.as_array(ALL, values[0]), values[1]), False)
+        return bind(self, *values), Mask(lambda: bind(self, masking.as_array(ALL, values[0]), values[1]), PRODUCTS)
 
     def batch(self, batched: tuple[bool, ...], x: Any, indices: Any) -> Any:
         a = self.axes
@@ -254,15 +254,12 @@ class Scatter(Op):
             return out, total
         # extrema: the updates that attain the result share the tangent
         one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
-        old_won, new_won = elementwise.eq(x, out), elementwise.eq(updates, bind(read, out, indices))
-        add = self._as("add")
-        count = bind(
-            add, *[elementwise.select(old_won, one, nought), indices, elementwise.select(new_won, one, nought)]
-        )
-        total = bind(
-            add, elementwise.select(old_won, zero(s), nought), indices, elementwise.select(new_won, zero(t), nought)
-        )
-        return out, elementwise.div(total, elementwise.maximum(count, one))
+        loses, add = (elementwise.lt if self.combine == "max" else elementwise.gt), self._as("add")
+        old_lost, new_lost = loses(x, out), loses(updates, bind(read, out, indices))  # none, if the result is NaN
+        keep = lambda lost, v: bind(elementwise.GateTangent(), lost, nought, v)  # noqa: E731
+        count = bind(add, keep(old_lost, one), indices, keep(new_lost, one))
+        total = bind(add, keep(old_lost, zero(s)), indices, keep(new_lost, zero(t)))
+        return out, elementwise.div(total, elementwise.select(elementwise.eq(out, out), count, out))
 
     def _others(self, x: Any, indices: Any, updates: Any) -> Any:
         """For each update of a product: the product of all other factors at its position, also where some are zero."""
@@ -298,7 +295,7 @@ class Scatter(Op):
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         if self.combine == "set" or (self.combine == "add" and masks[0] is not ALL):
-            return masking.moved(self, values, masks, masks[2] is not ALL)
+            return masking.moved(self, values, masks, PRODUCTS if masks[2] is ALL else SUMS)
         return bind(self, *values), ALL
 
     def _winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.mask import ALL, Mask
+from atled.core.mask import ALL, PRODUCTS, SUMS, Mask, joint_reach
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.ops.family import is_finite_number, is_static_scalar
@@ -22,33 +22,38 @@ class Moving(LinearOp):
         return moved(self, values, masks)
 
 
-def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], is_cheap: bool = True) -> tuple[Any, Any]:
+def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], reach: int = SUMS) -> tuple[Any, Any]:
     """The result of an op that only moves elements; its mask is the same op, applied to masks."""
     out = bind(op, *values)
     groups = op.linear_groups(len(values))
     if len(groups) != 1 or all([masks[i] is ALL for i in groups[0]]):
         return out, ALL
     (group,) = groups
-    is_cheap = is_cheap and are_cheap(masks)
+    given = [masks[i] for i in group]
+    reach = joint_reach(given, reach if None in given else None)  # an op that adds zeros discards
 
     def make() -> Any:
         return bind(op, *[as_array(masks[i], x) if i in group else x for i, x in enumerate(values)])
 
     if type(out) is not tuple:
-        return out, Mask(make, is_cheap)
-    every = Mask(make, is_cheap)
-    return out, tuple([Mask(lambda i=i: every.get()[i], is_cheap) for i in range(len(out))])
+        return out, Mask(make, reach)
+    every = Mask(make, reach)
+    return out, tuple([Mask(lambda i=i: every.get()[i], reach) for i in range(len(out))])
 
 
-def product(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-    """A tangent times or divided by a factor: where the tangent was discarded, the factor is replaced by 1."""
+def product(op: Any, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
+    """A tangent times or divided by a factor: where the tangent was discarded, the factor is replaced by 1.
+
+    Masks that guard only slopes pass through other products unused.
+    """
     i = 0 if masks[0] is not None else 1
     mask = masks[i]
     if masks[1 - i] is not None or mask is ALL or (i,) not in op.linear_in:
         return bind(op, *values), ALL
     factor = values[1 - i]
     divides = len(op.linear_in) == 1
-    if not is_finite_number(factor) or (divides and not getattr(factor, "value", factor)):
+    is_harmless = is_finite_number(factor) and not (divides and not getattr(factor, "value", factor))
+    if not is_harmless and (op.is_slope or mask.reach >= PRODUCTS):
         factor = arithmetic.select(mask.get(), factor, np.ones((), type_of(factor).dtype))
     out = bind(op, values[0], factor) if i == 0 else bind(op, factor, values[1])
     return out, spread(mask, type_of(values[i]).shape, type_of(out).shape)
@@ -67,14 +72,14 @@ def total(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any
 
 def spread(mask: Mask, dims: tuple[int, ...], wanted: tuple[int, ...]) -> Mask:
     """The mask of a scalar that an elementwise op broadcast to a shape."""
-    return mask if mask is ALL or dims == wanted else Mask(lambda: filled(mask.get(), wanted), mask.is_cheap)
+    return mask if mask is ALL or dims == wanted else Mask(lambda: filled(mask.get(), wanted), mask.reach)
 
 
 def either(a: Mask, b: Mask) -> Mask:
     """The union of two masks."""
     if a is b:
         return a
-    return Mask(lambda: arithmetic.logical_or(a.get(), b.get()), a.is_cheap and b.is_cheap)
+    return Mask(lambda: arithmetic.logical_or(a.get(), b.get()), min(a.reach, b.reach))
 
 
 def only_zeros(values: Sequence[Any], masks: Sequence[Any]) -> list[Any]:
@@ -88,11 +93,6 @@ def as_array(mask: Mask | None, x: Any) -> Any:
     if mask is not None and mask is not ALL:
         return mask.get()
     return filled(np.bool_(mask is ALL), type_of(x).shape)
-
-
-def are_cheap(masks: Sequence[Any]) -> bool:
-    """Whether all masks are cheap to compute."""
-    return all([m is None or m.is_cheap for m in masks])
 
 
 def filled(flag: Any, dims: tuple[int, ...]) -> Any:

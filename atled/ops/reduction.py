@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.mask import ALL, Mask
+from atled.core.mask import ALL, SUMS, Mask
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
@@ -77,7 +77,7 @@ class ReduceSum(Reduction, LinearOp):
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         out, (mask,) = bind(self, *values), masks
-        return out, Mask(lambda: reduce_or(mask.get(), self.axes)) if mask is not ALL and mask.is_cheap else ALL
+        return out, ALL if mask is ALL or mask.reach < SUMS else Mask(lambda: reduce_or(mask.get(), self.axes))
 
     jvp = LinearOp.jvp
 
@@ -139,6 +139,7 @@ class Extremum(Reduction):
 
     takes = "biuf"
     selects = True
+    loses: ClassVar[Callable[[Any, Any], Any]]  # whether an element is beaten by the extremum
     is_loose: bool = False
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -166,18 +167,18 @@ class Extremum(Reduction):
         out = bind(self, x)
         dims = type_of(x).shape
         axes = tuple([a for a in range(len(dims)) if a not in self.axes])
-        is_chosen = elementwise.eq(x, shape.broadcast(out, dims, axes))
+        is_discarded = self.loses(x, shape.broadcast(out, dims, axes))  # no element is, if the extremum is NaN
         one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
-        weight = elementwise.select(is_chosen, one, zero)
-        count = reduce_sum(weight, self.axes)
-        total = reduce_sum(elementwise.select(is_chosen, t, zero), self.axes)
-        return out, elementwise.div(total, elementwise.maximum(count, one))  # for NaN, count is 0
+        count = reduce_sum(elementwise.select(is_discarded, zero, one), self.axes)
+        total = reduce_sum(bind(elementwise.GateTangent(), is_discarded, zero, t), self.axes)
+        return out, elementwise.div(total, elementwise.select(elementwise.eq(out, out), count, out))
 
 
 class ReduceMax(Extremum):
     """The largest element over `axes`."""
 
     hlo = "stablehlo.maximum"
+    loses = staticmethod(elementwise.lt)
 
     def identity(self, dtype: Any) -> Any:
         return lowest(dtype)
@@ -187,6 +188,7 @@ class ReduceMin(Extremum):
     """The smallest element over `axes`."""
 
     hlo = "stablehlo.minimum"
+    loses = staticmethod(elementwise.gt)
 
     def identity(self, dtype: Any) -> Any:
         return highest(dtype)

@@ -120,9 +120,14 @@ def _rank(x: Any) -> Any:
     zero, most = np.float32(0), np.int32(2**31 - 1)
     bits = conversion.bitcast_convert(elementwise.select(elementwise.eq(x, zero), zero, x), np.int32)
     bits = elementwise.select(elementwise.ne(x, x), most, bits)
-    # the order of negative numbers is that of their bits reversed
-    flipped = elementwise.logical_and(elementwise.shift_right_arithmetic(bits, np.int32(31)), most)
-    return conversion.convert(elementwise.logical_xor(bits, flipped), np.int64)
+    return conversion.convert(in_order(bits), np.int64)
+
+
+def in_order(bits: Any) -> Any:
+    """Signed integers in the order of the floating numbers with these bits, and back; NaNs come first or last."""
+    width, most = np.iinfo(type_of(bits).dtype).bits, np.iinfo(type_of(bits).dtype).max
+    sign = elementwise.shift_right_arithmetic(bits, np.asarray(width - 1, type_of(bits).dtype))
+    return elementwise.logical_xor(bits, elementwise.logical_and(sign, np.asarray(most, type_of(bits).dtype)))
 
 
 class TopK(Op):

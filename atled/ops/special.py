@@ -117,7 +117,7 @@ class Polygamma(Special):
             )
         out = bind(self, m, x)
         factor = bind(self, elementwise.add(m, 1), x)
-        return out, spread_tangent(elementwise.mul(t, factor), out)
+        return out, spread_tangent(elementwise.slope(t, factor), out)
 
 
 class Zeta(Special):
@@ -133,7 +133,7 @@ class Zeta(Special):
             )
         out = bind(self, x, q)
         factor = elementwise.neg(elementwise.mul(x, bind(self, elementwise.add(x, 1), q)))
-        return out, spread_tangent(elementwise.mul(t, factor), out)
+        return out, spread_tangent(elementwise.slope(t, factor), out)
 
 
 class BesselI1e(Special):

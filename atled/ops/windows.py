@@ -10,7 +10,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.core.mask import ALL, Mask
+from atled.core.mask import ALL, SLOPES, Mask, joint_reach
 from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
@@ -157,7 +157,7 @@ class _Selection(LinearOp):
             selected = bind(self, flags, x)
             return elementwise.ne(selected, np.zeros((), type_of(selected).dtype))
 
-        return out, Mask(make, masks[0] is not ALL and masks[0].is_cheap)
+        return out, Mask(make, joint_reach(masks, SLOPES))
 
 
 class SelectAndGather(_Selection):
@@ -172,7 +172,7 @@ class SelectAndGather(_Selection):
         wins = elementwise.ge if self.combine == "max" else elementwise.le
 
         def choose(a: Any, s: Any, b: Any, u: Any) -> Any:
-            first = wins(a, b)
+            first = elementwise.logical_or(wins(a, b), elementwise.ne(a, a))  # NaN is the extremum
             return elementwise.select(first, a, b), elementwise.select(first, s, u)
 
         value, tangent = ArrayType((), x.type.dtype), ArrayType((), t.type.dtype)
@@ -201,12 +201,9 @@ class SelectAndScatter(_Selection):
 
     def lower(self, build: Any, t: Any, x: Any) -> Any:
         scalar, out = ArrayType((), x.type.dtype), ArrayType((), t.type.dtype)
-        direction = f"#stablehlo<comparison_direction {'GE' if self.combine == 'max' else 'LE'}>"
-        flag = ArrayType((), np.bool_)
-        select = build.region(
-            (scalar, scalar),
-            lambda b, u, v: b.emit("stablehlo.compare", (u, v), (flag,), {"comparison_direction": direction}),
-        )
+        wins = elementwise.ge if self.combine == "max" else elementwise.le
+        or_nan = lambda u, v: elementwise.logical_or(wins(u, v), elementwise.ne(u, u))  # noqa: E731
+        select = build.region((scalar, scalar), lambda b, u, v: b.apply(or_nan if x.type.kind == "f" else wins, u, v))
         attributes = {
             "window_dimensions": self.window,
             "window_strides": self.strides,

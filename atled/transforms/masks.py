@@ -18,7 +18,7 @@ import numpy as np
 
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.mask import ALL, Mask
+from atled.core.mask import ALL, PRODUCTS, SLOPES, SUMS, Mask
 from atled.core.program import Program, Var, evaluate, pruned, record_closed, used
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
 from atled.core.types import Zero
@@ -151,21 +151,21 @@ def _only_tangents(op: Any, values: Sequence[Any], masks: Sequence[Any]) -> Sequ
 # -- programs ---------------------------------------------------------------------------------------------------------
 
 
-SOME = Mask(lambda: None)  # placeholder for any mask, where only its presence matters
+SOME = {reach: Mask(lambda: None, reach) for reach in (SLOPES, PRODUCTS, SUMS)}  # placeholders
 
 
 class MaskedProgram:
     """The masked version of a program that is linear in some inputs, some of which have masks.
 
     `values` computes the outputs, `masks` their masks; both take the inputs, then the existing masks; `values` only
-    those that it `needs`. Which outputs are linear, and which have a mask: `is_linear`, `has_mask`.
+    those that it `needs`. Which outputs are linear: `is_linear`; the reach of their masks, 0 without one: `reaches`.
     """
 
     is_linear: tuple[bool, ...]
-    has_mask: tuple[bool, ...]
+    reaches: tuple[int, ...]
 
     def __init__(
-        self, program: Program, linear: tuple[bool, ...], masked: tuple[bool, ...], wanted: tuple[bool, ...] | None
+        self, program: Program, linear: tuple[bool, ...], masked: tuple[int, ...], wanted: tuple[int, ...] | None
     ) -> None:
         count = len(program.inputs)
 
@@ -173,18 +173,18 @@ class MaskedProgram:
             given = iter(operands[count:])
             masks = Masked(state.level + 1)
             with entered(masks):
-                start = [Mask(lambda m=m: m) if h else ALL for h in masked for m in [next(given) if h else None]]
+                start = [Mask(lambda m=m: m, r) if r else ALL for r in masked for m in [next(given) if r else None]]
                 rows = zip(operands[:count], linear, start, strict=True)
                 out = evaluate(program, [masks.wrap(x, m) if b else x for x, b, m in rows])
                 self.is_linear = tuple([masks.owns(x) for x in out])
                 out_masks = [x.mask if b else None for x, b in zip(out, self.is_linear, strict=True)]
-                self.has_mask = wanted or tuple([m is not None and m is not ALL for m in out_masks])
+                self.reaches = wanted or reaches_of(out_masks)
                 out = [masks.value(x) for x in out]
-                rows = zip(out, out_masks, self.has_mask, strict=True)
-                return [*out, *[masking.as_array(m, x) for x, m, h in rows if h]]
+                rows = zip(out, out_masks, self.reaches, strict=True)
+                return [*out, *[masking.as_array(m, x) for x, m, r in rows if r]]
 
         types = program.input_types
-        types = [*types, *[t.with_dtype(np.dtype(bool)) for t, h in zip(types, masked, strict=True) if h]]
+        types = [*types, *[t.with_dtype(np.dtype(bool)) for t, r in zip(types, masked, strict=True) if r]]
         self.both = record_closed(f, types, program.name)
         self.has_effect = any([e.op.has_effect for e in self.both.equations])
         n = len(program.outputs)
@@ -197,8 +197,8 @@ class MaskedProgram:
 
     @property
     def kinds(self) -> list[Any]:
-        """For each output: None if it is not linear, `ALL` if it has no discarded elements, else `SOME`."""
-        return [SOME if h else ALL if b else None for b, h in zip(self.is_linear, self.has_mask, strict=True)]
+        """For each output: None if it is not linear, `ALL` if it has no discarded elements, else one of `SOME`."""
+        return [SOME[r] if r else ALL if b else None for b, r in zip(self.is_linear, self.reaches, strict=True)]
 
     def run(self, apply: Callable[..., Sequence[Any]], values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         """The outputs and their lazily computed masks; `apply` runs a program."""
@@ -218,30 +218,30 @@ class MaskedProgram:
 
     def result_masks(self, find: Callable[[], Sequence[Any]]) -> tuple[Any, ...]:
         """A lazy mask for each output that has one; `find` computes all of them on first use."""
-        return result_masks(self.is_linear, self.has_mask, find)
+        return result_masks(self.is_linear, self.reaches, find)
 
 
-def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[bool, ...] | None = None) -> MaskedProgram:
-    """The masked version of a program for these masks; `wanted` selects the outputs that must have a mask."""
-    linear, masked = tuple([m is not None for m in masks]), given_masks(masks)
+def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[int, ...] | None = None) -> MaskedProgram:
+    """The masked version of a program for these masks; `wanted` has the reach of those that outputs must have."""
+    linear, masked = tuple([m is not None for m in masks]), reaches_of(masks)
     key = ("masks", linear, masked, wanted, _users.on)
     return program.memo(key, lambda: MaskedProgram(program, linear, masked, wanted))
 
 
 def result_masks(
-    is_linear: Sequence[bool], has_mask: Sequence[bool], find: Callable[[], Sequence[Any]]
+    is_linear: Sequence[bool], reaches: Sequence[int], find: Callable[[], Sequence[Any]]
 ) -> tuple[Any, ...]:
     """Lazy masks for outputs; `find` computes all of them on first use."""
     every = Mask(find)
     out: list[Any] = [ALL if b else None for b in is_linear]
-    for n, i in enumerate([i for i, h in enumerate(has_mask) if h]):
-        out[i] = Mask(lambda n=n: every.get()[n])
+    for n, i in enumerate([i for i, r in enumerate(reaches) if r]):
+        out[i] = Mask(lambda n=n: every.get()[n], reaches[i])
     return tuple(out)
 
 
-def given_masks(masks: Sequence[Any]) -> tuple[bool, ...]:
-    """Which operands have discarded elements."""
-    return tuple([m is not None and m is not ALL for m in masks])
+def reaches_of(masks: Sequence[Any]) -> tuple[int, ...]:
+    """The reach of each mask; 0 where no element was discarded."""
+    return tuple([0 if m is None or m is ALL else m.reach for m in masks])
 
 
 def arrays_of(masks: Sequence[Any]) -> list[Any]:
@@ -251,18 +251,19 @@ def arrays_of(masks: Sequence[Any]) -> list[Any]:
 
 def wider(kind: Any, other: Any) -> Any:
     """The mask kind of a loop carry that is valid in every step, given its initial kind and that after a step."""
-    return SOME if SOME in (kind, other) else ALL if ALL in (kind, other) else None
+    reach = max(reaches_of((kind, other)))
+    return SOME[reach] if reach else ALL if ALL in (kind, other) else None
 
 
 def carried_kinds(kinds: Sequence[Any], after: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
     """The mask kinds of all loop carries: a fixed point of `step`, starting from the initial masks."""
-    kinds, born = [k if k is None or k is ALL else SOME for k in kinds], set()
+    kinds, born = [k if k is None or k is ALL else SOME[k.reach] for k in kinds], set()
     while True:
         new = []
         for i, (kind, next_kind) in enumerate(zip(kinds, after(list(kinds)), strict=True)):
             if kind is None and next_kind is not None:  # initial zeros of an accumulator count as discarded
                 born.add(i)
-                new.append(SOME)
+                new.append(SOME[SUMS])
             elif i in born and next_kind is ALL:
                 born.remove(i)
                 new.append(ALL)

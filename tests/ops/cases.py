@@ -47,7 +47,7 @@ FLOATS = ("float32", "float64", "bfloat16", "float16")
 WIDE = ("float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTS = ("int32", "uint8", "int64")
-KINDS = {"f": FLOATS, "c": COMPLEX, "i": ("int32", "int8", "int64"), "u": ("uint8", "uint32"), "b": ("bool",), "k": ()}
+KINDS = {"f": FLOATS, "c": COMPLEX, "i": ("int32", "int8", "int64"), "u": ("uint8", "uint32"), "b": ("bool",)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +97,7 @@ def draw(rng: np.random.RandomState, shape: tuple[int, ...], dtype: Any, low: fl
 
 
 def of_kinds(kinds: str) -> tuple[str, ...]:
-    return tuple(itertools.chain.from_iterable(KINDS[k] for k in kinds))
+    return tuple(itertools.chain.from_iterable(KINDS.get(k, ()) for k in kinds))
 
 
 def unary(op: Op, reference: Callable[..., Any], domain: tuple[float, float] = (-2, 2), **more: Any) -> Case:
@@ -136,10 +136,12 @@ ARITHMETIC = [
     *binary(ew.Add(), np.add),
     *binary(ew.Sub(), np.subtract),
     *binary(ew.Mul(), np.multiply),
+    *binary(ew.Slope(), np.multiply),
     *[Case(ew.Div(), s, c_div, make=nonzero(*s), dtypes=of_kinds("iufc")) for s in (((2, 3), (2, 3)), ((), (3,)), ((3,), ()))],
     *[unary(ew.IntegerPow(n), lambda x, n=n: np.asarray(x, np.result_type(x, np.float64)) ** n, (0.5, 2), dtypes=WIDE + COMPLEX)
       for n in (-2, 0, 1, 2, 3, 7)],
     *binary(ew.Max(), np.maximum, dtypes=of_kinds("biuf")),
+    unary(ew.Relu(), lambda x: np.maximum(x, 0), dtypes=of_kinds("iuf")),
     *binary(ew.Min(), np.minimum, dtypes=of_kinds("biuf")),
     Case(ew.Clamp(), ((), (2, 3), ()), lambda lo, x, hi: np.clip(x, lo, hi), dtypes=of_kinds("iuf"),
          make=lambda r, d: [np.asarray(0, d), draw(r, (2, 3), d), np.asarray(1, d)]),
@@ -161,8 +163,9 @@ LOGIC = [
       for c in [Case(o, ((2, 3), (2, 3)), f, dtypes=("int32", "int8"), make=lambda r, d: [draw(r, (2, 3), d), r.randint(0, 4, (2, 3)).astype(d)])]],
     Case(ew.ShiftRightLogical(), ((2, 3), (2, 3)), np.right_shift, dtypes=("uint8", "uint32"),
          make=lambda r, d: [r.randint(0, 200, (2, 3)).astype(d), r.randint(0, 4, (2, 3)).astype(d)]),
-    *[Case(ew.Select(), (p, x, y), lambda p, x, y: np.where(p, x, y), dtypes=of_kinds("biufc"),
+    *[Case(op(), (p, x, y), lambda p, x, y: np.where(p, x, y), dtypes=of_kinds("biufc"),
            make=lambda r, d, p=p, x=x, y=y: [r.rand(*p) > 0.5, draw(r, x, d), draw(r, y, d)])
+      for op in (ew.Select, *ew.GATES)
       for p, x, y in (((2, 3), (2, 3), (2, 3)), ((), (2, 3), (2, 3)), ((2, 3), (), (2, 3)), ((2, 3), (), ()), ((2, 3), (2, 3), ()))],
 ]  # fmt: skip
 
@@ -217,6 +220,7 @@ ELEMENTARY = [
     unary(el.Acosh(), np.arccosh, (1.2, 3)),
     unary(el.Atanh(), np.arctanh, (-0.7, 0.7)),
     *binary(el.Atan2(), np.arctan2, (0.3, 2), dtypes=FLOATS),
+    *binary(el.Hypot(), np.hypot, dtypes=FLOATS),
 ]  # fmt: skip
 
 SPECIAL = [

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from atled.core.mask import PRODUCTS as PRODUCTS_ONLY
+from atled.core.mask import SLOPES, SUMS
+
 HERE = pathlib.Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "guide" / "edges.md"
 KEPT = HERE / "edges_of_jax.json"
@@ -274,6 +277,49 @@ TABLE = {
 }
 
 
+class Rule(NamedTuple):
+    """How an op discards: the reach of the masks that its tangent and its cotangents get (0: none), and why."""
+
+    tangent: int
+    cotangents: int
+    why: str
+
+
+WHERE = "anything may be behind it, also in a sum that is discarded as a whole"
+INDEX = "anything may be behind it; at a sum, the mask would cost a pass over an array that was only indexed"
+COMPARED = "what loses a comparison is a number"
+MOVED = "a constant mask, which the compiler folds"
+NOTHING = "it only moves masks that exist"
+RULES = {
+    "Select": Rule(0, SUMS, WHERE),
+    "Gate": Rule(0, SUMS, "as a `select` of its own; its derivatives are the next two ops"),
+    "GateTangent": Rule(0, SLOPES, COMPARED),
+    "GateCotangent": Rule(0, SUMS, "in derivatives of derivatives"),
+    "Max": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
+    "Min": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
+    "Clamp": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
+    "Relu": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
+    "ReduceMax": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
+    "ReduceMin": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
+    "Cummax": Rule(0, 0, "its tangent is a scan of `GateTangent`"),
+    "Cummin": Rule(0, 0, "its tangent is a scan of `GateTangent`"),
+    "ReduceWindow": Rule(SUMS, 0, "its tangent is a `SelectAndGather`, or a scan of `GateTangent`"),
+    "SelectAndGather": Rule(0, SLOPES, COMPARED),
+    "SelectAndScatter": Rule(0, 0, "its transpose is `SelectAndGather`"),
+    "Gather": Rule(PRODUCTS_ONLY, PRODUCTS_ONLY, INDEX),
+    "Scatter": Rule(
+        SUMS, SUMS, "what is overwritten, as `Select`; what is out of bounds, as `Gather`; extrema as `Max`"
+    ),
+    "Slice": Rule(0, SUMS, MOVED),
+    "Pad": Rule(0, SUMS, MOVED),
+    "DynamicSlice": Rule(0, SUMS, WHERE),
+    "DynamicUpdateSlice": Rule(0, SUMS, WHERE),
+    "Concatenate": Rule(0, 0, NOTHING),
+    "Split": Rule(0, 0, NOTHING),
+}
+GUARDED = {0: "nothing", SLOPES: "slopes", PRODUCTS_ONLY: "all factors", SUMS: "all factors, through sums"}
+
+
 def function(edge: Edge, names: dict[str, Any]) -> Any:
     """The expression as a function of x, with a sum around it, which makes all of them scalar."""
     return eval(f"lambda x: jnp.sum({edge.expression})", dict(names))
@@ -300,7 +346,9 @@ def cell(value: Any) -> str:
 def rows() -> str:
     """The tables of the page."""
     theirs = json.loads(KEPT.read_text())
-    out = []
+    out = ["## Which selections create masks", ""]
+    out += ["| op | its tangent guards | its cotangents guard | why |", "| --- | --- | --- | --- |"]
+    out += [f"| `{n}` | {GUARDED[r.tangent]} | {GUARDED[r.cotangents]} | {r.why} |" for n, r in RULES.items()] + [""]
     for title, edges in TABLE.items():
         out += [f"## {title}", "", "| function | at | here | JAX | why |", "| --- | --- | --- | --- | --- |"]
         for e in edges:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import pathlib
+import sys
 
 import edges
 import numpy as np
@@ -12,7 +14,14 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax, nn
+from atled.core.array import type_of
+from atled.core.trace import entered, state
+from atled.core.types import Linear, Zero
 from atled.scipy import special
+from atled.transforms.masks import Masked
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "ops"))
+import cases
 
 NAMES = {"jnp": jnp, "nn": nn, "lax": lax, "special": special}
 CASES = [(title, i) for title, found in edges.TABLE.items() for i in range(len(found))]
@@ -99,6 +108,34 @@ def test_no_silent_zero_where_an_exponential_overflows(f):
     assert np.isnan(atled.grad(f)(100.0))  # the slope is 1, and both the reciprocal and the exponential are rounded
     assert np.isnan(atled.jvp(f, (100.0,), (1.0,))[1])
     np.testing.assert_allclose(atled.jvp(f, (80.0,), (1.0,))[1], 1.0)
+
+
+def reaches(op, operands):
+    """The reach of the masks that the tangent and the cotangents of an op get."""
+    types = [type_of(x) for x in operands]
+    masks, tangent, cotangents = Masked(state.level + 1), [], []
+    some = lambda t: jnp.ones(t.shape, t.dtype) if t.kind in "fc" else Zero(t.tangent())
+    as_tuple = lambda x: x if type(x) is tuple else (x,)
+    with entered(masks):
+        linear = op.linear_groups(len(operands))
+        if not linear:
+            tangent = as_tuple(masks.differentiate(op, operands, [some(t) for t in types])[1])
+        for group in linear:
+            cotangent = [some(t) for t in as_tuple(op.result_type(*types))]
+            given = [Linear(t) if i in group else x for i, (x, t) in enumerate(zip(operands, types, strict=True))]
+            cotangents += masks.transpose(op, cotangent, given)
+    return [max([x.mask.reach for x in found if masks.owns(x)], default=0) for found in (tangent, cotangents)]
+
+
+def test_the_table_of_rules_has_all_selecting_ops():
+    """What it says is what the ops do, in all cases of the laws."""
+    found = {}
+    for case in cases.CASES:
+        if case.op.selects is True and not case.op.splits and "float32" in case.dtypes:
+            ours = reaches(case.op, [jnp.asarray(x) for x in case.operands("float32")])
+            name = type(case.op).__name__
+            found[name] = [max(a, b) for a, b in zip(ours, found.get(name, (0, 0)), strict=True)]
+    assert found == {name: [rule.tangent, rule.cotangents] for name, rule in edges.RULES.items()}
 
 
 def test_the_guide_says_the_same():

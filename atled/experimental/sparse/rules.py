@@ -340,10 +340,12 @@ def _scan(op: Any, *operands: Any) -> Any:
 
 RULES: dict[type, Callable[..., Any]] = {
     elementwise.Mul: _multiply,
+    elementwise.Slope: _multiply,
     elementwise.Div: _divide,
     elementwise.Add: _add,
     elementwise.Sub: _add,
     elementwise.Select: _select,
+    **dict.fromkeys(elementwise.GATES, _select),
     reduction.ReduceSum: _reduce_sum,
     contraction.DotGeneral: _dot_general,
     convolution.Convolution: _convolution,
