@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import threading
+import types
 import warnings
 from typing import Any, NamedTuple, Self
 
@@ -177,7 +178,7 @@ class Saver:
         """The newest checkpoint that is not damaged, or that of a step; None if there is none at all.
 
         Args:
-            like: see `load`, as for the other options.
+            like: see `load`, as for the other options; or a function of the checkpoint's metadata that returns it.
             step: the step to restore, or "best"; raises if it is missing or damaged.
 
         A damaged checkpoint is skipped with a warning that names the array.
@@ -343,6 +344,7 @@ class Saver:
     def _restored(self, step: int, like: Any, options: Any) -> Restored:
         where = self.directory.inside(_name(step))
         record = reading.manifest(where).more
+        like = like(record["more"]) if isinstance(like, types.FunctionType | types.MethodType) else like
         return Restored(step, reading.load(where, like, **options), record["more"])
 
     def _clear(self, step: int) -> None:

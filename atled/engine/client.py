@@ -14,8 +14,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib is imported
-
 import jaxlib._jax as _jax
 import jaxlib.version
 

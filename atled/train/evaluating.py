@@ -57,12 +57,13 @@ def evaluate(
     return {name: _number(m.result()) for name, m in total.items()}
 
 
-def tried(model: Any, measure: Callable[..., Any], batches: Any) -> None:
-    """Check for later errors now: trace with the first batch, without computing anything."""
+def tried(model: Any, measure: Callable[..., Any], batches: Any) -> list[str]:
+    """The names of metrics. Later errors are found now: by a trace with the first batch, which computes nothing."""
     batch = next(iter(batches), None)
     if batch is None:
         raise ValueError(errors.explained("train.evaluate: there are no batches."))
-    eval_shape(lambda model, batch: _metrics(measure, model, batch), not_training(model), arguments(batch))
+    made = eval_shape(lambda model, batch: _metrics(measure, model, batch), not_training(model), arguments(batch))
+    return list(made)
 
 
 def _metrics(measure: Callable[..., Any], model: Any, batch: tuple[Any, ...]) -> dict[str, Any]:

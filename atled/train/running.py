@@ -11,12 +11,12 @@ checkpoint.
 from __future__ import annotations
 
 import collections
+import difflib
 import math
-import re
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -24,6 +24,7 @@ import atled.numpy as jnp
 from atled import checkpoints, distributed, random
 from atled.checkpoints.saving import Restored
 from atled.core import errors
+from atled.optim.records import UnknownError, changed_functions, recalled, record, shown
 from atled.staging.nans import find_nans
 from atled.train.bars import Progress
 from atled.train.evaluating import evaluate, tried
@@ -89,14 +90,16 @@ class Run:
         self._hooked = self.step  # the last step whose hooks have run
         self._is_open = False  # whether `values` are those of a step that is not logged yet
         self._is_over = False
+        self._is_first = True  # no step was launched yet
+        self._evaluated: list[str] = []  # the metrics of an evaluation
         self._reach = AHEAD  # the number of steps that may be in flight
         self._looked = (time.perf_counter(), self.step)
         self._looks = self._skipped = 0
         self._backs: collections.Counter[int] = collections.Counter()
         self._saved = -1
         key = None if state.key is None else np.asarray(random.key_data(state.key)).tolist()
-        optimizer = re.sub(r" at 0x[0-9a-f]+", "", repr(state.optimizer))
-        self._about = {"optimizer": optimizer, "key": str(key)}  # metadata from a checkpoint
+        # metadata of a checkpoint
+        self._about = {"optimizer": shown(state.optimizer), "record": record(state.optimizer), "key": str(key)}
 
     def stop(self) -> None:
         """End the run after this step."""
@@ -113,10 +116,11 @@ class Run:
     def go(self) -> State:
         """Resume, train, evaluate, save."""
         if self.held_out is not None:
-            tried(self.state.evaluated(), self.measure, self.held_out)
+            found = tried(self.state.evaluated(), self.measure, self.held_out)
+            self._evaluated = [f"eval/{name}" for name in found]
         self._resume()
         make = step if self.nans is None else guarded
-        self._run = make(self.loss, has_aux=self.has_aux, micro=self.micro)
+        self._run: Any = make(self.loss, has_aux=self.has_aux, micro=self.micro)
         self._held: Any = jnp.asarray(False)
         self.bar.begin()
         with Stopping(self.saver is not None) as stopping:
@@ -155,10 +159,12 @@ class Run:
         """Start a step."""
         if place is None and self.saver is not None:
             place = self.batches.place
-        if self.nans is None:
-            self.state, self.metrics = self._run(self.state, *arguments(batch))
-        else:
-            self.state, self._held, self.metrics = self._run(self.state, self._held, *arguments(batch))
+        own = [] if self.nans is None else [self._held]
+        if self._is_first:
+            self._is_first = False
+            self._check_best(lambda: self._run.eval_shape(self.state, *own, *arguments(batch))[-1])
+        self.state, *own, self.metrics = self._run(self.state, *own, *arguments(batch))
+        (self._held,) = own or [None]
         self.step += 1
         self._sent.append(_Sent(self.step, self.metrics, batch, place))
 
@@ -221,6 +227,8 @@ class Run:
 
     def _at_the_end(self) -> bool:
         """The data ended unexpectedly: evaluate, and log the last step again with the result."""
+        if self._is_first and not self.step:
+            raise ValueError(errors.explained("train.fit: there are no batches."))
         if self.steps is not None:
             warnings.warn(f"train.fit: the batches ended after step {self.step} of {self.steps}.", stacklevel=2)
         if self.held_out is not None and self.values and not any([k.startswith("eval/") for k in self.values]):
@@ -239,17 +247,32 @@ class Run:
         self.bar.show(**{k: v for k, v in self.values.items() if k.startswith("eval/")})
         return self.best is not None and self._compare(self.best)
 
+    def _check_best(self, of_steps: Callable[[], Any]) -> None:
+        """Raise for a best metric that no step will have. What hooks log is not known before."""
+        name, known = self.best, list(self._evaluated)
+        if name is None or name in known:
+            return
+        if not name.startswith("eval/"):
+            known += list(of_steps())
+            if name in known or self.hooks:
+                return
+        self._no_metric(name, known)
+
+    def _no_metric(self, name: str, known: Sequence[str]) -> NoReturn:
+        says = f"train.fit: best={name!r} must be a metric of the run; it has {', '.join(known)}."
+        near = difflib.get_close_matches(name, known, 1, 0)
+        raise ValueError(errors.explained(says, f"best={near[0]!r}." if near else ""))
+
     def _compare(self, name: str) -> bool:
         """Whether the model improved; stops the run when patience is exhausted."""
         if name not in self.values:
-            raise ValueError(
-                errors.explained(
-                    f"train.fit: best={name!r} must be a metric of the run; it has {', '.join(self.values)}."
-                )
-            )
+            self._no_metric(name, list(self.values))
         value, before = self.values[name], self.best_value
         is_better = before is None or (value < before if self.mode == "min" else value > before)
-        if is_better and not math.isnan(value):
+        is_better = is_better and not math.isnan(value)
+        if self.step % self.every:  # the last step: a longer run, which may go on from here, does not look at it
+            return is_better
+        if is_better:
             self.best_value, self.waited = value, 0
             return True
         self.waited += 1
@@ -264,7 +287,7 @@ class Run:
         """Resume from the last checkpoint."""
         if self.saver is None:
             return
-        restored = self.saver.restore(like=self.state)
+        restored = self.saver.restore(like=self._begun)
         if restored is not None:
             self._check(restored)
             self._go_to(restored)
@@ -274,23 +297,42 @@ class Run:
         if restored is None and self.nans == "back":
             self._save(force=True)
 
-    def _check(self, found: Restored) -> None:
-        """Raise for a checkpoint that is not from `fit`, and warn about arguments that a resumed run ignores."""
-        if not isinstance(found.more, dict) or not {"data", "about"} <= set(found.more):
+    def _begun(self, more: Any) -> State:
+        """The state to restore: its optimizer is the one that the run began with, as far as it is data."""
+        if not isinstance(more, dict) or not {"data", "about"} <= set(more):
             raise checkpoints.CheckpointError(
                 errors.explained(
                     f"train.fit: {self.saver and self.saver.directory} has checkpoints that fit did not write.",
                     "another directory, or checkpoints.load and fit(state, …).",
                 )
             )
-        asked, self._about = self._about, found.more["about"]
-        for name, now in asked.items():
-            then = self._about.get(name)
-            if then != now:
+        found = more["about"].get("record")
+        if found == self._about["record"]:
+            return self.state
+        try:
+            optimizer = recalled(found, self.state.optimizer)
+        except UnknownError:
+            return self.state
+        begun = self.state.__copy__()
+        begun.optimizer, begun.memory = optimizer, optimizer.init(self.state.model)
+        return begun
+
+    def _check(self, found: Restored) -> None:
+        """Warn about arguments that a resumed run ignores, and about what it cannot restore."""
+        now, then = self._about, found.more["about"]
+        for name in ("optimizer", "key"):
+            if then[name] != now[name]:
                 says = (
-                    f"train.fit: the run goes on with the {name} that it began with, {then}; it was called with {now}."
+                    f"the run goes on with the {name} that it began with, {then[name]}; it was called with {now[name]}."
                 )
-                warnings.warn(says, stacklevel=2)
+                if name == "optimizer" and found.tree.optimizer is self.state.optimizer:
+                    says = f"the run began with the optimizer {then[name]}, which is not data that can be restored; "
+                    says += f"it goes on with {now[name]}."
+                warnings.warn(f"train.fit: {says}", stacklevel=2)
+        for name in changed_functions(then.get("record"), found.tree.optimizer):
+            says = f"the run began with another function {name} in its optimizer. Functions are not saved; it goes on "
+            warnings.warn(f"train.fit: {says}with that of this call.", stacklevel=2)
+        self._about = {**then, "optimizer": shown(found.tree.optimizer), "record": record(found.tree.optimizer)}
         if self.steps is not None and found.step > self.steps:
             warnings.warn(f"train.fit: the run is at step {found.step} already.", stacklevel=2)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
@@ -356,3 +357,12 @@ def test_device_put_with_a_format():
         atled.device_put(x, Format(Layout((0, 1, 2)), sharding))
     with pytest.raises(TypeError, match=r"device must be a device, .* or a Format; got object"):
         atled.device_put(x, object())
+
+
+def test_the_engine_is_silent():
+    """Its log level is set before it is loaded, whichever module is imported first."""
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    for name in ("atled", "atled.numpy", "atled.engine.array", "atled.engine.stablehlo"):
+        code = f"import {name}, atled.numpy as jnp; jnp.ones(3).block_until_ready()"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
+        assert not run.stderr

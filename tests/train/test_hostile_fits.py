@@ -268,3 +268,80 @@ def test_a_log_stays_where_it_is(tmp_path, monkeypatch):
     assert len(train.records(tmp_path)) == 4 and [s for _, s, _ in board.events()] == [0, 1, 2, 3, 4]
     board.path.write_bytes(board.path.read_bytes() + bytes(200))  # as some file systems leave it after a crash
     assert len(list(board.events())) == 5
+
+
+def test_a_resumed_run_goes_on_with_its_optimizer(tmp_path):
+    """Schedules, static fields and even the class are those that it began with; the warning says the same."""
+    first = optim.SGD(optim.linear(0.1, 100), momentum=0.9, nesterov=True)
+    whole = run(20, optimizer=first)
+    for number, other in enumerate((
+        optim.SGD(optim.linear(0.1, 1000), momentum=0.9, nesterov=True), optim.average(first), optim.AdamW(1e-2),
+        optim.SGD(optim.linear(0.1, 100), momentum=0.9), optim.SGD(0.1, momentum=0.9, nesterov=True),
+    )):  # fmt: skip
+        place = tmp_path / str(number)
+        run(10, checkpoint=place, every=5, optimizer=first)
+        for steps in (15, 20):  # the second time, the checkpoint is one of the resumed run
+            with pytest.warns(UserWarning, match=r"goes on with the optimizer that it began with, SGD\(rate=Falling"):
+                state = run(steps, checkpoint=place, every=5, optimizer=other)
+        assert state.optimizer == first
+        same(state, whole)
+
+
+def test_functions_of_an_optimizer_are_those_of_the_call(tmp_path):
+    run(10, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.1))
+    run(12, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.1))  # no warning: it is the same code
+    with pytest.warns(UserWarning, match="another function .*lambda.* in its optimizer"):
+        state = run(15, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.2))
+    assert abs(float(state.memory.scheduled["rate"]) - 0.2) < 1e-6
+    run(17, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.2))
+
+
+def test_an_optimizer_that_is_not_defined_here(tmp_path):
+    class Mine(optim.SGD):
+        pass
+
+    run(10, checkpoint=tmp_path, every=5, optimizer=Mine(0.1))
+    Mine.__qualname__ = "Yours"
+    with pytest.warns(UserWarning, match=r"not data that can be restored; it goes on with SGD\(rate=0.5"):
+        state = run(15, checkpoint=tmp_path, every=5, optimizer=optim.SGD(0.5))
+    assert type(state.optimizer) is optim.SGD
+
+
+@pytest.mark.parametrize("best", ["eval/los", "los", "accuracy"])
+def test_a_misspelt_best_is_found_before_the_first_step(tmp_path, best):
+    seen = []
+    options = {"checkpoint": tmp_path, "evaluate": held_out(), "measure": None}
+    with pytest.raises(ValueError, match=f"best='{best}' must be a metric of the run; it has"):
+        train.fit(
+            net(), lambda m, b, key=None: (loss(m, b, key), {"acc": 1.0}), rows(), optim.SGD(0.1), steps=20, best=best,
+            key=random.key(0), has_aux=True, progress=False, loggers=[seen], **options,
+        )  # fmt: skip
+    assert not seen
+
+
+def test_a_best_metric_of_the_loss_or_of_a_hook(tmp_path):
+    def with_accuracy(model, batch, key):
+        return loss(model, batch, key), {"acc": jnp.float32(1.0)}
+
+    own = {"steps": 6, "key": random.key(0), "progress": False, "every": 2}
+    for best, hooks in (("acc", ()), ("own", [lambda r: r.log(own=1.0)]), ("norm", ())):
+        train.fit(
+            net(), with_accuracy, rows(), optim.SGD(0.1), best=best, hooks=hooks, has_aux=True,
+            checkpoint=tmp_path / best, **own,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("nothing", [list, tuple, lambda: iter([])])
+def test_no_data_is_an_error(nothing):
+    with pytest.raises(ValueError, match="there are no batches"):
+        train.fit(net(), loss, nothing(), optim.SGD(0.1), key=random.key(0), progress=False)
+
+
+def test_an_extra_evaluation_at_the_end_does_not_use_up_patience(tmp_path):
+    """A run in two calls stops where the whole one does, wherever it was interrupted."""
+    options = {"optimizer": optim.SGD(optim.joined([0.05, 5.0], [6])), "evaluate": held_out(), "every": 2,
+               "best": "eval/loss", "patience": 2, "nans": None}  # fmt: skip
+    whole = run(40, **options)
+    for first in (3, 5, 7, 8, 9):
+        run(first, checkpoint=tmp_path / str(first), **options)
+        assert int(run(40, checkpoint=tmp_path / str(first), **options).step) == int(whole.step)
