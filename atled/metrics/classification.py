@@ -101,7 +101,7 @@ class Accuracy(_Share):
     def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
         """The metric including these predictions."""
         predicted, labels = _predicted("Accuracy", predictions, labels, self.threshold)
-        is_hit = (predicted == labels) & (predicted != -1)
+        is_hit = (predicted == labels) & (labels >= 0)
         return self._plus(is_hit, mask_of("Accuracy", where, labels.shape))
 
 

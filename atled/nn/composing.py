@@ -13,6 +13,7 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors
 from atled.core.array import Array, describe, type_of
+from atled.core.source import is_library_file
 from atled.nn.kinds import Kind
 from atled.nn.module import Module
 from atled.nn.reparametrized import Reparametrized
@@ -126,7 +127,7 @@ def as_layer(where: str, layer: Any) -> Any:
     if not callable(layer):
         way = "*layers, with a star." if isinstance(layer, (list, tuple, types.GeneratorType)) else ""
         raise TypeError(errors.explained(f"{where} must be a layer or a function; got {describe(layer)}.", way))
-    for name, value in _read_by(layer).items():
+    for name, value in _read_by(layer):
         if isinstance(value, (Module, Array)):
             what = f"a {type(value).__name__}" if isinstance(value, Module) else f"an array, {describe(value)}"
             raise TypeError(
@@ -139,21 +140,30 @@ def as_layer(where: str, layer: Any) -> Any:
     return layer
 
 
-def _read_by(function: Any) -> dict[str, Any]:
-    """The globals and closure variables that a Python function reads, by name."""
-    if not isinstance(function, types.FunctionType):
-        return {}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    closure_vars = {n: c.cell_contents for n, c in cells if _is_filled(c)}
-    names = {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
-    return closure_vars | {n: function.__globals__[n] for n in names if n in function.__globals__}
+def _read_by(function: Any, seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
+    """What a Python function reads besides its arguments, with names: globals, closure variables, defaults, and the
+    same of the functions among them.
+    """
+    seen = set() if seen is None else seen
+    if not isinstance(function, types.FunctionType) or id(function) in seen:
+        return
+    seen.add(id(function))
+    code = function.__code__
+    read = [(n, c.cell_contents) for n, c in zip(code.co_freevars, function.__closure__ or ()) if c != types.CellType()]
+    names = code.co_varnames[: code.co_argcount]
+    read += zip(reversed(names), reversed(function.__defaults__ or ()))
+    read += (function.__kwdefaults__ or {}).items()
+    if not is_library_file(code.co_filename):
+        read += [(n, function.__globals__[n]) for n in _global_names(code) if n in function.__globals__]
+    for name, value in [*read, ("__wrapped__", getattr(function, "__wrapped__", None))]:
+        yield name, value
+        yield from _read_by(value, seen)
 
 
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
+def _global_names(code: types.CodeType) -> set[str]:
+    """The globals that code reads, and code nested in it."""
+    found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return found.union(*[_global_names(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
 def takes_key(layer: Any) -> bool:

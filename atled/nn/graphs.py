@@ -331,12 +331,17 @@ def segment_mean(x: Any, ids: Any, count: int) -> Any:
     """
     rows = segments.segment_sum(jnp.ones(type_of(ids).shape, "int32"), ids, count)
     rows = rows.reshape(-1, *[1] * (type_of(x).ndim - 1))
-    return _segment_sum(x, ids, count) / jnp.maximum(rows, 1).astype(type_of(x).dtype)
+    total = _wide_sum(x, ids, count)
+    mean = total / jnp.maximum(rows, 1).astype(total.dtype)
+    return mean.astype(type_of(x).dtype) if type_of(x).kind in "fc" else mean
+
+
+def _wide_sum(x: Any, ids: Any, count: int) -> Any:
+    return segments.segment_sum(x.astype(jnp.promote_types(type_of(x).dtype, "float32")), ids, count)
 
 
 def _segment_sum(x: Any, ids: Any, count: int) -> Any:
-    t = type_of(x)
-    return segments.segment_sum(x.astype(jnp.promote_types(t.dtype, "float32")), ids, count).astype(t.dtype)
+    return _wide_sum(x, ids, count).astype(type_of(x).dtype)
 
 
 def _segment_max(x: Any, ids: Any, count: int) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled import lax, random
-from atled.core import errors
+from atled.core import errors, tree
 from atled.core.array import DTypeLike, type_of
 from atled.core.trace import Tracer
 from atled.nn.dropouts import Dropout
@@ -117,6 +117,9 @@ class MultiHeadAttention(Module):
         if isinstance(self.positions, RoPE):
             query, keys = [self.positions(v, at + jnp.arange(v.shape[-3])) for v in (query, keys)]
         if cache is not None:
+            if cache["key"].dtype == _cache_dtype(self):  # and not one that was asked for
+                wide = jnp.promote_types(cache["key"].dtype, type_of(keys).dtype)
+                cache = {**cache, "key": cache["key"].astype(wide), "value": cache["value"].astype(wide)}
             keys, value, mask, self.cache = _remembered(cache, keys, value, mask)
             is_causal = False
         window, places = self.window, lambda: (at + jnp.arange(query.shape[-3]), jnp.arange(keys.shape[-3]))
@@ -223,6 +226,12 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
     return keys, values + fits if isinstance(at, Tracer) else values, seen[None, None], after
 
 
+def _cache_dtype(layer: MultiHeadAttention) -> Any:
+    """The dtype of keys, for inputs that are not wider than the parameters."""
+    kinds = [type_of(x).dtype for x in tree.leaves(layer.key) if type_of(x).kind == "f"]
+    return np.dtype(layer.dtype or (functools.reduce(jnp.promote_types, kinds) if kinds else "float32"))
+
+
 def _check_heads(features: int, heads: int, kv_heads: int) -> None:
     """Raise an error for incompatible numbers of heads."""
     if heads < 1 or features % heads:
@@ -319,7 +328,7 @@ def start_decoding(model: Any, batch: int, length: int, dtype: DTypeLike | None 
     """A copy of a model in evaluation mode with a key-value cache, which takes a sequence in chunks.
 
     Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `length` steps, it raises;
-    compiled code gives NaN.
+    compiled code gives NaN. Without a `dtype`, the cache is as wide as the parameters, or as wider keys.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -334,7 +343,7 @@ def start_decoding(model: Any, batch: int, length: int, dtype: DTypeLike | None 
 
     def with_cache(layer: Any) -> Any:
         dims = (batch, length, layer.kv_heads, layer.features // layer.heads)
-        kind = dtype or layer.dtype or layer.key.weight.dtype
+        kind = dtype or _cache_dtype(layer)
         attention = layer.__copy__()
         attention.cache = Cache({"key": jnp.zeros(dims, kind), "value": jnp.zeros(dims, kind), "at": 0})
         return attention

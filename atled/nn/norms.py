@@ -235,8 +235,8 @@ class BatchNorm(_Norm):
             features, eps=eps, scale=scale, bias=bias, init=init, dtype=dtype, param_dtype=param_dtype, key=key
         )
         self.momentum, self.axis_name = float(momentum), axis_name
-        self.mean = Buffer(jnp.zeros(features, "float32"))
-        self.variance = Buffer(jnp.ones(features, "float32"))
+        kind = jnp.promote_types(param_dtype, "float32")
+        self.mean, self.variance = Buffer(jnp.zeros(features, kind)), Buffer(jnp.ones(features, kind))
 
     def __call__(self, x: Any) -> Any:
         """The normalized input."""
@@ -246,7 +246,7 @@ class BatchNorm(_Norm):
         return _finished(self, x, (wide - mean) * elementary.rsqrt(variance + self.eps))
 
     def _of_batch(self, x: Any) -> tuple[Any, Any]:
-        axes = _batch_axes(type_of(x))
+        axes = _batch_axes(type_of(x), 1 if self.axis_name is None else lax.axis_size(self.axis_name))
         middle = self._of_all(stop_gradient(x.mean(axes)))  # so that squares do not cancel
         off = x - middle
         mean, square = self._of_all(off.mean(axes)), self._of_all((off * off).mean(axes))
@@ -262,8 +262,16 @@ class BatchNorm(_Norm):
         return mean if self.axis_name is None else lax.pmean(mean, self.axis_name)
 
 
-def _batch_axes(t: Any) -> tuple[int, ...]:
-    """The axes that count as batch; raises if the batch is empty."""
+def _batch_axes(t: Any, others: int) -> tuple[int, ...]:
+    """The axes that count as batch; raises if there are not two numbers to normalize over, with those of others."""
+    if t.ndim >= 2 and math.prod(t.shape[:-1]) * others == 1:
+        raise ValueError(
+            errors.explained(
+                f"BatchNorm: while training, at least two numbers for each feature are needed, or all results are 0; "
+                f"got {t}.",
+                "a larger batch, or model.eval().",
+            )
+        )
     if t.ndim < 2 or not t.size:
         raise ValueError(
             errors.explained(

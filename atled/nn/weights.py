@@ -155,9 +155,10 @@ def _places(
 
 
 def _parts(module: Any, layout: Mapping[type, Mapping[str, Part]]) -> Mapping[str, Part]:
-    """The layout of a module; for a reparametrized layer, that of the wrapped layer."""
-    if type(module) in layout or not isinstance(module, (WeightNorm, SpectralNorm)):
-        return layout.get(type(module), {})
+    """The layout of a module: that of its class or nearest base; for a reparametrized layer, of the wrapped layer."""
+    known = next((layout[c] for c in type(module).__mro__ if c in layout), None)
+    if known is not None or not isinstance(module, (WeightNorm, SpectralNorm)):
+        return known or {}
     inner = _parts(module.layer, layout)
     weight = inner.get(module.name, Part(module.name.replace("/", ".")))
     path, _, last = weight.name.rpartition(".")
@@ -206,7 +207,7 @@ def load_state(
     Args:
         rules: atled's module paths and their names in the other library: `{"blocks/*/attention": "h.{}.attn"}`. Paths
             without a rule keep their components, joined by dots.
-        layout: the layout of each class of modules; PyTorch's by default.
+        layout: the layout of each class of modules, which holds for its subclasses as well; PyTorch's by default.
 
     Every array of the model must be present with its shape; unused names are an error as well.
 

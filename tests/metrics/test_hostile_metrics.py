@@ -59,3 +59,10 @@ def test_large_integers_as_scores_are_not_rounded():
     where = np.array([True, True, False])
     assert float(metrics.auc(small, np.array([0, 1, 0]), where=where)) == 1
     assert float(atled.jit(metrics.auc)(small[:2], labels)) == 1
+
+
+def test_a_label_out_of_range_is_never_a_hit():
+    padded = jnp.array([-100, -100, -1, 0])
+    accuracy = metrics.Accuracy().update(jnp.array([-100, -100, -1, 1]), padded)
+    assert float(accuracy.result()) == 0.0
+    assert float(metrics.Accuracy().update(jnp.array([0, 0, 0, 0]), padded).result()) == 0.25

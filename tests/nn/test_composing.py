@@ -316,3 +316,35 @@ def test_features_of_nothing_and_of_integers():
     assert waves(X.astype("float16")).dtype == np.float16
     assert nn.cast(waves, compute="bfloat16")(X).dtype == jnp.bfloat16
     assert bool(jnp.isnan(waves(X.at[0, 0].set(jnp.nan)))[0].all())
+
+
+def hidden(w):
+    """Functions that read an array in roundabout ways."""
+    inner = lambda x: x * w
+    return {
+        "a function that it calls": lambda x: inner(x),
+        "a nested function": lambda x: (lambda y: y * w)(x),
+        "a default": lambda x, w=w: x * w,
+        "a default by name": lambda x, *, w=w: x * w,
+        "jit": atled.jit(lambda x: x * w),
+        "vmap": atled.vmap(lambda x: x * w),
+        "jit of vmap": atled.jit(atled.vmap(lambda x: x * w)),
+        "a global of a nested function": lambda x: (lambda y: y * GLOBAL)(x),
+        "a module in a function that it calls": (lambda m: (lambda f: lambda x: f(x))(lambda x: m(x)))(nn.Dropout(0.5)),
+    }
+
+
+GLOBAL = jnp.ones(3)
+
+
+@pytest.mark.parametrize("name", hidden(None))
+def test_a_function_must_not_hide_arrays(name):
+    for make in (nn.Lambda, lambda f: nn.Sequential(f), lambda f: nn.Residual(f)):
+        with pytest.raises(TypeError, match=r"reads `\w+`, an? \w+.* which is not a part of the model"):
+            make(hidden(jnp.ones(3))[name])
+
+
+def test_functions_that_hide_nothing():
+    scale, table = 2.0, np.ones(3, "f4")
+    for f in (lambda x: x * scale, lambda x: x * table, jnp.tanh, nn.relu, atled.jit(jnp.sin), lambda x, s=2.0: x * s):
+        assert nn.Lambda(f)(jnp.ones(3)).shape == (3,)

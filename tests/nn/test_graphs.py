@@ -209,3 +209,11 @@ def test_segments():
 def test_what_is_no_graph_is_refused(call, match):
     with pytest.raises((TypeError, ValueError), match=match):
         call(LAYERS["conv"]())
+
+
+def test_a_mean_of_many_short_numbers():
+    for dtype in ("float16", "bfloat16"):
+        network = nn.GraphNetwork(None, lambda v: v, aggregate="mean")
+        nodes, zero = jnp.full((2, 1), 100.0, dtype), jnp.zeros(1000, "int32")
+        assert float(network(nodes, None, zero, zero + 1)[0][1, 1]) == 100.0
+    assert segment_mean(jnp.array([1, 2]), jnp.array([0, 0]), 1).tolist() == [1.5]

@@ -63,3 +63,27 @@ def test_a_batch_of_nothing():
     with pytest.raises(ValueError, match="BatchNorm: while training, the input must have a batch"):
         nn.BatchNorm(2)(jnp.zeros((0, 2)))
     assert nn.BatchNorm(2).eval()(jnp.zeros((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.filterwarnings("ignore::atled.numpy.promotion.MixedWidthWarning")
+def test_decoding_is_as_wide_as_its_keys():
+    layer = nn.MultiHeadAttention(8, 2, key=random.key(0)).eval()
+    x = np.random.RandomState(0).randn(1, 4, 8)
+    whole = layer(x, is_causal=True)
+    decoding = nn.start_decoding(layer, 1, 4)
+    parts = [decoding(x[:, i : i + 1]) for i in range(4)]
+    assert whole.dtype == parts[0].dtype == "float64"
+    np.testing.assert_allclose(jnp.concatenate(parts, 1), whole, atol=1e-12)
+    short = nn.start_decoding(layer, 1, 4, dtype="bfloat16")  # as asked for
+    short(x)
+    assert short.cache["key"].dtype == "bfloat16"
+    half = nn.start_decoding(nn.MultiHeadAttention(8, 2, key=random.key(0), dtype="bfloat16"), 1, 4)
+    half(x)
+    assert half.cache["key"].dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("wrap", [nn.WeightNorm, lambda m: nn.SpectralNorm(m)])
+def test_decoding_of_wrapped_layers(wrap):
+    layer = nn.replace(nn.MultiHeadAttention(8, 2, key=random.key(0)), "key", wrap).eval()
+    x = random.normal(random.key(1), (1, 3, 8))
+    np.testing.assert_allclose(nn.start_decoding(layer, 1, 3)(x), layer(x, is_causal=True), atol=1e-5)

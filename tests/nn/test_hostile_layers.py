@@ -7,6 +7,7 @@ import atled
 import atled.numpy as jnp
 from atled import nn, random, tree
 from atled.nn import losses
+from atled.nn.weights import TORCH, Part
 
 NAN = float("nan")
 
@@ -221,3 +222,55 @@ def test_gradients_of_linear_cross_entropy_with_large_logits(smoothing, z_loss, 
 
     for a, b in zip(*[tree.leaves(atled.value_and_grad(f, (0, 1))(x, weight)) for f in (chunked, plain)], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12 * scale)
+
+
+class MyLinear(nn.Linear):
+    pass
+
+
+class MyConv(nn.Conv):
+    pass
+
+
+class MyAttention(nn.MultiHeadAttention):
+    pass
+
+
+PAIRS = {  # square, so that transposed weights have the same shape
+    "Linear": (MyLinear, nn.Linear, (3, 3)),
+    "Conv": (MyConv, nn.Conv, (3, 3, (3, 3))),
+    "MultiHeadAttention": (MyAttention, nn.MultiHeadAttention, (4, 2)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_subclass_has_the_layout_of_its_base(name):
+    mine, base, sizes = PAIRS[name]
+    a, b = [c(*sizes, key=random.key(0)) for c in (mine, base)]
+    there = nn.state(b)
+    assert all([np.array_equal(x, there[n]) for n, x in nn.state(a).items()])
+    again = nn.load_state(a, there)
+    assert all([np.array_equal(x, y) for x, y in zip(tree.leaves(again), tree.leaves(a), strict=True)])
+    own = {mine: {"weight": Part("kernel")}}  # the nearest class wins
+    if name == "Linear":
+        assert np.array_equal(nn.state(a, layout={**TORCH, **own})["kernel"], np.asarray(a.weight))
+    wrapped = nn.Sequential(nn.WeightNorm(a)) if name != "MultiHeadAttention" else nn.Sequential(a)
+    same = nn.load_state(wrapped, nn.state(wrapped))
+    assert all([np.array_equal(x, y) for x, y in zip(tree.leaves(same), tree.leaves(wrapped), strict=True)])
+
+
+def test_statistics_are_as_wide_as_parameters():
+    x = np.random.RandomState(0).randn(64, 2) + 1e8 + 0.3
+    norm = nn.BatchNorm(2, momentum=0.0, param_dtype="float64")
+    assert abs(np.asarray(norm(x)) - np.asarray(norm.eval()(x))).max() < 1e-3
+    for param_dtype, kept in (("bfloat16", "float32"), ("float32", "float32"), ("float64", "float64")):
+        assert nn.BatchNorm(2, param_dtype=param_dtype).variance.dtype == kept
+
+
+@pytest.mark.parametrize("dims", [(1, 2), (1, 1, 2), (1, 1, 1, 2)])
+def test_one_number_for_each_feature_is_no_batch(dims):
+    with pytest.raises(ValueError, match="at least two numbers for each feature are needed"):
+        nn.BatchNorm(2)(jnp.ones(dims))
+    nn.BatchNorm(2).eval()(jnp.ones(dims))
+    each = atled.vmap(lambda x: nn.BatchNorm(2, axis_name="i")(x), axis_name="i")
+    assert each(jnp.arange(4.0).reshape(2, *dims[:-2], 1, 2)[:2]).shape[0] == 2  # one on each of two devices
